@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 OTHER = "cheesebench"
@@ -35,7 +36,6 @@ def clash() -> str:
 
 
 def main() -> int:
-    """Run the command."""
     problem = clash()
     if problem:
         print(problem, file=sys.stderr)
@@ -43,6 +43,11 @@ def main() -> int:
     from cheesebench.cli import main as command
 
     return command()
+
+
+def runs_models(words: Iterable[str]) -> bool:
+    """Return whether this is the command line of a session that runs models."""
+    return any(word.partition("=")[0].removeprefix("--cheese-").lstrip("-") in ("model", "study") for word in words)
 
 
 def _refuse() -> None:
@@ -56,4 +61,12 @@ _PROBLEM = clash()
 if _PROBLEM:
     globals()["pytest_load_initial_conftests"] = _refuse
 else:
-    from cheesebench.pytest_plugin import pytest_configure, pytest_load_initial_conftests  # noqa: F401
+    if runs_models(sys.argv):
+        from cheesebench.interrupts import install
+
+        install()
+    from cheesebench.pytest_plugin import (  # noqa: F401
+        pytest_configure,
+        pytest_load_initial_conftests,
+        score_verdict,
+    )

@@ -13,21 +13,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cheesebench.protocol import Catalogue
-
-PROTOCOLS = Path(__file__).parents[1] / "protocols"
 AGENTS = ("random", "bfs-oracle", "tabular-ql", "hippocampal-ql", "place-learner")
-LEARNERS = ("place-learner", "hippocampal-ql", "tabular-ql")
 
 
 def cells(agents: Sequence[str] = AGENTS, only: str = "") -> list[dict[str, Any]]:
     """Run the agents through the protocols that ``-k only`` selects; return the cells of the JSON report."""
     with tempfile.TemporaryDirectory() as directory:
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero"]
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero", "--seed=0"]
         run += ["--cheese-run-id=agents", "-k", only, *(f"--model={agent}" for agent in agents)]
         subprocess.run(run, cwd=directory, check=True, stdout=subprocess.DEVNULL)
         report = [sys.executable, "-m", "cheesebench", "report", "agents", "--format", "json"]
@@ -36,8 +31,8 @@ def cells(agents: Sequence[str] = AGENTS, only: str = "") -> list[dict[str, Any]
     return found
 
 
-def tables(found: Sequence[dict[str, Any]]) -> str:
-    """Return both tables as the page has them."""
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """Return the table as the page has it."""
     by_name = {(cell["plan"]["protocol"], cell["plan"]["model"]): cell for cell in found}
     names = list(dict.fromkeys(name for name, _ in by_name))
     agents = list(dict.fromkeys(agent for _, agent in by_name))
@@ -49,18 +44,7 @@ def tables(found: Sequence[dict[str, Any]]) -> str:
         )
     means = [fmean(by_name[name, agent]["rate"] for name in names) for agent in agents]
     lines.append(_row([f"*mean of the {len(names)}*", *map(_percent, [*means, fmean(rodent.values())])]))
-    lines += ["", _row(["protocol", "subject", "sessions 1, 2, ..."]), _row(["---"] * 3)]
-    for name in names:
-        curves = {one: [p["rate"] for p in by_name[name, one]["curve"]] for one in LEARNERS if one in agents}
-        curves["rodent"] = by_name[name, agents[0]]["plan"]["reference"]["curve"] or rodent_curve(name)
-        lines += [_row([name, one, " ".join(map(_percent, curve)) or "-"]) for one, curve in curves.items()]
     return "\n".join(lines)
-
-
-def rodent_curve(name: str) -> list[float]:
-    """Return the first learning curve that a shipped protocol declares for success, or nothing."""
-    references = Catalogue([PROTOCOLS]).find(name).walkable().document.reference
-    return next((list(one.curve) for one in references if one.measure == "success" and one.curve), [])
 
 
 def _row(entries: Sequence[str]) -> str:
@@ -72,4 +56,4 @@ def _percent(share: float) -> str:
 
 
 if __name__ == "__main__":
-    print(tables(cells()))
+    print(table(cells()))

@@ -30,8 +30,7 @@ from pathlib import Path
 
 import common
 
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.paradigms.dialogue.answers import Answer, read_answer
-from cheesebench.paradigms.dialogue.language.specification import Form
-from cheesebench.paradigms.dialogue.lexicon import Lexicon
+from cheesebench.paradigms.dialogue.answers import Answer, Lexicon, read_answer
+from cheesebench.paradigms.dialogue.specification import Form
 
 Row = dict[str, Any]
 

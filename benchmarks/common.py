@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     import pyperf
 
 
+#: The nine paradigms.
+NINE = (
+    *("barnes_maze", "dnms", "morris_water_maze", "operant_chamber", "place_preference"),
+    *("radial_arm_maze", "shuttle_box", "star_maze", "t_maze"),
+)
+
 #: Figures that the documentation quotes (``pages.py``); they take long to measure, so they are kept.
 MEASURED = Path(__file__).parent / "measured"
 

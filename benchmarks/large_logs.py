@@ -35,18 +35,16 @@ import common
 from cheesebench import ExecutorContext, ExecutorSpec, Report, hookimpl
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.executor import Job
-from cheesebench.experiment.call_log import CallRecord
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design
-from cheesebench.experiment.jobs import run_job
+from cheesebench.experiment.cells import find_design, language_model
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import TrialRecord
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import KEY, Shard, describe_shard
+from cheesebench.experiment.subjects import run_job
 from cheesebench.family import CellRequest
 from cheesebench.interfaces import TaskEvent
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.records import CallRecord, TrialRecord
 
 #: This program, to be run as a process of its own.
 SCRIPT = (sys.executable, str(Path(__file__).absolute()))
@@ -63,7 +61,6 @@ COMMANDS = {
     "report": ["report", "RUN", "--format", "markdown", "--output", "out.md"],
     "report --html": ["report", "RUN", "--html", "out.html"],
     "compare": ["compare", "RUN", "RUN", "--output", "out.txt"],
-    "measures": ["measures", "RUN"],
     "runs": ["runs"],
     "show": ["show", "RUN", "--subject", "7"],
     "export --csv, trials": ["export", "RUN", "--csv", "--table", "trials", "--output", "out"],

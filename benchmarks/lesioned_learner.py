@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cheesebench.commands.common import installed_catalogue
+from cheesebench.protocol import with_arena
 
 AGENT = "place-learner"
 HEADER = ["protocol", "intact", "verdict", "under each lesion (at most)"]
@@ -26,7 +27,7 @@ def lesions() -> dict[str, dict[str, float]]:
     """Return by protocol what each lesion of its construct may leave."""
     found = {}
     for one in installed_catalogue().select():
-        construct = one.walkable().construct
+        construct = with_arena(one).construct
         found[one.name] = {str(lesion): at_most for lesion, at_most in construct.abolished_by} if construct else {}
     return found
 
@@ -34,7 +35,7 @@ def lesions() -> dict[str, dict[str, float]]:
 def cells(agent: str, name: str, controls: Iterable[str]) -> list[dict[str, Any]]:
     """Run the agent through a protocol with each control; return the cells of the JSON report."""
     with tempfile.TemporaryDirectory() as directory:
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero"]
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero", "--seed=0"]
         run += ["--cheese-run-id=lesions", f"--model={agent}", f"--protocols={name}"]
         run += [f"--control={control}" for control in controls]
         subprocess.run(run, cwd=directory, check=True, stdout=subprocess.DEVNULL)

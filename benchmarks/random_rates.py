@@ -22,7 +22,7 @@ from typing import NamedTuple
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
@@ -72,7 +72,7 @@ def rate_of(successes: Sequence[int], trials: int) -> Rate:
 
 def here(name: str, subjects: int, seed: int = 1) -> Rate:
     """Return the rate of so many subjects that act at random in the edition ``paper``."""
-    specification = Catalogue(installed_plugins().protocol_directories).find(name, "paper").walkable()
+    specification = with_arena(Catalogue(installed_plugins().protocol_directories).find(name, "paper"))
     program, view = ArenaParadigm(specification).program, installed_plugins().view("ascii_2d")
     found = []
     for subject in range(subjects):

@@ -18,13 +18,13 @@ from pathlib import Path
 import common
 from whole_runs import family
 
-from cheesebench.experiment.designs import find_design
+from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.family import CellRequest
 from cheesebench.plugin_manager import PluginManager
 
-#: Seconds between two looks at the log.
+#: Seconds between two polls of the log.
 LOOK = 0.02
 
 

@@ -14,22 +14,23 @@ import importlib.util
 import os
 import random
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cheesebench.experiment.conversations import call_seed
-from cheesebench.experiment.records import CellPlan
-from cheesebench.experiment.subjects import agent_seed
-from cheesebench.interfaces import ACTIONS, RUNNING, STAY
+from cheesebench.experiment.subjects import agent_seed, call_seed, interrupts_of
+from cheesebench.interfaces import ACTION_OF_LETTER, ACTIONS, STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
 from cheesebench.paradigms.arena.audit.search import Search, is_success
 from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents.llm.parsing import parse
+from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, Call
+from cheesebench.trial_loop import TrialLoop
 
 #: Share of trials in which a respondent walks at random; None: it never says an action.
 LAPSES: Mapping[str, float | None] = {"hopeless": None, "weak": 1.0, "ratlike": 0.25, "competent": 0.05}
@@ -101,10 +102,12 @@ class Player:
     def __post_init__(self) -> None:
         self.origin = agent_seed(self.plan, self.seed, self.subject)
         self._life = ArenaSubject(self.paradigm.program, DARKNESS, self.seed, self.subject)
+        #: The same life as the agent sees it: what it shows may end a plan.
+        self._seen = self.paradigm.environment(installed_plugins().view(self.plan.view), self.seed, self.subject)
+        self._loop: TrialLoop | None = None
         self._chance = random.Random(f"{self.kind}|{self.origin}")
         self._search = Search(self.paradigm.program, self.paradigm.specification, is_success)
-        self._status: int | None = None
-        self._go_on()
+        self._begin()
 
     @property
     def next_seed(self) -> int:
@@ -115,12 +118,7 @@ class Player:
         """Return what it says to its next call, and live through what comes of it."""
         self.calls += 1
         text = self._say()
-        actions = parse(text, MOST, 500).actions or (STAY,)
-        for action in actions:
-            self._step(action)
-            if self._status != RUNNING:
-                break
-        self._go_on()
+        self._live(lambda loop: loop.act(parse(text, MOST, 500).actions or (STAY,)))
         return text
 
     def _say(self) -> str:
@@ -133,30 +131,34 @@ class Player:
         learnt = " ".join(self._chance.choices(_WORDS, k=60))
         return f"LEARNINGS: {learnt}\nACTIONS: {', '.join(chosen)}"
 
-    def _step(self, action: int) -> None:
-        self._status = self._life.step(action)[2]
-        if self._plan:
-            self._plan.popleft()
+    def _live(self, act: Callable[[TrialLoop], None]) -> None:
+        """Act, and let the life without a picture follow; go on to the next trial when this one has ended."""
+        loop = self._loop
+        assert loop is not None
+        before = len(loop.letters)
+        act(loop)
+        self._follow(loop.letters[before:])
+        if loop.ended:
+            self._begin()
 
-    def _go_on(self) -> None:
-        """Live on to the moment of the next call."""
-        begun = self._status is not None and self._status == RUNNING
-        while True:
-            if not begun:
-                if self._life.begin_trial() is None:
-                    return
-                self._status, begun, new = RUNNING, True, True
-                self._plan.clear()
-            else:
-                new = False
-            while self._status == RUNNING and self._life.waiting:
-                self._step(STAY)
-            if self._status != RUNNING:
-                begun = False
-                continue
-            if new:
+    def _follow(self, letters: Sequence[str]) -> None:
+        for letter in letters:
+            self._life.step(ACTION_OF_LETTER[letter])
+            if self._plan:
+                self._plan.popleft()
+
+    def _begin(self) -> None:
+        """Begin the next trial in which the subject is asked; none is left at the end of the schedule."""
+        while (observation := self._seen.begin_trial()) is not None:
+            self._life.begin_trial()
+            self._plan.clear()
+            loop = self._loop = TrialLoop(
+                self._seen, observation, lambda *step: None, interrupts=interrupts_of(self.plan)
+            )
+            self._follow(loop.letters)
+            if not loop.ended:
                 self._think()
-            return
+                return
 
     def _think(self) -> None:
         lapses = LAPSES[self.kind]

@@ -1,11 +1,11 @@
-"""What nine verdicts cost: four scripted respondents play the fixed and the sequential design through the real path.
+"""What nine verdicts cost: four scripted respondents play the sequential design through the real path.
 
 Each respondent (``scripted_respondents``) is asked by the real agent, client, log and harness, through a server on this
-machine. A cell's subjects are played look by look until the sequential rule stops, and at least those of the fixed
-design, so that both sides come from the same run. ``--history`` is the agent's setting (``5``: the window as it was);
-``--profiles`` writes what ``cheesebench plan`` and the documentation know of the respondents.
+machine. A cell's subjects are played set by set until the rule stops. ``--history`` is the agent's setting (``5``: the
+window as it was); ``--profiles`` writes what ``cheesebench plan`` and the documentation know of the respondents.
 
     python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent
+    python benchmarks/verdict_cost.py --dropped     # measured/dropped_plans.json, which docs/prompts.md quotes
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ from tabulate import tabulate
 
 from cheesebench.chat import Price, Usage
 from cheesebench.executor import Job, Report
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design, plan_cell
-from cheesebench.experiment.jobs import ParadigmCache
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels, ModelWorker
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.subjects import ParadigmCache
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Specification
-from cheesebench.statistics.judgement import judge
-from cheesebench.statistics.spending import looks_until
+from cheesebench.protocol import Specification, with_arena
+from cheesebench.records import MOST_SUBJECTS, CellPlan, TrialRecord, sets_until
+from cheesebench.statistics.judgement import judge, judge_set
+from cheesebench.statistics.sample import trials_by_subject
 from cheesebench.testing.fake_server import FakeServer
 
-#: Subjects of the last look, and of the fixed design.
-MOST, FIXED = 60, 10
 SEED = 0
 #: The model whose price is taken, and tokens that an H100 reads anew, reads from its cache, and writes in a second.
 PRICED = "gpt-5.4-mini"
@@ -87,63 +84,50 @@ class Played:
     trials: int
     by_subject: tuple[Cost, ...]
     stopped: int
-    """Subjects of the look at which the sequential design stopped."""
+    """Subjects of the set after which the design stopped."""
     verdict: str
-    fixed_verdict: str
     rate: float
 
-    def cost(self, subjects: int) -> Cost:
-        """Return what the first subjects took."""
-        return sum(self.by_subject[:subjects], Cost())
+    @property
+    def cost(self) -> Cost:
+        """What all subjects took."""
+        return sum(self.by_subject, Cost())
 
 
-async def play(kind: str, specification: Specification, history: str, directory: Path, most: int) -> Played:
-    """Play one cell look by look, at least the subjects of the fixed design."""
+async def play(kind: str, specification: Specification, settings: dict[str, str], directory: Path, most: int) -> Played:
+    """Play one cell set by set."""
     plugins = installed_plugins()
     respondents = Respondents()
     with FakeServer(respondents, keep=1) as server:
         entry = resolve_model(plugins, f"openai/{kind}")
-        model = language_model(plugins, entry, base_url=server.base_url, settings={"history": history})
-        design = find_design("cohort", most)
+        model = language_model(plugins, entry, base_url=server.base_url, settings=settings)
+        design = find_design("sequential", most)
         plan = plan_cell(
             specification, model.entry.name, "ascii_2d", design, "life", agent="llm", settings=model.settings
         )
-        plan = dataclasses.replace(plan, looks=looks_until(most))
         paradigm = plugins.compile(specification)
         with RunLog.create(directory, f"{kind}-{specification.name}", [(plan, specification)], options={}) as log:
             models = LanguageModels(log, {plan.model: model}, CallOptions(concurrency=64))
             worker = ModelWorker(models, plugins, ParadigmCache(plugins))
             records: list[TrialRecord] = []
-            lived, wanted = 0, min(plan.looks[0], most)
-            while True:
+            lived = 0
+            for wanted in sets_until(most):
                 for subject in range(lived, wanted):
                     respondents.seat(Player(kind, paradigm, plan, SEED, subject))
                 records += await _live(worker, plan, specification, range(lived, wanted))
                 lived = wanted
-                result = judge(plan, records)
-                assert result.look is not None
-                if result.look.following is None:
+                if judge_set(plan, trials_by_subject(records).values()).decided:
                     break
-                wanted = result.look.following
-            stopped = lived
-            if lived < FIXED:
-                for subject in range(lived, FIXED):
-                    respondents.seat(Player(kind, paradigm, plan, SEED, subject))
-                records += await _live(worker, plan, specification, range(lived, FIXED))
             await models.close()
-    fixed = dataclasses.replace(plan, looks=(), subjects=FIXED)
-    first = [record for record in records if record.subject < FIXED]
-    by_subject = [
-        Cost.of(respondents.counted[(kind, plan.protocol, subject)]) for subject in range(max(stopped, FIXED))
-    ]
+    result = judge(plan, records)
+    counted = respondents.counted
     return Played(
         kind=kind,
         protocol=specification.name,
         trials=plan.trials,
-        by_subject=tuple(by_subject),
-        stopped=stopped,
+        by_subject=tuple(Cost.of(counted[(kind, plan.protocol, subject)]) for subject in range(lived)),
+        stopped=lived,
         verdict=result.verdict.value,
-        fixed_verdict=judge(fixed, first).verdict.value,
         rate=result.rate or 0.0,
     )
 
@@ -165,65 +149,42 @@ async def _live(
 
 
 def table(played: Sequence[Played], price: Price) -> str:
-    """Return the totals of each respondent: the fixed design beside the sequential one."""
+    """Return the totals of each respondent."""
     rows = []
     for kind in dict.fromkeys(one.kind for one in played):
         cells = [one for one in played if one.kind == kind]
-        for name in ("fixed", "sequential"):
-            subjects = [FIXED if name == "fixed" else one.stopped for one in cells]
-            total = sum((one.cost(number) for one, number in zip(cells, subjects, strict=True)), Cost())
-            verdicts = [one.fixed_verdict if name == "fixed" else one.verdict for one in cells]
-            rows.append(
-                (
-                    kind,
-                    name,
-                    sum(subjects) / len(subjects),
-                    total.calls,
-                    total.prompt / 1e6,
-                    f"{100 * total.cached / total.prompt:.0f} %",
-                    total.completion / 1e6,
-                    f"${total.dollars(price):.2f}",
-                    total.gpu_hours,
-                    "/".join(str(verdicts.count(verdict)) for verdict in ("PASS", "FAIL", "INCONCLUSIVE")),
-                )
+        total = sum((one.cost for one in cells), Cost())
+        verdicts = [one.verdict for one in cells]
+        rows.append(
+            (
+                kind,
+                sum(one.stopped for one in cells) / len(cells),
+                total.calls,
+                total.prompt / 1e6,
+                f"{100 * total.cached / total.prompt:.0f} %",
+                total.completion / 1e6,
+                f"${total.dollars(price):.2f}",
+                total.gpu_hours,
+                "/".join(str(verdicts.count(verdict)) for verdict in ("PASS", "FAIL", "INCONCLUSIVE")),
             )
-    headers = ("respondent", "design", "subjects", "calls", "prompt M", "cached", "reply M", PRICED, "H100 h", "P/F/?")
-    return tabulate(rows, headers, floatfmt=("", "", ".1f", ",.0f", ".2f", "", ".3f", "", ".3f", ""), intfmt=",")
-
-
-def cells_table(played: Sequence[Played]) -> str:
-    """Return every cell."""
-    rows = [
-        (
-            one.kind,
-            one.protocol,
-            f"{one.rate:.2f}",
-            one.fixed_verdict,
-            one.stopped,
-            one.verdict,
-            one.cost(one.stopped).calls,
-            one.cost(FIXED).calls,
         )
-        for one in played
-    ]
-    headers = ("respondent", "protocol", "rate", "fixed", "stopped at", "verdict", "calls", "calls, fixed")
-    return tabulate(rows, headers)
+    headers = ("respondent", "subjects", "calls", "prompt M", "cached", "reply M", PRICED, "H100 h", "P/F/?")
+    return tabulate(rows, headers, floatfmt=("", ".1f", ",.0f", ".2f", "", ".3f", "", ".3f", ""), intfmt=",")
 
 
 def profiles(played: Sequence[Played], history: str, specifications: Iterable[Specification]) -> dict[str, Any]:
-    """Return what is shipped: by protocol and respondent, what a subject takes, and where the sequential rule stops."""
+    """Return what is shipped: by protocol and respondent, what a subject takes, and where the rule stops."""
     marks = {specification.name: specification.sha256 for specification in specifications}
     found: dict[str, Any] = {name: {"sha256": mark, "respondents": {}} for name, mark in marks.items()}
     for one in played:
-        looks = [look for look in looks_until(MOST) if look <= max(one.stopped, FIXED)]
         found[one.protocol]["respondents"][one.kind] = {
             "trials": one.trials,
             "rate": round(one.rate, 4),
             "stopped": one.stopped,
             "verdict": one.verdict,
-            "looks": {str(look): dataclasses.asdict(one.cost(look)) for look in looks},
+            "each": {name: round(value / one.stopped, 2) for name, value in dataclasses.asdict(one.cost).items()},
         }
-    return {"history": history, "encoding": "o200k_base", "fixed": FIXED, "protocols": found}
+    return {"history": history, "encoding": "o200k_base", "protocols": found}
 
 
 def write_profiles(path: Path, found: dict[str, Any]) -> None:
@@ -239,51 +200,96 @@ def write_profiles(path: Path, found: dict[str, Any]) -> None:
     path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def page_table(found: dict[str, Any], price: Price) -> str:
+    """Return the table of the documentation, from profiles: what each respondent took on all protocols."""
+    rows = []
+    for kind in LAPSES:
+        cells = [own["respondents"][kind] for own in found["protocols"].values() if kind in own["respondents"]]
+        total = {name: sum(one["stopped"] * one["each"][name] for one in cells) for name in ("calls", *_TOKENS)}
+        dollars = Cost(**{name: round(value) for name, value in total.items()}).dollars(price)
+        verdicts = [one["verdict"] for one in cells]
+        counts = " / ".join(str(verdicts.count(name)) for name in ("PASS", "FAIL", "INCONCLUSIVE"))
+        mean = sum(one["stopped"] for one in cells) / len(cells)
+        cached = total["cached"] / total["prompt"]
+        rows.append(
+            f"| {kind} | {mean:.1f} | {total['calls']:,.0f} | {total['prompt'] / 1e6:.1f} | {100 * cached:.0f} % "
+            f"| {total['completion'] / 1e6:.2f} | {dollars:.2f} | {counts} |"
+        )
+    head = ("respondent", "subjects", "calls", "prompt M", "cached", "reply M", "dollars", "PASS / FAIL / ?")
+    return "\n".join([f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}", *rows])
+
+
+def dropped_plans(chosen: Iterable[Specification]) -> dict[str, dict[str, float]]:
+    """Return the calls a subject by protocol, for each setting of ``interrupt``: six competent subjects."""
+    found: dict[str, dict[str, float]] = {}
+    for interrupt in ("never", "change"):
+        for one in chosen:
+            with tempfile.TemporaryDirectory() as directory:
+                cell = play("competent", with_arena(one), {"interrupt": interrupt}, Path(directory), most=6)
+                played = asyncio.run(cell)
+            found.setdefault(one.name, {})[interrupt] = round(played.cost.calls / played.stopped, 1)
+            print(interrupt, one.name, found[one.name][interrupt], flush=True)
+    return found
+
+
+DROPPED = Path(__file__).parent / "measured/dropped_plans.json"
+_TOKENS = ("prompt", "cached", "api", "completion")
+#: Where the table stands, and what it is made of.
+PAGE, START, END = Path(__file__).parents[1] / "docs/models.md", "<!-- costs -->\n", "\n<!-- end -->"
+SHIPPED = Path(__file__).parents[1] / "cheesebench/planning/profiles.json"
+
+
+def filled(page: str) -> str:
+    """Return the page with its table."""
+    price = resolve_model(installed_plugins(), PRICED).price
+    assert price is not None
+    before, _, rest = page.partition(START)
+    return (
+        before
+        + START
+        + page_table(json.loads(SHIPPED.read_text(encoding="utf-8")), price)
+        + END
+        + rest.partition(END)[2]
+    )
+
+
 def main() -> None:
     """Play, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("protocols", nargs="*", help="protocol files, or names of shipped ones (default: the nine)")
     parser.add_argument("--kinds", default=",".join(LAPSES), help="respondents, with commas (default: all)")
     parser.add_argument("--history", default="3-7", help="the agent's setting (default: 3-7)")
-    parser.add_argument("--most", type=int, default=MOST, help="subjects of the last look")
+    parser.add_argument("--interrupt", default="change", help="the agent's setting (default: change)")
+    parser.add_argument("--most", type=int, default=MOST_SUBJECTS, help="most subjects")
     parser.add_argument("--profiles", type=Path, help="write the profiles that are shipped to this file")
-    parser.add_argument("--cells", action="store_true", help="print every cell, too")
+    parser.add_argument("--dropped", action="store_true", help="only count calls with and without dropped plans")
     options = parser.parse_args()
     plugins = installed_plugins()
     price = resolve_model(plugins, PRICED).price
     assert price is not None
-    chosen = list(common.specifications(options.protocols or NINE))
+    chosen = list(common.specifications(options.protocols or common.NINE))
+    if options.dropped:
+        DROPPED.write_text(json.dumps(dropped_plans(chosen), indent=1) + "\n", encoding="utf-8")
+        return
     played: list[Played] = []
     with tempfile.TemporaryDirectory() as directory:
         for kind in options.kinds.split(","):
             for specification in chosen:
                 began = time.monotonic()
-                one = asyncio.run(play(kind, specification.walkable(), options.history, Path(directory), options.most))
+                settings = {"history": options.history, "interrupt": options.interrupt}
+                one = asyncio.run(play(kind, with_arena(specification), settings, Path(directory), options.most))
                 played.append(one)
                 print(
                     f"{kind} on {one.protocol}: rate {one.rate:.2f}, {one.verdict} at {one.stopped}, "
-                    f"{one.cost(one.stopped).calls} calls, {time.monotonic() - began:.1f} s",
+                    f"{one.cost.calls} calls, {time.monotonic() - began:.1f} s",
                     flush=True,
                 )
                 if options.profiles:
                     write_profiles(options.profiles, profiles(played, options.history, chosen))
-    if options.cells:
-        print(cells_table(played), end="\n\n")
     print(table(played, price))
+    if options.profiles and options.profiles.resolve() == SHIPPED:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
-
-#: The protocols that a run without paths plays.
-NINE = [
-    "barnes_maze",
-    "dnms",
-    "morris_water_maze",
-    "operant_chamber",
-    "place_preference",
-    "radial_arm_maze",
-    "shuttle_box",
-    "star_maze",
-    "t_maze",
-]
 
 if __name__ == "__main__":
     main()

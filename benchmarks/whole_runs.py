@@ -31,7 +31,7 @@ RUNS = {
         for subjects in (1, 100, 1000)
     },
 }
-#: Seconds between two looks at the memory.
+#: Seconds between two polls of the memory.
 INTERVAL = 0.1
 
 

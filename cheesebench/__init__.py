@@ -13,10 +13,9 @@ from cheesebench.gymnasium_plugin import register_when_imported
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from cheesebench.api.player import PlayedTrial
-    from cheesebench.api.result import Run, open_run
-    from cheesebench.api.running import run, run_async
+    from cheesebench.api import PlayedTrial, Run, open_run, run, run_async
     from cheesebench.chat import (
+        AnswerForm,
         BackendContext,
         BackendSpec,
         Capabilities,
@@ -36,16 +35,19 @@ if TYPE_CHECKING:
         Price,
         Sampling,
         Server,
+        ServerFacts,
         Usage,
+        check_address,
     )
+    from cheesebench.diagnostics import Diagnostics
     from cheesebench.dialogue import Puzzle, RespondentSpec
     from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, UnsuitableError, did_you_mean
     from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError
-    from cheesebench.experiment.installation import differences, installation
-    from cheesebench.experiment.jobs import JobRunner, run_job
-    from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
+    from cheesebench.experiment.provenance import differences, installation
+    from cheesebench.experiment.subjects import JobRunner, run_job
     from cheesebench.extras import install_command
-    from cheesebench.family import CellRequest, Family, Listing
+    from cheesebench.family import CellRequest, Family, Listing, Words
+    from cheesebench.functions import audit, compare, figures, lint, plan
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -61,29 +63,29 @@ if TYPE_CHECKING:
         Agent,
         AgentContext,
         AgentSpec,
+        BaseSpecification,
         CommandSpec,
+        Paradigm,
         Scene,
         Tile,
         TrialResult,
         View,
     )
+    from cheesebench.interop.verdicts import ScoreVerdict, verdict
     from cheesebench.models import load_models
     from cheesebench.plugin_manager import installed_plugins
-    from cheesebench.protocol.arena_documents import DocumentModel
-    from cheesebench.protocol.diagnostics import Diagnostics
-    from cheesebench.protocol.other_files import read_document
+    from cheesebench.protocol.documents import DocumentModel
     from cheesebench.protocol.resolve import identity
-    from cheesebench.protocol.source import Node
-    from cheesebench.protocol.specification import BaseSpecification
-    from cheesebench.protocol.structure import read_structure
+    from cheesebench.protocol.structure import read_document, read_structure
+    from cheesebench.records import CellPlan, ReferenceValue, Variant
     from cheesebench.redaction import quoted, redact
+    from cheesebench.source import Node
     from cheesebench.stepwise import StepwiseFamily
-    from cheesebench.words import Words
 
 _HOME = {
-    "PlayedTrial": "cheesebench.api.player",
-    **dict.fromkeys(("Run", "open_run"), "cheesebench.api.result"),
-    **dict.fromkeys(("run", "run_async"), "cheesebench.api.running"),
+    "PlayedTrial": "cheesebench.api",
+    **dict.fromkeys(("Run", "open_run"), "cheesebench.api"),
+    **dict.fromkeys(("run", "run_async"), "cheesebench.api"),
     **dict.fromkeys(
         ("ACTIONS", "ACTION_LETTERS", "HEADINGS", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"),
         "cheesebench.interfaces",
@@ -97,6 +99,7 @@ _HOME = {
             "AgentContext",
             "AgentSpec",
             "CommandSpec",
+            "Paradigm",
             "Scene",
             "Tile",
             "TrialResult",
@@ -111,6 +114,7 @@ _HOME = {
             "Capabilities",
             "ChatFaultError",
             "ChatReply",
+            "AnswerForm",
             "ChatRequest",
             "Connection",
             "FaultKind",
@@ -125,7 +129,9 @@ _HOME = {
             "Price",
             "Sampling",
             "Server",
+            "ServerFacts",
             "Usage",
+            "check_address",
         ),
         "cheesebench.chat",
     ),
@@ -136,23 +142,25 @@ _HOME = {
     **dict.fromkeys(
         ("Executor", "ExecutorContext", "ExecutorSpec", "Job", "Report", "WorkerDiedError"), "cheesebench.executor"
     ),
-    **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.jobs"),
-    **dict.fromkeys(("differences", "installation"), "cheesebench.experiment.installation"),
+    **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.subjects"),
+    **dict.fromkeys(("differences", "installation"), "cheesebench.experiment.provenance"),
+    **dict.fromkeys(("ScoreVerdict", "verdict"), "cheesebench.interop.verdicts"),
+    **dict.fromkeys(("audit", "compare", "figures", "lint", "plan"), "cheesebench.functions"),
     "install_command": "cheesebench.extras",
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
-    "read_document": "cheesebench.protocol.other_files",
+    "read_document": "cheesebench.protocol.structure",
     **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
     **dict.fromkeys(("Puzzle", "RespondentSpec"), "cheesebench.dialogue"),
     "hookimpl": "cheesebench.hookspecs",
     **dict.fromkeys(("CellRequest", "Family", "Listing"), "cheesebench.family"),
-    **dict.fromkeys(("CellPlan", "ReferenceValue", "Variant"), "cheesebench.experiment.records"),
+    **dict.fromkeys(("CellPlan", "ReferenceValue", "Variant"), "cheesebench.records"),
     "StepwiseFamily": "cheesebench.stepwise",
-    "Words": "cheesebench.words",
-    "BaseSpecification": "cheesebench.protocol.specification",
-    "Diagnostics": "cheesebench.protocol.diagnostics",
-    "DocumentModel": "cheesebench.protocol.arena_documents",
-    "Node": "cheesebench.protocol.source",
+    "Words": "cheesebench.family",
+    "BaseSpecification": "cheesebench.interfaces",
+    "Diagnostics": "cheesebench.diagnostics",
+    "DocumentModel": "cheesebench.protocol.documents",
+    "Node": "cheesebench.source",
     "identity": "cheesebench.protocol.resolve",
     "read_structure": "cheesebench.protocol.structure",
 }
@@ -171,6 +179,7 @@ __all__ = [
     "Agent",
     "AgentContext",
     "AgentSpec",
+    "AnswerForm",
     "BackendContext",
     "BackendSpec",
     "BaseSpecification",
@@ -202,6 +211,7 @@ __all__ = [
     "ModelEntry",
     "Node",
     "OptionError",
+    "Paradigm",
     "Part",
     "Picture",
     "PlayedTrial",
@@ -214,7 +224,9 @@ __all__ = [
     "Run",
     "Sampling",
     "Scene",
+    "ScoreVerdict",
     "Server",
+    "ServerFacts",
     "StepwiseFamily",
     "Tile",
     "TrialResult",
@@ -225,15 +237,21 @@ __all__ = [
     "Words",
     "WorkerDiedError",
     "__version__",
+    "audit",
+    "check_address",
+    "compare",
     "did_you_mean",
     "differences",
+    "figures",
     "hookimpl",
     "identity",
     "install_command",
     "installation",
     "installed_plugins",
+    "lint",
     "load_models",
     "open_run",
+    "plan",
     "quoted",
     "read_document",
     "read_structure",
@@ -241,6 +259,7 @@ __all__ = [
     "run",
     "run_async",
     "run_job",
+    "verdict",
 ]
 
 

@@ -11,16 +11,16 @@ from typing import Any
 from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
-from cheesebench.experiment.records import is_measurement
-from cheesebench.statistics.counts import CellCounts, CountedMeasure, CountedRun, SubjectCounts, count_cell
-from cheesebench.strict_json import strict_json
+from cheesebench.files import read_bytes, strict_json
+from cheesebench.records import Measured, is_measurement
+from cheesebench.statistics.comparison import CellCounts, CountedRun, SubjectCounts, count_cell
 
 #: Version of the file of a baseline.
 FORMAT = 1
-#: Where baselines are, below the working directory, unless somebody says otherwise.
+#: Default folder of baselines, below the working directory.
 DIRECTORY = "baselines"
 SUFFIX = ".json"
-#: What of the manifest goes into a baseline.
+#: Entries of the manifest that a baseline keeps.
 _MANIFEST = ("run_id", "created", "versions", "git", "options", "plugins")
 _MARKER = "cheesebench_baseline"
 
@@ -42,9 +42,9 @@ def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) ->
 
 
 def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:
-    """Return the file of what is to be compared: a run's id, directory or file, or a baseline's name or file.
+    """Return the file to compare with, from a run's id, directory or file, or a baseline's name or file.
 
-    Raises RunLogError with what there is when nothing has that name.
+    Raises RunLogError, with the known names, if there is none.
     """
     for path in (Path(name), baselines / f"{name}{SUFFIX}"):
         if path.is_file() and path.suffix == SUFFIX:
@@ -61,7 +61,6 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
 
 
 def read_counted(path: Path) -> CountedRun:
-    """Return the run or baseline in a file."""
     if path.suffix == SUFFIX:
         return read_baseline(path)
     with RunLog.open_read_only(path) as log:
@@ -77,10 +76,10 @@ def baseline_text(run: CountedRun) -> str:
 
 
 def read_baseline(path: Path) -> CountedRun:
-    """Return the baseline in a file; RunLogError when it is none, or one of another version."""
+    """Return the baseline in a file; RunLogError if it is not one, or has another version."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(read_bytes(path, 2**28))
+    except (OSError, ValueError, RecursionError) as error:
         raise RunLogError(f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless") from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:
@@ -101,9 +100,9 @@ def read_baseline(path: Path) -> CountedRun:
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:
-    """Yield sentences about what is missing from a run for a baseline."""
+    """Yield sentences on what a run lacks to be a baseline."""
     for cell in run.cells:
-        missing = sum(subject.missing - subject.settled for subject in cell.subjects.values())
+        missing = sum(subject.missing for subject in cell.subjects.values())
         if missing:
             yield f"{cell.protocol} in {cell.view} has {missing} missing trial{'s' * (missing > 1)}"
 
@@ -118,28 +117,25 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     values["settings"] = dict(cell.settings)
     values["measured"] = None if cell.measured is None else dataclasses.asdict(cell.measured)
     if cell.measured is None:
-        del values["measured"]
+        del values["measured"], values["margin"], values["animals"]
     if not cell.doubts:
         del values["doubts"]
-    values["subjects"] = [
-        [n, s.passed, s.scored, s.missing, s.digest, *([s.settled] if s.settled else [])]
-        for n, s in cell.subjects.items()
-    ]
+    values["subjects"] = [[n, s.passed, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()]
     return values
 
 
-def _subject_from_json(passed: float, scored: int, missing: int, digest: str, settled: int = 0) -> SubjectCounts:
-    numbers = (passed, scored, missing, settled)
+def _subject_from_json(passed: float, scored: int, missing: int, digest: str) -> SubjectCounts:
+    numbers = (passed, scored, missing)
     if not all(map(is_measurement, numbers)) or not isinstance(digest, str):
         raise ValueError(f"a subject's counts are {numbers}")
-    return SubjectCounts(passed, scored, missing, digest, settled)
+    return SubjectCounts(passed, scored, missing, digest)
 
 
 def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
     subjects = {int(number): _subject_from_json(*counts) for number, *counts in values["subjects"]}
     measured = values.get("measured")
     if measured is not None:
-        limits = measured["range"]
-        measured = CountedMeasure(**{**measured, "range": limits and (float(limits[0]), float(limits[1]))})
+        low, high = map(float, measured["range"])
+        measured = Measured(**{**measured, "range": (low, high)})
     doubts = tuple(map(str, values.get("doubts", ())))
     return CellCounts(**{**values, "subjects": subjects, "measured": measured, "doubts": doubts})

@@ -8,14 +8,17 @@ faults and costs are handled in one place.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
-from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.errors import CheeseBenchError, OptionError, PluginError
 from cheesebench.interfaces import AgentKind, Memory
+from cheesebench.redaction import quoted
 
 #: Whose message it is.
 Role = Literal["system", "user", "assistant"]
@@ -89,8 +92,24 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerForm:
+    """The form that a reply must have: an object of the JSON schema ``schema``.
+
+    ``by_tool``: the server is offered one tool and told to call it; otherwise the reply itself is constrained
+    (``response_format``). Either way the reply's text is the object as JSON.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    by_tool: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One call. ``conversation`` is the same for all calls of one subject, for load balancers with a cache.
+    """One call. ``form`` None: the reply is free text.
+
+    ``conversation`` is the same for all calls of one subject, for load balancers with a cache.
 
     ``timeout`` is in seconds, for the whole call; ``extra`` holds the registry's served settings for this model
     (JSON values that are added to the request body unchanged).
@@ -103,6 +122,7 @@ class ChatRequest:
     conversation: str = ""
     timeout: float = 120.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    form: AnswerForm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +171,7 @@ FaultKind = Literal[
     "context_too_long",
     "content_filter",
 ]
-#: Faults that may pass: the harness tries again, with growing pauses.
+#: Temporary faults: the harness retries, with growing pauses.
 TRANSIENT: frozenset[FaultKind] = frozenset({"rate_limit", "overload", "timeout", "connection", "server", "malformed"})
 #: Faults of the account or the options: no call of this model can succeed, all of its subjects stop.
 FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_model"})
@@ -169,6 +189,8 @@ class ChatFaultError(CheeseBenchError):
         """Why it failed."""
         self.retry_after = retry_after
         """Seconds from now, or None."""
+        self.refused = False
+        """Whether no connection was taken (with the kind ``connection``): a server that is not up, or not yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +260,8 @@ class ModelEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     drops: tuple[str, ...] = ()
     price: Price | None = None
+    trained_on: tuple[str, ...] = ()
+    """Protocols that it was trained on, which every verdict on it says."""
     note: str = ""
 
 
@@ -259,8 +283,22 @@ class BackendContext:
     progress: Callable[[str], None] = lambda line: None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """Facts that a server reports about itself; None if it does not."""
+
+    slots: int | None = None
+    """Calls that it processes at once; it queues the others."""
+    context: int | None = None
+    """Tokens of prompt and reply together."""
+
+
 class Connection(Protocol):
-    """An open backend: all calls of one model go through it, many at once, in one event loop."""
+    """An open backend: all calls of one model go through it, many at once, in one event loop.
+
+    A connection may also have ``async def facts(self) -> ServerFacts``: it is called before the first call, limits the
+    calls in flight, and warns of prompts that are too long.
+    """
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError. Never retry or cache: the harness does that.
@@ -311,13 +349,15 @@ class ModelAgentContext:
     """What a new model agent may know: nothing about the paradigm.
 
     ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values; ``seed`` is a 63-bit number for this
-    subject; ``reading`` is the view's explanation of its observations (may be empty).
+    subject; ``reading`` is the view's explanation of its observations (may be empty); ``reasoning`` says whether the
+    registry lists the model as a reasoning model.
     """
 
     seed: int
     view: str
     settings: Mapping[str, Any]
     reading: str = ""
+    reasoning: bool = False
 
 
 class ModelAgent(Protocol):
@@ -358,6 +398,19 @@ class Learner(Protocol):
         ...
 
 
+@runtime_checkable
+class Interruptible(Protocol):
+    """Optional interface of a model agent that is told when its plan is dropped and when it can act again."""
+
+    def interrupted(self) -> bool:
+        """Something has happened; return whether to drop the rest of the plan, so that the model is asked again."""
+        ...
+
+    def freed(self, observation: str) -> None:
+        """The subject can act again after it was held or put elsewhere; ``observation`` is the last one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentSpec:
     """An agent between a model and a paradigm, named with ``--agent`` (hook ``cheesebench_model_agents``).
@@ -365,7 +418,8 @@ class ModelAgentSpec:
     ``settings`` are its parameters with their defaults: all of them are recorded and can be varied. ``check`` raises
     OptionError for invalid values. Settings given as text are converted to the type of the default, or by their
     function in ``readers`` (which raises ValueError). ``instructions`` returns what a person is told in place of the
-    system prompt (``cheesebench people``), from the view's explanation of its observations.
+    system prompt (``cheesebench people``), from the view's explanation of its observations. ``form`` returns the form
+    that replies must have under these settings, ``remembers`` what a subject remembers by, in words.
     """
 
     name: str
@@ -375,5 +429,26 @@ class ModelAgentSpec:
     readers: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     memory: Memory = "life"
     instructions: Callable[[str], str] | None = None
+    form: Callable[[Mapping[str, Any]], AnswerForm | None] = lambda settings: None
+    remembers: Callable[[Mapping[str, Any]], str] = lambda settings: ""
     summary: str = ""
     kind: ClassVar[AgentKind] = "model agent"
+
+
+def check_address(url: str) -> None:
+    """Raise OptionError unless ``url`` is no more than scheme, host, port and path: addresses are recorded."""
+    if not {"@", "?", "#"}.isdisjoint(url):
+        raise OptionError(
+            "The base URL has a user, a query or a fragment ('@', '?' or '#'): it may be a key, and would be recorded. "
+            "Write scheme, host, port and path only; a key belongs in an environment variable."
+        )
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode()
+        valid = parts.port != 0 and re.fullmatch(r"[\w.:-]+", host) and url.isprintable() and " " not in url
+    except ValueError:  # invalid host names, too
+        valid = False
+    if not valid or parts.scheme not in ("http", "https"):
+        raise OptionError(
+            f"The base URL '{quoted(url, 100)}' is not valid. Write an address such as http://127.0.0.1:8000/v1."
+        )

@@ -9,11 +9,12 @@ import os
 import sys
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from cheesebench import __version__
-from cheesebench.commands import COMMANDS
+from cheesebench.commands import COMMANDS, GROUPS
 from cheesebench.errors import (
+    NOT_AS_WRITTEN,
     CheeseBenchError,
     FileError,
     OptionError,
@@ -22,6 +23,7 @@ from cheesebench.errors import (
     UnknownNameError,
     closest,
     did_you_mean,
+    said_of_logs,
 )
 from cheesebench.interface_checks import blaming, misfit, returned
 from cheesebench.interfaces import CommandModule, CommandSpec
@@ -29,14 +31,14 @@ from cheesebench.terminal import coloured, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
 MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
-#: Characters of a line about a mistake.
+#: Most characters of an error line.
 LONGEST = 5000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; a user's mistake is one line on stderr, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show an arrow shows something like it instead of ending the program.
+        # A terminal that cannot show an arrow gets a similar character, not an exception.
         replace_unprintable(stream)
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read us has seen enough (`| head`). Python would complain when it flushes stdout at exit.
+        # The reader has closed the pipe (`| head`); Python would complain when it flushes stdout at exit.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
@@ -56,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _mistake(*error.lines)
     except CheeseBenchError as error:
         return _mistake(" ".join(str(error).split()))
+    except NOT_AS_WRITTEN as error:
+        if (said := said_of_logs(error)) is None:
+            raise
+        return _mistake(said)
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         return _mistake(f"{error.strerror or error}{place}. Check the path, its permissions and the disk.")
@@ -71,7 +77,7 @@ def _run(arguments: list[str]) -> int:
         if closest(name, commands):
             raise UnknownNameError("command", name, commands)
         plugins = installed_plugins()
-        plugins.supplied(plugins.hook.cheesebench_commands)  # whose hook fails may have meant to supply it
+        plugins.supplied(plugins.hook.cheesebench_commands)  # a plugin whose hook fails may supply it
         raise UnknownNameError("command", name, commands, remedy=plugins.remedy_for(name))
     parser = build_parser(commands, [name])
     arguments = _with_profile(parser, arguments, name)
@@ -90,14 +96,12 @@ def _run(arguments: list[str]) -> int:
 
 
 def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
-    """Return the long options of a command."""
     commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
     own = commands.get(name, parser)
     return {spelling for action in own._actions for spelling in action.option_strings if spelling.startswith("--")}
 
 
 def _with_profile(parser: argparse.ArgumentParser, arguments: list[str], name: str) -> list[str]:
-    """Return the arguments with those of the profile that they name, as far as the command has them."""
     known = _spellings(parser, name)
     if "--profile" not in known or not any(argument.partition("=")[0] == "--profile" for argument in arguments):
         return arguments
@@ -121,7 +125,6 @@ def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
 
 
 def _module(command: CommandSpec) -> Any:
-    """Return the module of a command; PluginError if a plugin names one that cannot be used."""
     if command.name in COMMANDS:
         return importlib.import_module(command.module)
     try:
@@ -135,23 +138,38 @@ def _module(command: CommandSpec) -> Any:
 
 
 def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
-    """Blame a plugin for what its command raises; an error of ours has a traceback."""
+    """Attribute an exception of a plugin's command to the plugin; our own errors have a traceback."""
     ours = command.name in COMMANDS or command.module.startswith("cheesebench.")
     return contextlib.nullcontext() if ours else blaming(f"The command '{command.name}' of a plugin")
 
 
 def _mistake(*lines: str) -> int:
     """Print an error on stderr: one line, or one for each finding in a protocol."""
-    from cheesebench.film import printable
     from cheesebench.redaction import redact
+    from cheesebench.terminal import printable
 
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
-        # A damaged log can make a line of megabytes.
+        # A damaged log can cause a line of megabytes.
         shown = [line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..." for line in lines]
         text = printable(redact("\n".join(shown)))
         print(coloured(f"cheesebench: {text}", sys.stderr), file=sys.stderr, flush=True)
     return MISTAKE
+
+
+class _InGroups(argparse.HelpFormatter):
+    """Help in which a heading stands above the first command of each group."""
+
+    _headings: ClassVar = {commands[0].name: title for title, commands in GROUPS.items()}
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        title = (
+            self._headings.get(action.dest)
+            if isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction)
+            else None
+        )
+        return text if title is None else f"\n  {title}:\n{text}"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -177,6 +195,7 @@ def build_parser(
         ),
         epilog="Example: cheesebench list",
         allow_abbrev=False,
+        formatter_class=_InGroups,
     )
     parser.add_argument("-V", "--version", action="version", version=f"cheesebench {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")

@@ -1,12 +1,12 @@
-"""Interfaces of dialogues: puzzles, conversations, and baselines (respondents). Nothing here has behaviour."""
+"""Interfaces of baselines for dialogues: respondents, and the puzzle that they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
-from cheesebench.interfaces import AgentKind, Memory, TrialResult
+from cheesebench.interfaces import AgentKind, Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,41 +26,6 @@ class Puzzle:
     number: int | None
     walks: Callable[[], Sequence[Sequence[str]]]
     say: Callable[[Sequence[str]], str]
-
-
-class Dialogue(Protocol):
-    """One subject's questions in one condition; each trial is a conversation of one or more turns."""
-
-    @property
-    def system(self) -> str:
-        """What a model is told before the first question of every conversation; empty if nothing."""
-        ...
-
-    @property
-    def puzzle(self) -> Puzzle:
-        """The puzzle of the latest question."""
-        ...
-
-    def begin_trial(self) -> str | None:
-        """Begin the next conversation and return its first question, or None if there are no more."""
-        ...
-
-    def answer(self, text: str) -> str | None:
-        """Take the whole reply (any text); return the next question, or None if the conversation has ended."""
-        ...
-
-    def result(self) -> TrialResult:
-        """Return the result of the conversation that has just ended."""
-        ...
-
-
-@runtime_checkable
-class Conversational(Protocol):
-    """A compiled protocol of dialogues."""
-
-    def dialogue(self, domain: str, condition: str, subject: int = 0) -> Dialogue:
-        """Return a new dialogue with a subject's questions of a condition in the vocabulary of a domain."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Every message is written for the person who can fix the cause: the value seen, a
 from __future__ import annotations
 
 import difflib
+import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cheesebench.protocol.diagnostics import Diagnostic
+    from cheesebench.diagnostics import Diagnostic
 
 #: A list of names up to SHORT characters stays on one line; a longer one is wrapped at WIDTH.
 SHORT, WIDTH = 240, 78
@@ -23,13 +24,23 @@ class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
 
+#: What reading raises for values that no run writes: JSON, conversions, the types that records need.
+NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+def said_of_logs(error: Exception) -> str | None:
+    """Return what is said of such an error; None if no log was opened, so that it is a mistake of ours."""
+    logs = sys.modules.get("cheesebench.experiment.log_file")  # not imported: no log is open
+    return logs.unreadable(error) if logs is not None and logs.OPENED else None
+
+
 def cause_of(error: BaseException) -> str:
     """Return an error as the cause of something: its text, with its kind unless it is one of ours."""
     return str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
 
 
 def raised_where(error: BaseException) -> str:
-    """Return the text of an error that somebody's code raised, with its file and line unless it is one of ours."""
+    """Return the text of an error raised by a plugin, with its file and line unless it is one of ours."""
     text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
@@ -83,7 +94,7 @@ class UnknownNameError(CheeseBenchError):
         remedy: str = "",
     ) -> None:
         """``also``: further names for the suggestion that are not listed; ``whole``: the text that ``name`` is from."""
-        #: The names that there are, for whoever knows of others.
+        #: The known names; callers may know more.
         self.known = known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
@@ -142,7 +153,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
-    # Who stops early means the name that goes on: 'gpt-4' is 'gpt-4-32k', though 'gpt-35' has more letters in common.
+    # An incomplete name means one that it begins: 'gpt-4' is 'gpt-4-32k', although 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
     close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
     return close[0] if close else None

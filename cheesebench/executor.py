@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from cheesebench.errors import CheeseBenchError
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import TaskEvent
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import BaseSpecification
+    from cheesebench.family import Plugins
+    from cheesebench.interfaces import BaseSpecification, TaskEvent
+    from cheesebench.records import CellPlan, TrialRecord
 
 
 class WorkerDiedError(CheeseBenchError):
@@ -54,8 +53,8 @@ class Report:
 
     ``trials`` are finished trials, each with the rules that fired in it. The last report of a job has ``ended`` set;
     there, ``missing`` is why the remaining trials could not be run (``"infrastructure"`` or ``"budget"``; empty if the
-    subject is complete), and ``cause`` is a sentence for the journal. ``notes`` are further journal entries, as kind
-    and text: ``("traceback", ...)``.
+    subject is complete), ``cause`` is a sentence for the journal, and ``tally`` what the agent had counted in the trial
+    that was broken off. ``notes`` are further journal entries, as kind and text: ``("traceback", ...)``.
     """
 
     trials: Sequence[tuple[TrialRecord, Sequence[TaskEvent]]] = ()
@@ -63,6 +62,7 @@ class Report:
     ended: bool = False
     missing: str = ""
     cause: str = ""
+    tally: Mapping[str, int] = field(default_factory=dict)
 
 
 class Executor(Protocol):
@@ -104,7 +104,7 @@ class ExecutorContext:
     session, including those of a conftest.py; ``options`` are those of ``--executor-option``.
     """
 
-    plugins: PluginManager
+    plugins: Plugins
     directory: Path
     processes: int
     processes_given: bool = False

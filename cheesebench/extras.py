@@ -1,4 +1,4 @@
-"""How an optional dependency is installed, for messages to those who do not have it."""
+"""How to install an optional dependency, for error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str
     An installation from a clone (PEP 610 says where that is) is extended from there: a release on the package index, if
     there is one, might be another version.
     """
-    # A clone that is the working directory has a second record, of its build, which does not say it.
+    # A clone in the working directory has a second record, of its build, without this.
     records = (one.read_text("direct_url.json") for one in distributions(name=distribution))
     record = json.loads(next(filter(None, records), "{}"))
     url = urlsplit(str(record.get("url", "")))

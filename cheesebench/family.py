@@ -1,37 +1,186 @@
 """The interface between the core and a family (a kind of paradigm).
 
 A family owns everything about its protocols: how a document is read and compiled, which cells it has, how a subject is
-run, and how a trial is shown and explained. The core calls only the methods of ``Family``. Further abilities of a
-compiled paradigm (to be drawn, audited, ...) are the optional protocols in ``interfaces``.
+run, and how a trial is shown and explained. The core calls only the methods of ``Family`` and of the ``Paradigm`` that
+it compiles a protocol to.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from cheesebench.interfaces import BaseSpecification, Paradigm
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cheesebench.chat import ChatReply, ChatRequest
-    from cheesebench.experiment.call_replay import ReplayedCall
-    from cheesebench.experiment.contestants import LanguageModel
-    from cheesebench.experiment.designs import Design
-    from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.experiment.replay import Frame
-    from cheesebench.experiment.studies import Study
-    from cheesebench.interfaces import TaskEvent
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol.arena_documents import Model
-    from cheesebench.protocol.diagnostics import Diagnostics
-    from cheesebench.protocol.source import Node
-    from cheesebench.protocol.specification import BaseSpecification
+    from pydantic import BaseModel
+
+    from cheesebench.chat import BackendSpec, ChatReply, ChatRequest, ModelAgentSpec, ModelEntry
+    from cheesebench.diagnostics import Diagnostics
+    from cheesebench.dialogue import RespondentSpec
+    from cheesebench.interfaces import AgentSpec, Scene, TaskEvent, View
+    from cheesebench.records import CallRecord, CellPlan, Frame, ReplayedCall, TrialRecord
+    from cheesebench.source import Node
+
+
+class Plugins(Protocol):
+    """What families, executors and reporters may ask the plugin manager for. Unknown names raise UnknownNameError."""
+
+    @property
+    def agents(self) -> Mapping[str, AgentSpec]:
+        """Agents without a language model, by name."""
+        ...
+
+    @property
+    def respondents(self) -> Mapping[str, RespondentSpec]:
+        """Baselines for dialogues, by name."""
+        ...
+
+    @property
+    def families(self) -> Mapping[str, Family[Any, Any]]:
+        """Families by name."""
+        ...
+
+    def agent(self, name: str) -> AgentSpec:
+        """Return an agent without a language model."""
+        ...
+
+    def model_agent(self, name: str) -> ModelAgentSpec:
+        """Return an agent that asks a language model."""
+        ...
+
+    def respondent(self, name: str) -> RespondentSpec:
+        """Return a baseline for dialogues."""
+        ...
+
+    def view(self, name: str) -> View:
+        """Return a view."""
+        ...
+
+    def family(self, specification: BaseSpecification) -> Family[Any, Any]:
+        """Return the family of a protocol."""
+        ...
+
+    def compile(self, specification: BaseSpecification) -> Paradigm:
+        """Return the compiled protocol."""
+        ...
+
+
+class RecordedCalls(Protocol):
+    """The calls to models of a recorded run."""
+
+    def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
+        """Yield the calls of a trial, in order."""
+        ...
+
+    def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
+        """Yield all calls of a subject, in order."""
+        ...
+
+
+class RecordedRun(Protocol):
+    """What families and reporters may read of a run's log. Everything raises RunLogError for a damaged log."""
+
+    @property
+    def calls(self) -> RecordedCalls:
+        """The calls to models."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """The run's own directory."""
+        ...
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The programs, protocols and options that the run was started with."""
+        ...
+
+    def plans(self) -> list[CellPlan]:
+        """Return the cells in the order in which they were planned."""
+        ...
+
+    def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
+        """Return the records (of one cell, of one of its subjects) in the order of their keys."""
+        ...
+
+    def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
+        """Return the rules that fired in a trial, in order."""
+        ...
+
 
 #: A family's own specification, and what it compiles it to.
-S = TypeVar("S", bound="BaseSpecification")
-P = TypeVar("P")
+S = TypeVar("S", bound=BaseSpecification)
+P = TypeVar("P", bound=Paradigm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageModel:
+    """A language model under test: its backend, the agent that prompts it, and the settings.
+
+    ``settings`` (JSON values) has every parameter of agent and model that can affect a reply, and ``dropped``, the
+    parameters that are not sent because the model or its backend does not accept them. They are stored in, and read
+    from, the plan of each cell. ``base_urls`` are its servers; none where the backend starts one or knows its own.
+    """
+
+    entry: ModelEntry
+    backend: BackendSpec
+    agent: ModelAgentSpec
+    settings: Mapping[str, Any]
+    base_urls: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How a cell is run.
+
+    ``trials`` limits the trials of each subject (None: the protocol's schedule); ``views`` are the default views;
+    ``claims`` is False if too little is run for a PASS or a FAIL. ``settings`` are defaults for model agents that have
+    these settings. ``sequential``: cells are judged at looks, and ``subjects`` is the maximum.
+    """
+
+    name: str
+    subjects: int
+    trials: int | None = None
+    views: tuple[str, ...] = ("ascii_2d",)
+    claims: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sequential: bool = False
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What a study varies.
+
+    ``axes`` are settings of the agent that asks a model, with their levels; every combination is a variant.
+    ``views`` and ``models`` hold where the command line names none. ``trials`` are run by one subject of each cell,
+    unless the command line asks for another design.
+    """
+
+    name: str
+    title: str
+    about: str = ""
+    views: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    trials: int = 15
+    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def design(self) -> str:
+        """Name of its own design."""
+        return f"flat-{self.trials}"
+
+    def variants(self) -> Iterator[dict[str, Any]]:
+        """Yield every combination of levels; a single empty one without axes."""
+        for levels in itertools.product(*self.axes.values()):
+            yield dict(zip(self.axes, levels, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +188,27 @@ class CellRequest:
     """A session's request for the cells of one model on one protocol; a family uses what applies to it.
 
     ``language`` is None for an agent or a baseline. ``views`` are names, ``controls`` as for ``--control``.
-    ``temperatures``, ``generations`` and ``against`` are the options of that name.
+    ``subjects``, ``temperatures`` and ``against`` are the options of that name; ``design`` already has the number of
+    subjects.
     """
 
     model: str
-    plugins: PluginManager
+    plugins: Plugins
     design: Design
     language: LanguageModel | None = None
     views: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     study: Study | None = None
     temperatures: tuple[float, ...] = ()
-    generations: int | None = None
+    subjects: int | None = None
     against: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
-    """One subject of one cell to run: ``subject`` counts from 0, ``seed`` is the run's."""
+class SubjectContext:
+    """What a family needs to run one subject of one cell: ``subject`` counts from 0, ``seed`` is the run's."""
 
-    plugins: PluginManager
+    plugins: Plugins
     plan: CellPlan
     seed: int
     subject: int
@@ -98,74 +248,95 @@ class Asker(Protocol):
         """Return the reply to the next call of ``trial`` (from 0). Raises SubjectStoppedError if there is none."""
         ...
 
-    def read_as(self, actions: Sequence[int]) -> None:
-        """Report the actions parsed from the reply (none: ask again). Families without actions never call it."""
-        ...
+    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+        """Report the actions parsed from the reply (none: ask again); ``tally`` returns the agent's counts by now.
+
+        Families without actions never call it. By default nothing is done.
+        """
+        return
 
 
 #: A finished trial with the rules that fired in it.
 Trial = tuple["TrialRecord", Sequence["TaskEvent"]]
 
 
-class Family(Protocol[S, P]):
-    """A kind of paradigm (hook ``cheesebench_families``). ``S`` is its specification, ``P`` the compiled paradigm.
+class Family(ABC, Generic[S, P]):
+    """Base class of a kind of paradigm (hook ``cheesebench_families``); ``S``: specification, ``P``: compiled paradigm.
 
     Families are tried on a document in reverse order of registration, so those of plugins come before the built-in
-    ones; the arena is the last and accepts every document.
+    ones; the arena is the last and accepts every document. ``StepwiseFamily`` has the methods that run and show
+    subjects of paradigms that run step by step.
     """
 
     name: str
     """As in ``BaseSpecification.family`` and in messages."""
     plural: str
     """Key of its protocols in ``cheesebench list --json``."""
+    recognised_by: ClassVar[Mapping[str, Any]] = {}
+    """A JSON Schema equivalent of ``matches``, with which editors choose the schema of a file."""
 
     @property
-    def recognised_by(self) -> Mapping[str, Any]:
-        """A JSON Schema equivalent of ``matches``, with which editors choose the schema of a file."""
-        ...
-
-    @property
-    def document(self) -> type[Model]:
+    @abstractmethod
+    def document(self) -> type[BaseModel]:
         """The pydantic model of its files."""
-        ...
 
+    @abstractmethod
     def matches(self, tree: Node) -> bool:
         """Return whether a file (merged with its parents) is a protocol of this family, valid or not."""
-        ...
 
+    @abstractmethod
     def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> S | None:
         """Return the checked specification; None if there are errors, which are in ``diagnostics``."""
-        ...
 
+    @abstractmethod
     def compile(self, specification: S) -> P:
         """Return the compiled paradigm; the specification has passed all checks."""
-        ...
 
-    def listing(self, specification: S) -> Listing:
-        """Return the protocol's entry in ``cheesebench list``."""
-        ...
-
+    @abstractmethod
     def cells(self, specification: S, request: CellRequest) -> Iterable[CellPlan]:
         """Return the cells of one model. Raises UnsuitableError if the model or an option does not fit the protocol."""
-        ...
 
-    def live(self, paradigm: P, seat: Seat) -> Iterator[Trial]:
+    @abstractmethod
+    def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run a subject without a language model; yield each finished trial."""
-        ...
 
-    def converse(self, paradigm: P, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
+    @abstractmethod
+    def converse(self, paradigm: P, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
         """Run a subject that uses a language model, yielding in the same way."""
-        ...
 
+    @abstractmethod
     def watch(
-        self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
     ) -> Iterator[WatchedTrial]:
         """Replay recorded trials; ``wanted`` has the trials (from 0) of each subject, none of them missing.
 
         Raises CheeseBenchError if they cannot be shown.
         """
-        ...
 
-    def explain(self, log: RunLog, plugins: PluginManager, specification: S, record: TrialRecord) -> str:
+    @abstractmethod
+    def explain(self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord) -> str:
         """Return a description of one failed trial, to explain why a test failed."""
-        ...
+
+    def listing(self, specification: S) -> Listing:
+        """Return the protocol's entry in ``cheesebench list``."""
+        return Listing(values={}, row={self.name: specification.name, "title": specification.title})
+
+
+class Words:
+    """A view that draws nothing: the environment's own text is the observation.
+
+    It is always available (``Plugins.view("words")``), for families without an arena. ``--view`` does not
+    offer it, because in an arena it would show nothing.
+    """
+
+    name = "words"
+    characters = ""
+    reading = "They are words."
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return nothing."""
+        return ""
+
+    def max_length(self, scene: Scene) -> int:
+        """Return 0."""
+        return 0

@@ -32,12 +32,10 @@ def register() -> None:
         gymnasium.register(
             id=f"cheesebench/{name}-v1",
             entry_point=f"cheesebench.paradigms:{name}",
-            vector_entry_point=f"cheesebench.paradigms.arena.batch:{name}",
         )
     gymnasium.register(
         id="cheesebench/Protocol-v1",
         entry_point="cheesebench.paradigms.arena.environment:make_from_file",
-        vector_entry_point="cheesebench.paradigms.arena.batch:make_from_file",
     )
 
 

@@ -1,14 +1,14 @@
 """All extension points of CheeseBench. Plugins register under the entry point group ``cheesebench``.
 
-In a pytest session, functions of these names in a ``conftest.py`` are used, too; everywhere else, mark them with
+In a pytest session, functions of these names in a ``conftest.py`` are used, too; elsewhere, mark them with
 ``cheesebench.hookimpl``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pluggy
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
     from cheesebench.dialogue import RespondentSpec
     from cheesebench.executor import ExecutorSpec
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.family import Family
-    from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, View
+    from cheesebench.family import Family, Plugins, RecordedRun
+    from cheesebench.interfaces import AgentSpec, CommandSpec, View
+    from cheesebench.records import CellPlan, TrialRecord
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
@@ -29,6 +29,49 @@ API_VERSION = 1
 OLDEST_API_VERSION = 1
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class Reporter(Protocol):
+    """A report format for finished or interrupted runs (hook ``cheesebench_reporters``)."""
+
+    name: str
+    """Name for ``cheesebench report RUN --format NAME``."""
+    suffix: str
+    """File name ending, with the dot."""
+
+    def render(self, summary: RunSummary) -> str:
+        """Return the report's text."""
+        ...
+
+
+@runtime_checkable
+class RunReporter(Protocol):
+    """Optional interface of a reporter that also shows single trials and therefore needs the run log."""
+
+    def render_run(self, summary: RunSummary, log: RecordedRun, plugins: Plugins) -> str:
+        """Return the report's text; ``plugins`` compiles the protocols of the run and has its views."""
+        ...
+
+
+@runtime_checkable
+class RunsReporter(Protocol):
+    """Optional interface of a reporter that shows the trials of several runs, for ``cheesebench report``."""
+
+    def render_runs(self, summary: RunSummary, logs: Sequence[Any], plugins: Any) -> str:
+        """Return the report of the runs of these open logs."""
+        ...
+
+
+@runtime_checkable
+class FigureReporter(Protocol):
+    """Optional interface of a reporter that draws figures of several runs, for ``cheesebench figures``."""
+
+    def render_figures(self, runs: Sequence[tuple[RunSummary, Any]], plugins: Any, **how: Any) -> Mapping[str, bytes]:
+        """Return file contents by name; ``runs`` are summaries with their open logs.
+
+        ``how`` has ``sizes`` (model -> billions of parameters), ``formats``, ``width`` (inches or None) and ``dpi``.
+        """
+        ...
 
 
 @hookspec

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.terminal import printable
+
 if TYPE_CHECKING:
+    from aiohttp import web
     from jinja2 import Environment
 
 
@@ -23,7 +26,6 @@ class Templates:
         self._package, self._shown = package, shown
 
     def static(self, name: str) -> str:
-        """Return a file of ``static``."""
         return importlib.resources.files(self._package).joinpath("static", name).read_text(encoding="utf-8")
 
     def render(self, template: str, **values: Any) -> str:
@@ -51,7 +53,7 @@ class Templates:
 
 
 def content_security_policy(scripts: Sequence[str], styles: Sequence[str], *directives: str) -> str:
-    """Return the policy of a page with exactly these scripts and styles, and without requests."""
+    """Return the policy of a page with exactly these scripts and styles, and no requests."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -68,3 +70,50 @@ def content_security_policy(scripts: Sequence[str], styles: Sequence[str], *dire
 def _hashes(texts: Sequence[str]) -> str:
     digests = (hashlib.sha256(text.encode()).digest() for text in texts)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"
+
+
+#: These pages use the style of the HTML report.
+_REPORT = "cheesebench.reports"
+
+
+def page(template: str, *, scripts: Sequence[str] = (), styles: Sequence[str] = (), **values: Any) -> web.Response:
+    """Return a page made of a template, with the scripts and styles of those names in it.
+
+    Its policy allows exactly these, pictures that are part of the page, and requests to this server.
+    """
+    from aiohttp import web
+    from markupsafe import Markup
+
+    codes = [_TEMPLATES.static(name) for name in scripts]
+    looks = [_report_style(), *map(_TEMPLATES.static, styles)]
+    text = _TEMPLATES.render(template, scripts=list(map(Markup, codes)), styles=list(map(Markup, looks)), **values)
+    response = web.Response(text=text, content_type="text/html")
+    connect = "connect-src 'self'" if codes else "connect-src 'none'"
+    response.headers["Content-Security-Policy"] = content_security_policy(
+        codes, looks, connect, "frame-ancestors 'none'"
+    )
+    return response
+
+
+def finished_page(text: str) -> web.Response:
+    """Return a page with a policy of its own (a report), which this one can only make stricter."""
+    from aiohttp import web
+
+    response = web.Response(text=text, content_type="text/html")
+    response.headers["Content-Security-Policy"] = (
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return response
+
+
+def shown(value: object) -> str:
+    """Return untrusted text as one printable line."""
+    return printable(" ".join(str(value).split()))
+
+
+def _report_style() -> str:
+    return importlib.resources.files(_REPORT).joinpath("static", "page.css").read_text(encoding="utf-8")
+
+
+_TEMPLATES = Templates("cheesebench.server", shown)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import UnionType
 from typing import Any, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -33,7 +33,6 @@ _WORDS: dict[Any, str] = {
 }
 #: Characters of a value that are shown.
 _SHOWN = 60
-_NOTHING = object()
 
 
 def checked(thing: T, interface: type, who: str) -> T:
@@ -50,7 +49,7 @@ def checked(thing: T, interface: type, who: str) -> T:
 def blaming(who: str) -> Iterator[None]:
     """Run a plugin's code: what it raises becomes a PluginError that begins with ``who``, unless it is one of ours.
 
-    KeyboardInterrupt passes: nobody can tell the plugin's own from Ctrl-C.
+    KeyboardInterrupt passes: the plugin's own cannot be told from Ctrl-C.
     """
     try:
         yield
@@ -88,18 +87,11 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
     return frame
 
 
-def awaitable(result: object, who: str, name: str) -> Awaitable[Any]:
-    """Return what a method has returned, to be awaited; PluginError if it was no ``async def`` nor anything like it."""
-    if inspect.isawaitable(result):
-        return result
-    raise PluginError(f"{who}: {name} returned {shown(result)}, which cannot be awaited. Write 'async def {name}'.")
-
-
 def misfit(thing: object, interface: type) -> str:
     """Return what a thing is that does not fit the interface, with a remedy; empty if it fits."""
     wanted = "a pathlib.Path" if interface is os.PathLike else f"{_article(interface.__name__)} {interface.__name__}"
     if inspect.iscoroutine(thing):
-        thing.close()  # or Python would complain that nobody has awaited it
+        thing.close()  # otherwise Python warns that it was never awaited
         return "a coroutine. Write 'def', not 'async def'."
     if isinstance(thing, type) and dataclasses.is_dataclass(interface):
         return f"the class {thing.__name__}. Return {wanted}(...)."
@@ -108,19 +100,16 @@ def misfit(thing: object, interface: type) -> str:
     if thing is None or type(thing) in (str, bytes, bool, int, float, dict, list, tuple, set):
         return f"{shown(thing)}. Return {wanted}."
     if dataclasses.is_dataclass(interface):
-        fault = next(_wrong_fields(thing, interface), "")
-    elif interface is os.PathLike:
-        fault = "" if isinstance(thing, os.PathLike) else f"which is no path. Return {wanted}"
-    elif _class_fits(cast(Any, type(thing)), interface) and _members(interface)[0].keys().isdisjoint(_own(thing)):
-        fault = next(_wrong_attributes(thing, interface), "")
+        faults = _wrong_fields(thing, interface)
+    elif getattr(interface, "_is_protocol", False):
+        faults = _wrong_members(thing, interface)
     else:
-        fault = _missing(thing, interface) or next(_wrong_methods(thing, interface, 0), "")
-        fault = fault or next(_wrong_attributes(thing, interface), "")
+        faults = iter([] if isinstance(thing, interface) else [f"which is no {interface.__name__}. Return {wanted}"])
+    fault = next(faults, "")
     return f"{_named(thing)}, {fault}." if fault else ""
 
 
 def shown(value: object) -> str:
-    """Return a value with its type, for a message."""
     if value is None:
         return "None"
     try:
@@ -139,15 +128,6 @@ def _article(word: str) -> str:
     return "an" if word[:1].lower() in "aeiou" else "a"
 
 
-def _own(thing: object) -> Mapping[str, object]:
-    return getattr(thing, "__dict__", {})
-
-
-def _has(thing: object, name: str) -> bool:
-    # Static first: a property may import heavily, and is not needed yet.
-    return inspect.getattr_static(thing, name, _NOTHING) is not _NOTHING or hasattr(thing, name)
-
-
 @lru_cache
 def _members(interface: type) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
     """Return the methods of a Protocol, and its other attributes with their annotations."""
@@ -163,55 +143,36 @@ def _members(interface: type) -> tuple[dict[str, Callable[..., Any]], dict[str, 
     return methods, attributes
 
 
-@lru_cache
-def _class_fits(kind: type, interface: type) -> bool:
-    """Return whether all objects of a class have the methods of a Protocol: only the class is looked at, and once."""
-    methods, _ = _members(interface)
-    return all(_has(kind, name) for name in methods) and next(_wrong_methods(kind, interface, 1), None) is None
-
-
-def _missing(thing: object, interface: type) -> str:
+def _wrong_members(thing: object, interface: type) -> Iterator[str]:
     methods, attributes = _members(interface)
-    missing = [name for name in (*attributes, *methods) if not _has(thing, name)]
-    if not missing:
-        return ""
+    missing = [name for name in (*attributes, *methods) if not hasattr(thing, name)]
     if len(missing) > 1:
         listed = f"{', '.join(missing[:-1])} and {missing[-1]}"
-        return f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
-    [name] = missing
-    others = [one for one in dir(thing) if not one.startswith("_") and one not in (*methods, *attributes)]
-    near = closest(name, [one for one in others if callable(getattr(thing, one, None)) == (name in methods)])
-    if near is not None:
-        return f"which has '{near}', not '{name}'. Rename it"
-    add = _definition(name, methods[name]) if name in methods else f"{name}: {attributes[name] or '...'}"
-    return f"which has no '{name}'. Add '{add}'"
-
-
-def _wrong_methods(thing: object, interface: type, unbound: int) -> Iterator[str]:
-    """Yield what is wrong with methods; those of a class (``unbound`` is 1) also take ``self``."""
-    for name, wanted in _members(interface)[0].items():
-        own = getattr(thing, name, None)
-        arguments = list(inspect.signature(wanted).parameters)[1:]
-        if not callable(own):
-            yield f"whose '{name}' is {shown(own)}. Write '{_definition(name, wanted)}'"
-        elif inspect.iscoroutinefunction(own) and not inspect.iscoroutinefunction(wanted):
-            yield f"whose '{name}' is an 'async def'. Write '{_definition(name, wanted)}'"
-        elif not _takes(own, len(arguments) + unbound):
-            yield f"whose '{name}' takes {_parameters(own)}. Write '{_definition(name, wanted)}'"
-
-
-def _wrong_attributes(thing: object, interface: type) -> Iterator[str]:
-    for name, kind in _members(interface)[1].items():
-        if not _has(thing, name):
-            yield _missing(thing, interface)
-        elif kind == "str" and not isinstance(value := getattr(thing, name, None), str):
+        yield f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
+    for name in missing:
+        near = closest(name, [one for one in dir(thing) if one[0] != "_" and one not in (*methods, *attributes)])
+        add = _definition(name, methods[name]) if name in methods else f"{name}: {attributes[name] or '...'}"
+        yield f"which has '{near}', not '{name}'. Rename it" if near else f"which has no '{name}'. Add '{add}'"
+    for name, kind in attributes.items():
+        if kind == "str" and not isinstance(value := getattr(thing, name), str):
             yield f"whose '{name}' is {shown(value)}. Make it text"
+    for name, wanted in methods.items():
+        own = getattr(thing, name)
+        if not callable(own):
+            fault = f"is {shown(own)}"
+        elif inspect.iscoroutinefunction(own) != inspect.iscoroutinefunction(wanted):
+            fault = "is a 'def'" if inspect.iscoroutinefunction(wanted) else "is an 'async def'"
+        elif not _takes(own, len(inspect.signature(wanted).parameters) - 1):
+            fault = f"takes {_parameters(own)}"
+        else:
+            continue
+        yield f"whose '{name}' {fault}. Write '{_definition(name, wanted)}'"
 
 
 def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
     hints = get_type_hints(interface)
     for field in dataclasses.fields(cast(Any, interface)):
-        if not _has(thing, field.name):
+        if not hasattr(thing, field.name):
             yield f"which has no '{field.name}'. Return {_article(interface.__name__)} {interface.__name__}"
             return
         value, hint = getattr(thing, field.name), hints[field.name]
@@ -222,14 +183,12 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
             wanted = named or f"{_article(word.__name__)} {word.__name__}"
             yield f"whose {field.name} is {shown(value)}. Make it {wanted}"
         elif value is not None and (called := _called_with(hint)) is not None:
-            given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
             if inspect.iscoroutinefunction(value):
                 yield f"whose {field.name} is an 'async def'. Write 'def'"
             elif not _takes(value, len(called)):
-                yield (
-                    f"whose {field.name} takes {_parameters(value)}, but is called with ({given}). Change its "
-                    "parameters"
-                )
+                given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
+                own = _parameters(value)
+                yield f"whose {field.name} takes {own}, but is called with ({given}). Change its parameters"
 
 
 def _is_union(hint: Any) -> bool:
@@ -237,7 +196,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def _is(value: object, hint: Any) -> bool:
-    """Return whether a value can stand in a field with this type hint; what cannot be told is taken."""
+    """Return whether a value fits a field with this type hint, as far as that can be told."""
     if _is_union(hint):
         return any(_is(value, one) for one in get_args(hint))
     if get_origin(hint) is Literal:
@@ -261,15 +220,12 @@ def _called_with(hint: Any) -> list[Any] | None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with so many arguments; a builtin that does not say so can."""
-    try:
-        signature = inspect.signature(function)
-    except (ValueError, TypeError):
-        return True
-    try:
-        signature.bind(*[None] * count)
-    except TypeError:
-        return False
+    """Return whether a function can be called with this many arguments; assumed of builtins without a signature."""
+    with suppress(ValueError):
+        try:
+            inspect.signature(function).bind(*[None] * count)
+        except TypeError:
+            return False
     return True
 
 

@@ -1,25 +1,24 @@
 """Interfaces between the parts of CheeseBench: the typed protocols that plugins implement, and their data types.
 
-Nothing here has behaviour. A plugin needs no base class, only an object with these attributes. The module has more than
-400 lines so that plugin authors find all interfaces in one place; most of them are docstrings.
+A plugin needs a base class only for a family (``family.Family``) and what it compiles to (``Paradigm``). Everything
+else is an object with these attributes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-from cheesebench.family import Family as Family
+from cheesebench.errors import UnsuitableError
 
 if TYPE_CHECKING:
     import argparse
 
-    from cheesebench.experiment.log import RunLog
+    from pydantic import BaseModel
+
     from cheesebench.lesions import Lesion
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import BaseSpecification, Specification
-    from cheesebench.statistics import RunSummary
+
 
 #: The four egocentric actions; their index is the action number everywhere.
 ACTIONS = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
@@ -108,7 +107,9 @@ class ReadableView(Protocol):
 class AgentContext:
     """What a new agent may know: nothing about the paradigm.
 
-    ``seed`` is a 63-bit number for this subject, from which all of the agent's random numbers must come.
+    ``seed`` is a 63-bit number for this subject, from which all of the agent's random numbers must come. It is a hash
+    of the run's seed, of which it reveals nothing if that was drawn. A run's seed that was typed can be found by
+    trying, and with it everything that the environment draws; a report says which it was.
     """
 
     seed: int
@@ -239,24 +240,104 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-class CompiledProtocol(Protocol):
-    """A compiled protocol of any family."""
+#: The edition that is meant when none is named.
+DEFAULT_EDITION = "default"
+
+
+@dataclass(frozen=True)
+class BaseSpecification:
+    """What protocols of every family have: one paradigm in one edition.
+
+    ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256`` is over the part of it that
+    can change a life or a verdict (``documents`` keys other than descriptions, tests and stated chance levels).
+    """
+
+    paradigm: str
+    edition: str
+    family: str
+    path: str
+    text: str
+    sha256: str
+    ancestors: tuple[str, ...]
+    document: BaseModel
 
     @property
-    def specification(self) -> BaseSpecification:
-        """What it was compiled from."""
-        ...
+    def title(self) -> str:
+        """Title for readers."""
+        title: str | None = getattr(self.document, "title", None)
+        return title or self.paradigm.replace("_", " ").capitalize()
+
+    @property
+    def most_calls(self) -> int:
+        """Approximate number of calls per trial, for scheduling: subjects with the most calls left come first."""
+        return 1
+
+    @property
+    def construct(self) -> Any:
+        """What it claims to measure, with the lesions that show it; None if nothing is claimed."""
+        return None
+
+    @property
+    def judged_sessions(self) -> Mapping[int, int]:
+        """Trials of each session (from 1) that a verdict about an animal's rate counts; empty without such a rate."""
+        return {}
+
+    def obstacle(self, lesion: Lesion) -> str:
+        """Return why its subjects cannot have a lesion, as in ``there are no landmarks``; empty if they can."""
+        return ""
+
+    @property
+    def name(self) -> str:
+        """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
+        return self.paradigm if self.edition == DEFAULT_EDITION else f"{self.paradigm}@{self.edition}"
 
 
 @runtime_checkable
-class Paradigm(Protocol):
-    """A compiled protocol that runs step by step: a factory of environments."""
+class Situated(Protocol):
+    """Optional interface of an environment that tells a subject's own movement from what happens to it.
 
-    specification: Specification
-    """What it was compiled from."""
+    Without it, a model's plan is dropped only for rewards, at the end of a trial, and when the subject is held.
+    """
 
-    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the environment of ``subject`` (from 0) under ``seed``."""
+    @property
+    def placed(self) -> bool:
+        """Whether the last step put the subject elsewhere."""
+        ...
+
+    def foreseen(self, action: int) -> str | None:
+        """Return the observation, in the subject's own view, if this action only moves it; None if unknown."""
+        ...
+
+
+class Pose(NamedTuple):
+    """Where a subject is in its arena, however the picture is turned, and in which state.
+
+    ``x`` and ``y`` are a column and a row, from 0 in the north-west; ``heading`` is in degrees clockwise from north.
+    """
+
+    x: int
+    y: int
+    heading: int
+    state: str
+
+
+@runtime_checkable
+class Located(Protocol):
+    """Optional interface of an environment in an arena: where its subject is, and where it would be rewarded now."""
+
+    @property
+    def location(self) -> Pose | None:
+        """The subject's place; None if it is not known."""
+        ...
+
+    @property
+    def goals(self) -> frozenset[tuple[int, int]]:
+        """Columns and rows whose entry (or press) would bring the largest reward of the present state."""
+        ...
+
+    @property
+    def happenings(self) -> int:
+        """Number of rules that have fired in this trial: ``goals`` changes only with it."""
         ...
 
 
@@ -278,16 +359,13 @@ class Still:
     quarters: int = 0
 
 
-@runtime_checkable
-class Illustrated(Protocol):
-    """Optional interface of a paradigm that can draw its states, for ``cheesebench render``."""
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """An arena from above, in its own orientation, with its landmarks and nothing shown; see ``Still`` for the rest."""
 
-    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
-        """Return the start of a trial (from 1), as drawn in ``state`` (default: the initial state).
-
-        In earlier trials the subject waits.
-        """
-        ...
+    scene: Scene
+    left: int
+    top: int
 
 
 class TestOutcome(Protocol):
@@ -301,53 +379,6 @@ class TestOutcome(Protocol):
 
 #: Controls that make the cues of a paradigm uninformative; see ``experiment.controls``.
 CueControl = Literal["cue-off", "cue-shuffled", "labels-swapped"]
-
-
-@runtime_checkable
-class CueControllable(Protocol):
-    """Optional interface of a paradigm whose cues can be removed, for ``--control``."""
-
-    specification: Specification
-    """What it was compiled from."""
-
-    def with_cues(self, how: CueControl, seed: int) -> Paradigm:
-        """Return the same paradigm with only its visible cues (and texts) changed."""
-        ...
-
-
-@runtime_checkable
-class Lesionable(Protocol):
-    """Optional interface of a paradigm that can apply a lesion to a view, for ``--control`` and the audit."""
-
-    specification: Specification
-    """What it was compiled from."""
-
-    def lesioned(self, view: View, lesion: Lesion) -> View:
-        """Return the view of a subject with the lesion; the view itself if the lesion does not change the picture."""
-        ...
-
-
-@runtime_checkable
-class Yokeable(Protocol):
-    """Optional interface of a paradigm in which one subject can be yoked to another, for ``--control``."""
-
-    specification: Specification
-    """What it was compiled from."""
-
-    def yoked_environment(
-        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
-    ) -> SubjectEnvironment:
-        """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
-        ...
-
-
-@runtime_checkable
-class SelfTesting(Protocol):
-    """Optional interface of a paradigm that can play its protocol's ``tests:``, for ``cheesebench test``."""
-
-    def own_tests(self, view: View) -> Sequence[TestOutcome]:
-        """Play all of them, in the order of the file."""
-        ...
 
 
 @runtime_checkable
@@ -372,7 +403,7 @@ class ObservableSubject(Protocol):
 
 
 #: Verdict of a rule of the audit; a ``note`` is neutral.
-AuditVerdict = Literal["ok", "FAIL", "note"]
+AuditVerdict = Literal["ok", "FAIL", "undecided", "note"]
 #: Parts of an audit.
 AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues", "lesions", "animal"]
 #: The parts of an audit, in their order.
@@ -383,7 +414,7 @@ AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
 class AuditFinding:
     """The finding of one rule of the audit: ``text`` is a sentence with the numbers, ``numbers`` has them for programs.
 
-    The verdict ``note`` is for information that no rule judges.
+    The verdict ``note`` is for information that no rule judges; ``undecided``: more ``effort`` or trials would tell.
     """
 
     rule: str
@@ -398,7 +429,7 @@ class AuditSettings:
 
     ``trials`` is the number of trials of a chance level; other parts use a fixed share of it. ``parts`` names the
     requested parts (None: all). ``effort`` scales the planning time for lesions. ``progress`` is called with the name
-    of the current step.
+    of each part and the verdict of each rule, as they come.
     """
 
     trials: int = 2000
@@ -409,43 +440,58 @@ class AuditSettings:
     progress: Callable[[str], None] | None = None
 
 
-@runtime_checkable
-class Auditable(Protocol):
-    """Optional interface of a paradigm that can be audited, for ``cheesebench audit``."""
+class Paradigm:
+    """Base class of compiled protocols: what ``Family.compile`` returns.
+
+    Override what the family can do; every other method raises UnsuitableError (a protocol without tests of its own
+    passes them). ``environment`` is needed by all that run step by step.
+    """
+
+    specification: Any
+    """What it was compiled from."""
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether it has environments."""
+        return type(self).environment is not Paradigm.environment
+
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+        """Return the environment of ``subject`` (from 0) under ``seed``."""
+        raise self._lacks("are not run step by step")
+
+    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
+        """Return the start of a trial (from 1), drawn as in ``state`` (default: the initial state).
+
+        In earlier trials the subject waits.
+        """
+        raise self._lacks("cannot be drawn")
+
+    def ground(self) -> Ground | None:
+        """Return the arena from above; None without one."""
+        return None
+
+    def with_cues(self, how: CueControl, seed: int) -> Paradigm:
+        """Return the same paradigm with only its visible cues (and texts) changed."""
+        raise self._lacks(f"have no control '{how}'")
+
+    def lesioned(self, view: View, lesion: Lesion) -> View:
+        """Return the view of a subject with the lesion; the view itself if the lesion does not change the picture."""
+        raise self._lacks(f"have no picture that '{lesion}' could hide")
+
+    def yoked_environment(
+        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
+    ) -> SubjectEnvironment:
+        """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
+        raise self._lacks("cannot be yoked")
+
+    def own_tests(self, view: View) -> Sequence[TestOutcome]:
+        """Run all tests of the protocol, in the order of the file."""
+        return ()
 
     def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
-        """Return the findings of all rules, in a fixed order."""
-        ...
+        """Return the findings of all rules of the audit, in a fixed order."""
+        raise self._lacks("have no audit")
 
-
-class Reporter(Protocol):
-    """A report format for finished or interrupted runs (hook ``cheesebench_reporters``)."""
-
-    name: str
-    """Name for ``cheesebench report RUN --format NAME``."""
-    suffix: str
-    """File name ending, with the dot."""
-
-    def render(self, summary: RunSummary) -> str:
-        """Return the report's text."""
-        ...
-
-
-@runtime_checkable
-class RunReporter(Protocol):
-    """Optional interface of a reporter that also shows single trials and therefore needs the run log."""
-
-    def render_run(self, summary: RunSummary, log: RunLog, plugins: PluginManager) -> str:
-        """Return the report's text; ``plugins`` compiles the protocols of the run and has its views."""
-        ...
-
-
-@runtime_checkable
-class FigureReporter(Protocol):
-    """Optional interface of a reporter that draws figures of several runs, for ``cheesebench figures``."""
-
-    def render_figures(
-        self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
-    ) -> Mapping[str, bytes]:
-        """Return file contents by name; ``sizes`` maps models to billions of parameters."""
-        ...
+    def _lacks(self, what: str) -> UnsuitableError:
+        specification: BaseSpecification = self.specification
+        return UnsuitableError(f"'{specification.name}': protocols of the family '{specification.family}' {what}.")

@@ -1,4 +1,4 @@
-"""Lesions: channels removed from a subject. Used by the language, the audit and the controls of models.
+"""Lesions: channels removed from a subject. The language, the audit and the controls of models use them.
 
 A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses. Lesions of the picture are implemented
 by ``LesionedView``.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from cheesebench.errors import OptionError, did_you_mean
 from cheesebench.interfaces import PictureView, Scene, Tile, View
 
-#: Lesions that are one word, and what the subject is left with.
+#: One-word lesions, and what is left to the subject.
 WORDS: Mapping[str, str] = {
     "blind": "no picture and no text; reward, its own actions and the clock remain",
     "pose-only": "only its position and heading; no other part of the picture or text",
@@ -32,8 +32,9 @@ _NOTHING = Tile("void", " ")
 class Lesion:
     """The channels that a subject lacks; ``Lesion()`` is the intact subject.
 
-    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (memory is erased on entry). ``hide`` holds
-    ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or ``text:STATE``.
+    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (when a trial first enters one, what came
+    before it in that trial is erased). ``hide`` holds ``landmarks``, names of zones, solids, doors or groups,
+    ``glyph:X``, ``text`` or ``text:STATE``.
     """
 
     words: frozenset[str] = frozenset()
@@ -71,12 +72,11 @@ class Lesion:
 
     @property
     def sees_nothing(self) -> bool:
-        """Whether the whole picture is removed."""
         return "blind" in self.words
 
     @property
     def sees_pose_only(self) -> bool:
-        """Whether only the pose remains of the picture (blindness removes that, too)."""
+        """Whether only the pose is visible (blindness removes even that)."""
         return "pose-only" in self.words and not self.sees_nothing
 
     @property
@@ -86,7 +86,6 @@ class Lesion:
 
     @property
     def feels_no_reward(self) -> bool:
-        """Whether rewards are removed."""
         return bool(self.words & {"anhedonia", "naive"})
 
     def leaves_no_more_than(self, other: Lesion) -> bool:
@@ -99,12 +98,10 @@ class Lesion:
 
     @property
     def memoryless(self) -> bool:
-        """Whether only the present observation is available."""
         return "memoryless" in self.words
 
     @property
     def forgets_trials(self) -> bool:
-        """Whether memory is erased between trials."""
         return TRIAL in self.amnesia
 
     @property
@@ -140,7 +137,6 @@ class Hidden:
     instead: Mapping[tuple[int, int], Tile] = field(default_factory=dict)
 
     def filtered(self, scene: Scene) -> Scene:
-        """Return the scene without the hidden parts."""
         last = len(scene.tiles) - 1
 
         def home(column: int, row: int) -> tuple[int, int]:
@@ -185,7 +181,6 @@ class LesionedView:
         self._left: dict[int, tuple[Scene, Scene]] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the observation of an agent at ``(column, row)`` that faces ``heading`` (0-7)."""
         if self._lesion.sees_nothing:
             return "."
         if self._lesion.sees_pose_only:
@@ -198,7 +193,6 @@ class LesionedView:
         return self._view.render(kept[1], column, row, heading)
 
     def max_length(self, scene: Scene) -> int:
-        """Return an upper bound of the length of observations."""
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
             return 1 + len(str(len(scene.tiles))) + len(str(max(map(len, scene.tiles), default=0))) + 3
         return self._view.max_length(self._hidden.filtered(scene))
@@ -208,7 +202,6 @@ class _LesionedPictureView(LesionedView):
     """A LesionedView of a view that draws pictures."""
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
-        """Return width and height in pixels of every picture of the scene."""
         assert isinstance(self._view, PictureView)
         return self._view.picture_size(scene)
 

@@ -3,24 +3,99 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cheesebench.chat import BackendSpec, ModelEntry
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from cheesebench.chat import BackendSpec, ModelEntry, Price
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.protocol.documents import checked
+from cheesebench.protocol.structure import read_document
 
 if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
 
-#: Environment variable that names a list of models of the user's own.
+
+def _is_date(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(datetime.date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+#: One line of text without surrounding blanks.
+Word = Annotated[str, StringConstraints(pattern=r"^[^\s\x00-\x1f](?:[^\x00-\x1f]*[^\s\x00-\x1f])?$", max_length=300)]
+Dollars = Annotated[float, Field(ge=0)]
+
+
+class Document(BaseModel):
+    """Base of the models here: unknown keys are errors, values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ListedPrice(Document):
+    """Dollars per million tokens."""
+
+    prompt: Dollars
+    completion: Dollars
+    cached: Dollars | None = None
+    written: Dollars | None = None
+    on: Annotated[str, checked(_is_date, "a date such as 2026-10-21")]
+
+
+class ListedModel(Document):
+    """One model; the keys are those of ModelEntry."""
+
+    backend: Word
+    id: Word
+    aliases: list[Word] = Field(default_factory=list)
+    family: str = ""
+    parameters: float | None = Field(None, gt=0)
+    images: bool = False
+    reasoning: bool = False
+    context: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1)
+    served: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    drops: list[Literal["temperature", "max_tokens", "seed", "stop"]] = Field(default_factory=list)
+    price: ListedPrice | None = None
+    trained_on: list[Word] = Field(default_factory=list)
+    note: str = ""
+
+
+class ModelList(Document):
+    """A file of models, by name."""
+
+    models: dict[Word, ListedModel]
+
+
+def read_models(path: Path) -> tuple[ModelEntry, ...]:
+    """Return the models of a file. Raises FileError with ``file:line:col: error E...`` for each error."""
+    listed = read_document(path, ModelList, "list of models", "models:").models
+    return tuple(_entry(name, model) for name, model in listed.items())
+
+
+def _entry(name: str, model: ListedModel) -> ModelEntry:
+    price = None
+    if model.price is not None:
+        figures = model.price.model_dump()
+        price = Price(**{**figures, "on": datetime.date.fromisoformat(model.price.on)})
+    facts = model.model_dump(exclude={"price"})
+    facts |= {key: tuple(facts[key]) for key in ("aliases", "drops", "trained_on")}
+    return ModelEntry(name=name, price=price, **facts)
+
+
+#: Environment variable that names the user's own list of models.
 VARIABLE = "CHEESEBENCH_MODELS"
 
 
 def load_models(path: str | Path) -> tuple[ModelEntry, ...]:
     """Return the models that a YAML file lists; raises FileError with ``file:line:col`` for each error."""
-    from cheesebench.model_files import read_models
 
     return read_models(Path(path))
 
@@ -37,7 +112,7 @@ def known_models(plugins: PluginManager, extra_entries: Iterable[ModelEntry] = (
 
 
 def resolve_model(plugins: PluginManager, name: str, extra_entries: Iterable[ModelEntry] = ()) -> ModelEntry:
-    """Return the entry that ``name`` means: upper and lower case are the same.
+    """Return the entry that ``name`` means; case is ignored.
 
     A name comes before an alias, an alias before a provider's id, and that before ``backend/id`` or ``backend:id``.
     Later entries, and so ``extra_entries``, come first. Raises UnknownNameError, for backends and options too.
@@ -74,7 +149,7 @@ def _ids(entry: ModelEntry) -> tuple[str, ...]:
 
 
 def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]) -> ModelEntry:
-    """Return an entry for ``backend/id``: what is known of that id there, or nothing but the id."""
+    """Return an entry for ``backend/id``: the registered one, or one with only the id."""
     place = min((at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name))
     backend, identity = name[:place], name[place + 1 :]
     backends = plugins.backends

@@ -1,7 +1,7 @@
 """The options of a run, each declared once: data only, cheap to import.
 
 pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that they need
-(``cheesebench.commands.parsing.add_options``), the manifest stores those that are ``recorded``, and the reference page
+(``cheesebench.commands.common.add_options``), the manifest stores those that are ``recorded``, and the reference page
 lists them. To add an option, add an entry to ``OPTIONS`` and read its value with ``RunOptions.value(key)``.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 #: All options store under this prefix in pytest, so that two spellings of one option share one value.
 PREFIX = "cheesebench_"
-#: What every option begins with in its long spelling, which pytest always accepts.
+#: Prefix of the long spelling of every option, which pytest always accepts.
 LONG = "--cheese-"
 
 
@@ -34,6 +34,8 @@ class Option:
     """The default in words, where ``default`` does not say it."""
     example: str = ""
     """A value that a person could give."""
+    words: tuple[str, ...] = ()
+    """Words that may stand in place of a number."""
     choices: tuple[str, ...] = ()
     repeatable: bool = False
     commas: bool = False
@@ -46,7 +48,7 @@ class Option:
     """The manifest keeps the value under ``key``; a resumed or replayed run takes it from there."""
     overridable: bool = False
     """Recorded, but a resumed run may be given another value."""
-    guarded: bool = False
+    trusted_only: bool = False
     """Recorded, but starts a program or says where calls and keys go: not taken from a stranger's run."""
     setting: str = ""
     """The setting of a model agent that this is."""
@@ -62,7 +64,6 @@ class Option:
 
     @property
     def destination(self) -> str:
-        """Where pytest stores the value."""
         return PREFIX + self.key
 
     @property
@@ -77,12 +78,13 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """Placeholder of the value in the help; empty for flags and choices."""
-        return "" if self.flag or self.choices else self.metavar or ("N" if self.type is int else "NAME")
+        """Placeholder of the value in the help; empty for flags, and for choices that are listed there themselves."""
+        if self.metavar or self.flag or self.choices:
+            return self.metavar
+        return "N" if self.type is int else "NAME"
 
     @property
     def description(self) -> str:
-        """The help with default and example."""
         parts = [self.help]
         default = self.default_text or ("" if self.default in (None, ()) else str(self.default))
         if default:
@@ -91,6 +93,9 @@ class Option:
             parts.append(f"Example: {self.short} {self.example}")
         return " ".join(parts)
 
+    def read(self, text: str) -> Any:
+        return text if text in self.words else self.type(text)
+
     def arguments(self) -> dict[str, Any]:
         """Return keyword arguments for ``add_argument``. An option that is not given is None, or False for a flag."""
         if self.flag:
@@ -98,13 +103,24 @@ class Option:
         keywords: dict[str, Any] = {"help": self.description}
         if self.choices:
             keywords["choices"] = self.choices
-        else:
+        if self.value_name or not self.choices:
             keywords["metavar"] = self.value_name
         if self.type is not str:
-            keywords["type"] = self.type
+            keywords["type"] = _Reader(self)
         if self.repeatable:
             keywords["action"] = "append"
         return keywords
+
+
+class _Reader:
+    """Reads an option's text for argparse, which names the type in its error."""
+
+    def __init__(self, option: Option) -> None:
+        self.__name__ = option.type.__name__
+        self._option = option
+
+    def __call__(self, text: str) -> Any:
+        return self._option.read(text)
 
 
 OPTIONS = (
@@ -118,7 +134,7 @@ OPTIONS = (
         repeatable=True,
         commas=True,
         recorded=True,
-        guarded=True,
+        trusted_only=True,
     ),
     Option(
         name="view",
@@ -151,16 +167,22 @@ OPTIONS = (
     ),
     Option(
         name="design",
-        help="How many subjects and trials: smoke (wiring only, no verdict), paper, cohort, or sequential (as many "
-        "subjects as a verdict needs).",
-        default_text="sequential for a language model, cohort for an agent",
+        help="How many subjects and trials: smoke (wiring only, no verdict), paper, cohort, sequential (as many "
+        "subjects as a verdict needs), or leaderboard (40 subjects, to rank models).",
+        default_text="sequential for a language model, cohort for an agent and with --compare",
+        recorded=True,
+    ),
+    Option(
+        name="familywise",
+        help="Give verdicts that hold for all cells of a model at once: a purse must grow 20-fold times their number.",
+        flag=True,
         recorded=True,
     ),
     Option(
         name="subjects",
         help=(
             "Number of subjects for each model, protocol and view, instead of the design's; with the design "
-            "sequential, the maximum."
+            "sequential, the maximum. Dialogues: how often each question is asked (default: 30; smoke: 2)."
         ),
         type=int,
         recorded=True,
@@ -178,13 +200,6 @@ OPTIONS = (
         models_only=True,
     ),
     Option(
-        name="generations",
-        help="Dialogues: number of times each question is asked.",
-        type=int,
-        default_text="30 (smoke: 2)",
-        recorded=True,
-    ),
-    Option(
         name="against",
         help="Show the run beside this published model; refused, with the reason, where rules or settings differ.",
         default_text="none",
@@ -192,9 +207,9 @@ OPTIONS = (
     ),
     Option(
         name="seed",
-        help="Seed of the run; the same seed gives the same records.",
+        help="Seed of the run; the same seed gives the same records. A seed that you type can be known to a model.",
         type=int,
-        default=0,
+        default_text="drawn, and printed",
         minimum=0,
         recorded=True,
     ),
@@ -236,14 +251,34 @@ OPTIONS = (
     ),
     Option(
         name="temperature",
-        help="Sampling temperature; repeatable for dialogues.",
+        help="Sampling temperature, or none to leave it to the server; repeatable for dialogues.",
         metavar="T",
         type=float,
+        words=("none",),
         default_text="the agent's own",
         repeatable=True,
         recorded=True,
         models_only=True,
         setting="temperature",
+    ),
+    Option(
+        name="top-p",
+        help="Nucleus sampling: only the likeliest tokens that add up to this probability.",
+        metavar="P",
+        type=float,
+        default_text="the server's own",
+        positive=True,
+        recorded=True,
+        models_only=True,
+    ),
+    Option(
+        name="reasoning-effort",
+        help="How long a reasoning model thinks, in the server's own word.",
+        metavar="WORD",
+        example="low",
+        default_text="the server's own",
+        recorded=True,
+        models_only=True,
     ),
     Option(
         name="reply-tokens",
@@ -270,7 +305,7 @@ OPTIONS = (
         example="tensor_parallel_size=8",
         repeatable=True,
         recorded=True,
-        guarded=True,
+        trusted_only=True,
         models_only=True,
     ),
     Option(
@@ -282,7 +317,7 @@ OPTIONS = (
         commas=True,
         recorded=True,
         overridable=True,
-        guarded=True,
+        trusted_only=True,
     ),
     Option(
         name="models",
@@ -293,7 +328,7 @@ OPTIONS = (
     Option(
         name="control",
         help="Run everything once more with this control: a lesion (blind, anhedonia, amnesia=trial, hide=landmarks, "
-        "...), reward-shuffled, cue-off, cue-shuffled, labels-swapped or yoked:RUN; repeatable.",
+        "...), reward-shuffled, cue-off, cue-shuffled, labels-swapped, no-memory or yoked:RUN; repeatable.",
         default=(),
         repeatable=True,
         commas=True,
@@ -404,8 +439,10 @@ OPTIONS = (
     ),
     Option(
         name="compare-fail",
-        help="With worse, exit with 1 if the run is worse than the baseline, overall or on a protocol.",
-        choices=("never", "worse"),
+        help="Exit with 1 if the run is worse than the baseline, overall or on a protocol (worse), or if that cannot "
+        "be said of a protocol (undecided); worse,undecided stands for both.",
+        metavar="ANSWER",
+        choices=("never", "worse", "undecided", "worse,undecided"),
         default="never",
     ),
     Option(
@@ -432,3 +469,60 @@ class Setting:
 
 
 INI = (Setting("cheese_protocols", "Default of --protocols: names, files, directories."),)
+
+
+class EnvironmentVariable(NamedTuple):
+    """One variable and its meaning."""
+
+    name: str
+    meaning: str
+
+
+#: Our own, then those of model servers, then third-party ones.
+VARIABLES = (
+    EnvironmentVariable(
+        "CHEESEBENCH_PROTOCOLS",
+        "default of --protocols if neither the command line nor the ini file sets it: names, files and directories, "
+        "separated as in PATH",
+    ),
+    EnvironmentVariable("CHEESEBENCH_MODELS", "a YAML file of your own models, used if --models is not given"),
+    EnvironmentVariable(
+        "OPENAI_API_KEY",
+        "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",
+    ),
+    EnvironmentVariable("OPENAI_BASE_URL", "address of that server, used if --base-url is not given"),
+    EnvironmentVariable(
+        "VLLM_API_KEY", "the key of a vLLM server that is already running; the backend's option api_key_env renames it"
+    ),
+    EnvironmentVariable(
+        "VLLM_WORKER_MULTIPROCESSING_METHOD", "set to spawn if vLLM runs in this process, unless already set"
+    ),
+    EnvironmentVariable("VLLM_LOGGING_LEVEL", "set to WARNING if vLLM runs in this process, unless already set"),
+    EnvironmentVariable(
+        "LITELLM_LOCAL_MODEL_COST_MAP", "set to True for litellm, unless already set: litellm then fetches nothing"
+    ),
+    EnvironmentVariable(
+        "LITELLM_MODE", "set to PRODUCTION for litellm, unless already set: litellm then reads no .env file"
+    ),
+    EnvironmentVariable("LITELLM_LOG", "set to ERROR for litellm, unless already set"),
+    EnvironmentVariable("RAY_ADDRESS", "the cluster of --executor ray, used if --executor-option address is not given"),
+    EnvironmentVariable("RAY_USAGE_STATS_ENABLED", "set to 0 for Ray, unless already set: it then reports nothing"),
+    EnvironmentVariable(
+        "GITHUB_STEP_SUMMARY", "the file to which the report's summary is appended; GitHub Actions sets it"
+    ),
+    EnvironmentVariable(
+        "GITHUB_ACTIONS", "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it"
+    ),
+    EnvironmentVariable("GITHUB_SERVER_URL", "with the next two, the link to the job in a run's comment.md"),
+    EnvironmentVariable("GITHUB_REPOSITORY", "the repository of the job"),
+    EnvironmentVariable("GITHUB_RUN_ID", "the number of the job's run"),
+    EnvironmentVariable("NO_COLOR", "if set, neither pytest nor cheesebench uses colours"),
+    EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest"),
+    EnvironmentVariable(
+        "XDG_STATE_HOME",
+        "directory of cheesebench/key, which shows that a run was made by you on this machine (default: "
+        "~/.local/state)",
+    ),
+    EnvironmentVariable("TERM", "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor"),
+    EnvironmentVariable("PATH", "directories searched for a vllm command, after that of this Python"),
+)

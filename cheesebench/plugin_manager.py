@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -19,21 +19,19 @@ from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
 from cheesebench.executor import ExecutorSpec
-from cheesebench.family import Family
-from cheesebench.interface_checks import blaming, misfit, shown
-from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, RunReporter, View
+from cheesebench.family import Family, RecordedRun, Words
+from cheesebench.hookspecs import Reporter, RunReporter
+from cheesebench.interface_checks import blaming, misfit, returned, shown
+from cheesebench.interfaces import AgentSpec, CommandSpec, Paradigm, View
 from cheesebench.redaction import quoted, redact
-from cheesebench.words import Words
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
-    from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import AgentKind, CompiledProtocol, Paradigm
-    from cheesebench.protocol import BaseSpecification, Specification
+    from cheesebench.interfaces import AgentKind, BaseSpecification
     from cheesebench.statistics import RunSummary
 
-#: Modules of this distribution, registered exactly as a vendor's are. Entry points are for strangers.
+#: Modules of this distribution, registered exactly as a vendor's are. Entry points are for third parties.
 BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
@@ -48,11 +46,11 @@ BUILT_INS = (
 #: Those of them that may contribute commands: few and light, because the help of ``cheesebench`` loads them.
 WITH_COMMANDS = ("cheesebench.paradigms",)
 
-#: Where a plugin says for which version of the hooks it is written.
+#: Attribute with the version of the hooks that a plugin is written for.
 _API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
-#: What the hooks that are asked for things return lists of.
+#: Type of the items that each hook returns.
 SUPPLIED: dict[str, type] = {
     "cheesebench_agents": AgentSpec,
     "cheesebench_model_agents": ModelAgentSpec,
@@ -67,7 +65,7 @@ SUPPLIED: dict[str, type] = {
     "cheesebench_commands": CommandSpec,
 }
 
-#: The hooks that return our kinds of agents.
+#: Hooks of the built-in kinds of agents.
 _KINDS = {
     AgentSpec.kind: "cheesebench_agents",
     ModelAgentSpec.kind: "cheesebench_model_agents",
@@ -80,8 +78,7 @@ T = TypeVar("T")
 class PluginManager(pluggy.PluginManager):
     """A pluggy manager that knows what was loaded from where, and why something was not.
 
-    Without ``entry_points`` there are the built-ins alone, wherever this runs; ``built_ins`` are all unless some are
-    named.
+    Without ``entry_points`` only the built-ins are loaded: all of them, or those in ``built_ins``.
     """
 
     def __init__(self, *, entry_points: bool = True, built_ins: Sequence[str] = BUILT_INS) -> None:
@@ -89,7 +86,7 @@ class PluginManager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
-        #: Those that were loaded: of two with one name, only one is.
+        #: Loaded entry points; of two with the same name only one is loaded.
         self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
         #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
         self.reloadable: set[str] = set()
@@ -105,7 +102,7 @@ class PluginManager(pluggy.PluginManager):
                 self._loaded[entry_point.name] = entry_point
                 self.reloadable.add(entry_point.name)
             except (Exception, SystemExit) as error:
-                # A stranger's broken plugin must not take the run down: it is named, and the rest works.
+                # A broken plugin must not stop the run: it is reported, and the others work.
                 known = isinstance(error, CheeseBenchError)
                 text = redact(str(error)) if known else quoted(raised_where(error), 1000)
                 self.failures[entry_point.name] = text
@@ -141,7 +138,7 @@ class PluginManager(pluggy.PluginManager):
         Raises PluginError, with the plugin's name, for a hook that raises or returns something else.
         """
         found: list[Any] = []
-        for one in hook.get_hookimpls():  # as pluggy would call them, the other way round
+        for one in hook.get_hookimpls():  # in the reverse of pluggy's order
             if one.plugin_name in BUILT_INS:  # a test checks them
                 found += one.function()  # type: ignore[arg-type]
             else:
@@ -149,20 +146,20 @@ class PluginManager(pluggy.PluginManager):
         return found
 
     def strangers(self) -> dict[str, str]:
-        """Return the plugins that are not ours, by name: with the version of their distribution, or their file."""
+        """Return the third-party plugins by name, each with the version of its distribution, or its file."""
         ours = (*BUILT_INS, *WITH_COMMANDS)
         others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
         return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
 
     def not_loaded(self, name: str) -> str:
         """Return which plugins could not be loaded, one of which may supply what has this name; empty if all could."""
-        # A plugin need not be called as what it supplies.
+        # The name of a plugin need not be that of what it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}" for one in failed]
         return f"{'. '.join(said)}; see 'cheesebench plugins'." if said else ""
 
     def remedy_for(self, name: str) -> str:
-        """Return what to say of a name that no plugin supplies: a plugin that was not loaded may be meant to."""
+        """Return a remark on a name that no plugin supplies: one that failed to load may supply it."""
         return self.not_loaded(name) or "A plugin of yours? 'cheesebench plugins' shows what is installed."
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
@@ -187,12 +184,10 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def executors(self) -> dict[str, ExecutorSpec]:
-        """Executors by name."""
         return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_executors)}
 
     @property
     def backends(self) -> dict[str, BackendSpec]:
-        """Model backends by name."""
         return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_backends)}
 
     @property
@@ -202,17 +197,14 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def views(self) -> dict[str, View]:
-        """Views by name."""
         return {view.name: view for view in self.supplied(self.hook.cheesebench_views)}
 
     @property
     def reporters(self) -> dict[str, Reporter]:
-        """Reporters by name."""
         return {reporter.name: reporter for reporter in self.supplied(self.hook.cheesebench_reporters)}
 
     @property
     def families(self) -> dict[str, Family[Any, Any]]:
-        """Families by name."""
         return {family.name: family for family in self.supplied(self.hook.cheesebench_families)}
 
     @property
@@ -220,7 +212,7 @@ class PluginManager(pluggy.PluginManager):
         """Commands that plugins contribute, by name; those of a plugin that fails are left out."""
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
-            # ``cheesebench plugins`` says what is wrong with a stranger's; the other commands work.
+            # ``cheesebench plugins`` reports the fault; other commands still work.
             with contextlib.suppress(CheeseBenchError):
                 supplied = supplied_by(implementation.function, "cheesebench_commands", implementation.plugin_name)
                 found |= {spec.name: spec for spec in supplied}
@@ -228,7 +220,6 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def protocol_directories(self) -> list[Path]:
-        """Directories with protocols, built-in ones first."""
         return self.supplied(self.hook.cheesebench_protocols)
 
     def _look_up(self, kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
@@ -237,7 +228,6 @@ class PluginManager(pluggy.PluginManager):
         return known[name]
 
     def agent(self, name: str) -> AgentSpec:
-        """Return the agent of that name. Raises UnknownNameError."""
         return self._look_up("model", name, self.agents)
 
     def respondent(self, name: str) -> RespondentSpec:
@@ -245,48 +235,36 @@ class PluginManager(pluggy.PluginManager):
         return self._look_up("model for dialogues", name, self.respondents)
 
     def model_agent(self, name: str) -> ModelAgentSpec:
-        """Return the model agent of that name. Raises UnknownNameError."""
         return self._look_up("agent", name, self.model_agents)
 
     def backend(self, name: str) -> BackendSpec:
-        """Return the backend of that name. Raises UnknownNameError."""
         return self._look_up("backend", name, self.backends, self.remedy_for(name))
 
     def executor(self, name: str) -> ExecutorSpec:
-        """Return the executor of that name. Raises UnknownNameError."""
         return self._look_up("executor", name, self.executors)
 
     def view(self, name: str) -> View:
-        """Return the view of that name. Raises UnknownNameError."""
         views = self.views
         return Words() if name == Words.name and name not in views else self._look_up("view", name, views)
 
     def reporter(self, name: str) -> Reporter:
-        """Return the reporter of that name. Raises UnknownNameError."""
         return self._look_up("report format", name, self.reporters)
 
-    def report(self, name: str, summary: RunSummary, log: RunLog) -> str:
+    def report(self, name: str, summary: RunSummary, log: RecordedRun) -> str:
         """Return a run's report in the format of that name. Raises UnknownNameError."""
         reporter = self.reporter(name)
         if isinstance(reporter, RunReporter):
             return reporter.render_run(summary, log, self)
         return reporter.render(summary)
 
-    @overload
-    def compile(self, specification: Specification) -> Paradigm: ...
-
-    @overload
-    def compile(self, specification: BaseSpecification) -> CompiledProtocol: ...
-
-    def compile(self, specification: BaseSpecification) -> CompiledProtocol:
-        """Compile a checked specification with the family that it names."""
+    def compile(self, specification: BaseSpecification) -> Paradigm:
         family = self.family(specification)
-        with blaming(f"The family '{family.name}', compile"):
-            compiled: CompiledProtocol = family.compile(specification)
-        return compiled
+        who = f"The family '{family.name}': compile"
+        with blaming(who):
+            return returned(family.compile(specification), Paradigm, who)
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
-        """Return the family of a protocol; PluginError names the plugins that there are where none has it."""
+        """Return the family of a protocol; PluginError, with the known families, if there is none."""
         families, name = self.families, specification.family
         if name not in families:
             raise PluginError(
@@ -297,7 +275,7 @@ class PluginManager(pluggy.PluginManager):
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
-    """Return the list of what a plugin's hook supplies; PluginError for what is not of its type, or was raised."""
+    """Return the list of what a plugin's hook supplies; PluginError if it raises or returns another type."""
     try:
         return items_of(function, hook)
     except PluginError as error:
@@ -315,7 +293,7 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
         if not isinstance(supplied, Iterable) or isinstance(supplied, str | bytes | Mapping | type):
             raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
         items = list(supplied)
-        for item in items:  # a stranger's, whose attributes may raise, too
+        for item in items:  # attributes of a third-party object may raise, too
             if fault := _fault(item, hook):
                 raise PluginError(f"returned a list with {fault}")
             if isinstance(item, os.PathLike) and not os.path.isdir(item):
@@ -331,13 +309,12 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
 
 
 def _fault(item: object, hook: str) -> str:
-    """Return what is wrong with an item that a hook has returned."""
     kind = getattr(item, "kind", None)
     if isinstance(kind, str) and hook in map(_hook_of, _KINDS) and not isinstance(item, type):
         if hook != (right := _hook_of(kind)):
             return f"{shown(item)}. Return it from {right}."
         if kind not in _KINDS and hasattr(item, "name"):
-            return ""  # a family's own kind of agents is its own affair
+            return ""  # a family defines its own kinds of agents
     return misfit(item, SUPPLIED[hook])
 
 
@@ -361,7 +338,6 @@ def _check_api(plugin: Any, name: str) -> None:
 
 
 def _hook_of(kind: AgentKind) -> str:
-    """Return the hook that returns agents of a kind."""
     return _KINDS.get(kind, "cheesebench_agents")
 
 

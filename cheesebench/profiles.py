@@ -1,4 +1,4 @@
-"""Profiles: options of a run that a project gives a name, in ``[tool.cheesebench.profiles.NAME]`` of pyproject.toml."""
+"""Profiles: named options of a run, in ``[tool.cheesebench.profiles.NAME]`` of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
+from cheesebench.files import read_bytes
 from cheesebench.options import BY_KEY, LONG, Option
 
 FILE = "pyproject.toml"
-#: What names a profile, on every command line.
+#: The option that names a profile.
 SPELLINGS = ("--profile", f"{LONG}profile")
 
 
@@ -25,7 +26,7 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, as they are written. Raises CheeseBenchError for what cannot be meant."""
+    """Return the options of a profile by key, as they are written. Raises CheeseBenchError for invalid ones."""
     if path is None:
         raise OptionError(f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one.")
     profiles = _profiles(path)
@@ -44,7 +45,7 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
 
 def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_bytes(path, 2**20).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise OptionError(f"{path} cannot be read: {error}.") from None
     found: Any = content
@@ -60,7 +61,6 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _checked(option: Option, value: Any, place: str) -> Any:
-    """Return a value that the option can have."""
     if option.flag:
         if not isinstance(value, bool):
             raise OptionError(f"{place} = {value!r}: write true or false.")
@@ -70,7 +70,7 @@ def _checked(option: Option, value: Any, place: str) -> Any:
         raise OptionError(f"{place}: it takes one value, not a list.")
     for one in several:
         wanted: tuple[type, ...] = {int: (int,), float: (int, float)}.get(option.type, (str,))  # type: ignore[call-overload]
-        if isinstance(one, bool) or not isinstance(one, wanted):
+        if one not in option.words and (isinstance(one, bool) or not isinstance(one, wanted)):
             kind = {int: "a whole number", float: "a number"}.get(option.type, "text in quotes")  # type: ignore[call-overload]
             raise OptionError(f"{place} = {one!r}: write {kind}.")
     return value
@@ -82,9 +82,9 @@ def expanded(
     known: Collection[str] | None = None,
     spellings: Collection[str] = SPELLINGS,
 ) -> tuple[list[str], list[str]]:
-    """Return a command line's further arguments, for the profile that it names, and the names of that profile.
+    """Return the arguments that a command line's profiles add, and the names of those profiles.
 
-    What the command line says itself is left out, and what is not in ``known`` (long spellings; None: all).
+    Options given on the command line are left out, and so are those not in ``known`` (long spellings; None: all).
     ``spellings`` are those of the option that names a profile.
     """
     names = _named(arguments, spellings)

@@ -6,17 +6,100 @@ loaded and does the work.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import Literal, cast
+import copy
+import os
+import shlex
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
 
-#: The spellings of each option that are ours in this session, by key; the short one may be another plugin's.
+if TYPE_CHECKING:
+    from cheesebench.interop.verdicts import ScoreVerdict
+
+
+@pytest.fixture
+def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]:
+    """Return the function ``cheesebench.verdict``, for logs of other evaluations; results appear in JUnit reports."""
+    from cheesebench.interop.verdicts import verdict
+
+    def judge(*logs: Any, **how: Any) -> ScoreVerdict:
+        found = verdict(*logs, **how)
+        request.node.user_properties.append(("verdict", str(found)))
+        return found
+
+    return judge
+
+
+def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return a command line in which each option of ``options`` is one word with its value: ``--NAME=VALUE``."""
+    found: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, None) if word in options else None
+        found.append(word if value is None else f"{word}={value}")
+    return found
+
+
+def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
+    """Repeat the setup that pytest did with the values of ``options``, and correct ``args`` for what follows.
+
+    Raises UsageError, with the spelling that helps, where this pytest cannot be corrected.
+    """
+    # Nothing is changed where it would make no difference.
+    ours = [word for word, value in pairwise(args) if word in options and _exists(config, value)]
+    if not ours:
+        return
+    try:
+        _set_up(config, parser, args, options)
+    except (AttributeError, ImportError, TypeError):
+        raise pytest.UsageError(
+            f"{ours[0]}: this pytest reads the value as a path to tests. Write {ours[0]}=VALUE, without a space."
+        ) from None
+
+
+def _set_up(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
+    # As _pytest.config.Config does it at the beginning of a session; there is no public API.
+    from _pytest.config.findpaths import determine_setup
+
+    given = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(os.fspath, config.invocation_params.args)]
+    given = joined(given, options)
+    wanted = parser.parse_known_args(given, namespace=copy.copy(config.option))
+    root, ini, settings, ignored = determine_setup(
+        inifile=wanted.inifilename,
+        override_ini=wanted.override_ini,
+        args=wanted.file_or_dir,
+        rootdir_cmd_arg=wanted.rootdir or None,
+        invocation_dir=config.invocation_params.dir,
+    )
+    moved = (root, ini) != (config.rootpath, config.inipath)
+    if moved:
+        config._rootpath, config._inipath, config._inicfg = root, ini, settings
+        config._ignored_config_files = ignored
+        config._inicache.clear()
+        parser.extra_info.update(rootdir=str(root), inifile=str(ini))
+        args[:] = [*config.getini("addopts"), *given]
+    else:
+        args[:] = joined(args, options)
+    config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(config.option))
+    if config.known_args_namespace.confcutdir is None:
+        config.known_args_namespace.confcutdir = str(ini.parent if ini is not None else root)
+
+
+def _exists(config: pytest.Config, value: str) -> bool:
+    try:
+        return (config.invocation_params.dir / value).exists()
+    except (OSError, ValueError):  # no path at all
+        return False
+
+
+#: Our spellings of each option in this session, by key; the short one may belong to another plugin.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
-#: What is given for a session of ours.
+#: Options of which one starts a session of ours.
 _RUNS_MODELS = {name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)}
 
 
@@ -24,12 +107,12 @@ _RUNS_MODELS = {name for key in ("model", "study") for name in (BY_KEY[key].shor
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """Register our options after those of all other plugins and conftests, and give way to them."""
+    """Register our options after those of all other plugins and conftests, which take precedence."""
     _keep_root(early_config, parser, args)
     try:
         yield
     except SystemExit as error:
-        # Without a word, and maybe with the exit status of success, nothing would have been run.
+        # Otherwise nothing would run, without a message and perhaps with exit status 0.
         if any(word.partition("=")[0] in _RUNS_MODELS for word in args):
             raise ended(error) from None
         raise
@@ -46,7 +129,7 @@ def pytest_load_initial_conftests(
 
 
 def ended(error: SystemExit) -> pytest.UsageError:
-    """Return what is said of a conftest.py, or a plugin, that ends the program while it is loaded."""
+    """Return the error for a conftest.py or plugin that exits while it is loaded."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -57,18 +140,17 @@ def ended(error: SystemExit) -> pytest.UsageError:
 
 
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
-    """Have pytest take no value of ours for a path to tests."""
+    """Keep pytest from taking a value of our options for a path."""
     with_value = [option for option in OPTIONS if not option.flag]
     names = {name for option in with_value for name in (option.short, option.long)}
     if names.isdisjoint(args):
         return
-    from cheesebench.pytest_roots import redetect
 
     redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
 
 
 def _take_profile(config: pytest.Config, args: list[str], spellings: Sequence[str]) -> None:
-    """Put the options of a profile before those that were typed; ``--profile`` may be another plugin's."""
+    """Insert a profile's options before those on the command line; ``--profile`` may belong to another plugin."""
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return
     from cheesebench.errors import CheeseBenchError
@@ -81,11 +163,11 @@ def _take_profile(config: pytest.Config, args: list[str], spellings: Sequence[st
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return the names that are already options. pytest has no API for that, so parse them and see."""
+    """Return the names that are already options. pytest has no API for that, so try to parse them."""
     probes = [f"{name}=probe" for name in names]
     try:
         _, unknown = parser.parse_known_and_unknown_args(probes)
-    except pytest.UsageError:  # one of them takes no value, or rejects this one
+    except pytest.UsageError:  # the option takes no value, or rejects this one
         if len(names) == 1:
             return names
         middle = len(names) // 2
@@ -125,7 +207,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         start(config)
         return
-    # What a project sets for all of its runs (addopts) may wait for the runs that have a model.
+    # Options that a project sets in addopts apply only to runs with a model.
     typed = {str(argument).split("=", 1)[0] for argument in config.invocation_params.args}
     for option in OPTIONS:
         mine = typed.intersection(_spellings(config, option))

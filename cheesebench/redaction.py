@@ -4,57 +4,95 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-#: What stands in a text where a secret was.
+#: Replacement of a secret in a text.
 REDACTED = "[redacted]"
-#: Names of environment variables whose values are secrets. The shorter words must be the last of a name: PATH begins
-#: like PAT, and SSH_AUTH_SOCK is no secret.
+#: Names of environment variables whose values are secrets. The shorter words count only at the end of a
+#: name: PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
 _SECRET_NAMES = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$", re.IGNORECASE
 )
-#: Shorter values are no secrets, and would blot out ordinary words.
+#: Shorter values are not secrets: redacting them would remove ordinary words.
 _SHORTEST = 8
-#: Keys that are known by their look, and whatever follows ``Bearer`` or ``api_key=``.
+#: Keys of a known form, and anything that follows ``Bearer`` or ``api_key=``.
 _SECRET_LOOKS = re.compile(
-    r"\b(?:sk|pk|rk|hf|ghp|gho|xox[abp]|AIza|AKIA)[-_]?[A-Za-z0-9_\-]{12,}"
+    r"\b(?:(?:sk|pk|rk|xox[abp])[-_]|(?:hf|ghp|gho)_|AIza|AKIA)(?=[A-Za-z_\-]*[0-9])[A-Za-z0-9_\-]{12,}"
     r"|(?<=Bearer )[^\s'\",;]{8,}"
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
-#: What no text without such a key has, in lower case: several times faster to look for, and every call has texts.
+#: Lower-case markers that every such key contains; searching for them first is several times faster.
 _MAY_HOLD_KEY = re.compile(r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}")
-#: What GitHub and Azure take for a command in the output of a job.
+#: Values whose pieces are secret, too: keys have digits, and neither blanks nor the beginning of a path or address.
+_RANDOM = re.compile(r"(?![/~.]|[a-z]+://)(?=\S*[0-9])\S{12,}")
+#: Separators that may hide a key from a search but not from a reader: blanks, line breaks, escape codes and invisible
+#: characters.
+_BETWEEN = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+#: Workflow commands of GitHub and Azure in the output of a job.
 _COMMAND = re.compile(r"(?<!\S)::(?=\S)|##(?=\[|vso\[)")
 _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
-    """Return the text without the values of secret environment variables and what looks like a key."""
+    """Return the text without the values of secret environment variables, pieces of them, and what looks like a key."""
     return redactor()(text)
 
 
 def redactor() -> Callable[[str], str]:
-    """Return ``redact`` for the environment as it is now: looking it through for every text would take its time."""
+    """Return ``redact`` for the current environment; scanning it for every text would be slow."""
     # Another thread may change the environment meanwhile (pytest does), so names are listed first.
-    secret = (os.environ.get(name, "") for name in list(os.environ) if _SECRET_NAMES.search(name))
+    secret = (os.environ.get(name, "").strip() for name in list(os.environ) if _SECRET_NAMES.search(name))
     secrets = {value for value in secret if len(value) >= _SHORTEST}
     values = sorted(secrets, key=len, reverse=True)
+    pieces = frozenset(piece for value in values if _RANDOM.fullmatch(value) for piece in _pieces(value))
 
     def redacted(text: str) -> str:
         for value in values:
             text = text.replace(value, REDACTED)
         lowered = text.lower()
-        suspicious = _MAY_HOLD_KEY.search(lowered) or any(mark in lowered for mark in _MARKS)
-        return _SECRET_LOOKS.sub(REDACTED, text) if suspicious else text
+        if _MAY_HOLD_KEY.search(lowered) or any(mark in lowered for mark in _MARKS):
+            text = _SECRET_LOOKS.sub(REDACTED, text)
+        return _without_pieces(text, pieces) if pieces else text
 
     return redacted
 
 
-def inert(text: str) -> str:
-    """Return text in which no CI finds a command of its own: ``::error::`` at a line's beginning, or ``##[error]``.
+def _pieces(value: str) -> Iterator[str]:
+    """Yield the pieces that reveal a key: any eight consecutive characters that cannot be a word."""
+    windows = (value[at : at + _SHORTEST] for at in range(len(value) - _SHORTEST + 1))
+    return (piece for piece in windows if not (piece.isalpha() and (piece.islower() or piece.isupper())))
 
-    Lines are wrapped after this, so that any word may come to stand there.
+
+def _without_pieces(text: str, pieces: frozenset[str]) -> str:
+    """Return the text without pieces of keys, also where line breaks or escape codes are between their characters."""
+    bare = "".join(text.split())
+    if not bare.isprintable():
+        bare = _BETWEEN.sub("", bare)
+    if len(pieces) < len(bare):
+        found = any(piece in bare for piece in pieces)
+    else:
+        found = any(bare[at : at + _SHORTEST] in pieces for at in range(len(bare) - _SHORTEST + 1))
+    if not found:
+        return text
+    skipped = {at for between in _BETWEEN.finditer(text) for at in range(*between.span())}
+    places = [at for at in range(len(text)) if at not in skipped]
+    bare, end, parts = "".join(text[at] for at in places), 0, []
+    for at in range(len(bare) - _SHORTEST + 1):
+        if bare[at : at + _SHORTEST] in pieces:
+            first, last = places[at], places[at + _SHORTEST - 1] + 1
+            if first >= end:
+                parts += [text[end:first], REDACTED]
+            end = last
+    return "".join([*parts, text[end:]])
+
+
+def inert(text: str) -> str:
+    """Return text without workflow commands of a CI: ``::error::`` at the start of a line, or ``##[error]``.
+
+    Lines are wrapped later, so any word may end up at the start of one.
     """
     # Mazes are full of "##", and tables of calls have millions of texts.
     if "::" not in text and "##[" not in text and "##vso[" not in text:

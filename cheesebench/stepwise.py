@@ -6,31 +6,98 @@ cells they have.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+import shutil
+import textwrap
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import UnknownNameError
+from cheesebench.errors import CheeseBenchError, UnknownNameError
+from cheesebench.experiment.controls import lesion_of
+from cheesebench.experiment.replay import film, films, recorded_paradigm, replay_calls, steppable
+from cheesebench.experiment.subjects import create_agent, interrupts_of
+from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
+from cheesebench.terminal import film_strip
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.family import Asker, CellRequest, Seat, Trial, WatchedTrial
-    from cheesebench.interfaces import Paradigm
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import BaseSpecification
+    from cheesebench.chat import ModelAgent
+    from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun, SubjectContext, Trial
+    from cheesebench.interfaces import BaseSpecification, Paradigm, View
+    from cheesebench.records import CallRecord, CellPlan, Frame, ReplayedCall, TrialRecord
+
+_INDENT = "  "
 
 
-class StepwiseFamily:
-    """The methods of ``Family`` that are the same for all paradigms that run step by step."""
+def watch(
+    log: RecordedRun, plugins: Plugins, view: View, plan: CellPlan, wanted: Mapping[int, set[int]]
+) -> Iterator[WatchedTrial]:
+    """Yield the wanted trials, replayed from their actions, together with all trials before them."""
+    paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
+    seed = log.manifest["options"]["seed"]
+    for subject, trials in wanted.items():
+        played = [record for record in log.trials(plan, subject) if not record.missing][: max(trials) + 1]
+        talk = _Talk(log, plugins, plan, subject, view)
+        for record, frames in zip(played, films(paradigm.environment(view, seed, subject), played), strict=True):
+            calls = talk.calls(record.trial, frames)
+            if record.trial in trials:
+                yield WatchedTrial(record=record, frames=frames, calls=calls, note=talk.problem)
 
-    recognised_by: ClassVar[Mapping[str, Any]] = {}
+
+def film_text(log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord) -> str:
+    """Return the film of a trial under a heading, or the reason why there is none."""
+    steps = f"{record.steps} step" if record.steps == 1 else f"{record.steps} steps"
+    heading = f"A failed trial: subject {record.subject}, trial {record.trial + 1}, {record.outcome} after {steps}."
+    try:
+        frames = film(log, paradigm, view, record)
+    except CheeseBenchError as error:
+        return f"{heading}\n{error}"
+    # Indented, because a CI service could interpret a line at column 0 as a command.
+    strip = film_strip(frames, shutil.get_terminal_size().columns - len(_INDENT))
+    return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"
+
+
+class _Talk:
+    """The calls of a subject with a model, trial by trial from the first; empty for other subjects."""
+
+    def __init__(self, log: RecordedRun, plugins: Plugins, plan: CellPlan, subject: int, view: View) -> None:
+        #: Why replies are not shown; empty if they are.
+        self.problem = ""
+        self._interrupts = interrupts_of(plan)
+        self._agent: ModelAgent | None = None
+        self._calls: Callable[[int], Iterator[CallRecord]] = partial(log.calls.of_trial, plan, subject)
+        if not plan.agent:
+            return
+        if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
+            self.problem = "The model's replies are not shown: this subject forgets between trials."
+            return
+        try:
+            self._agent = create_agent(
+                plugins.model_agent(plan.agent), view, plan, log.manifest["options"]["seed"], subject
+            )
+        except (CheeseBenchError, KeyError) as error:
+            self.problem = f"The model's replies are not shown: {error}"
+            return
+
+    def calls(self, trial: int, frames: Sequence[Frame]) -> list[ReplayedCall]:
+        """Return the calls of the next trial with their steps."""
+        if self._agent is None or self.problem:
+            return []
+        try:
+            return replay_calls(self._agent, frames, self._calls(trial), self._interrupts)
+        except CheeseBenchError as error:
+            self.problem = f"The model's replies are not shown: {error}"
+            return []
+
+
+class StepwiseFamily(Family[S, P]):
+    """A family whose paradigms run step by step: how subjects are run, shown and explained."""
 
     def plan(
         self, specification: BaseSpecification, request: CellRequest, view: str, trials: int, **more: Any
     ) -> CellPlan:
         """Return the plan of one cell; ``trials`` are those of one subject, ``more`` are other fields of the plan."""
-        from cheesebench.experiment.records import CellPlan
+        from cheesebench.records import CellPlan
 
         language, design = request.language, request.design
         memory = language.agent.memory if language else request.plugins.agent(request.model).memory
@@ -52,38 +119,43 @@ class StepwiseFamily:
         }
         return CellPlan(**{**fields, **more})
 
-    def live(self, paradigm: Paradigm, seat: Seat) -> Iterator[Trial]:
+    def with_controls(
+        self, plain: CellPlan, specification: BaseSpecification, request: CellRequest
+    ) -> Iterator[CellPlan]:
+        """Yield a cell, then those requested controls that the protocol can have."""
+        from cheesebench.experiment.controls import control_cell, has_control
+
+        yield plain
+        for control in request.controls:
+            if has_control(specification, control):
+                yield control_cell(plain, control, specification)
+
+    def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run an agent without a language model."""
         from cheesebench.experiment.subjects import live
 
-        plan, agent = seat.plan, seat.plugins.agent(seat.plan.model)
-        return live(paradigm, seat.plugins.view(plan.view), agent, plan, seat.seed, seat.subject)
+        plan, agent = context.plan, context.plugins.agent(context.plan.model)
+        return live(paradigm, context.plugins.view(plan.view), agent, plan, context.seed, context.subject)
 
-    def converse(self, paradigm: Paradigm, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
+    def converse(self, paradigm: P, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
         """Run a language model with its agent."""
-        from cheesebench.experiment.conversations import converse
+        from cheesebench.experiment.subjects import converse
 
-        plan, agent = seat.plan, seat.plugins.model_agent(seat.plan.agent)
-        return converse(paradigm, seat.plugins.view(plan.view), agent, plan, seat.seed, seat.subject, asker)
+        plan, agent = context.plan, context.plugins.model_agent(context.plan.agent)
+        return converse(paradigm, context.plugins.view(plan.view), agent, plan, context.seed, context.subject, asker)
 
     def watch(
-        self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
     ) -> Iterator[WatchedTrial]:
         """Yield the wanted trials, replayed from their actions."""
-        from cheesebench.stepwise_films import watch
-
         return watch(log, plugins, plugins.view(plan.view), plan, wanted)
 
-    def explain(self, log: RunLog, plugins: PluginManager, specification: Any, record: TrialRecord) -> str:
+    def explain(self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord) -> str:
         """Return the film of a trial as text, or the reason why there is none."""
-        from cheesebench.stepwise_films import film_text
-
-        paradigm: Any = plugins.compile(specification)
+        paradigm = plugins.compile(specification)
         try:
             view = plugins.view(record.view)
-            if isinstance(
-                view, PictureView
-            ):  # replay in a view that can be printed; the trial is the same in every view
+            if isinstance(view, PictureView):  # the trial is the same in a view that can be printed
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

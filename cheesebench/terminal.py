@@ -1,4 +1,4 @@
-"""Output to terminals without Unicode: an ASCII stand-in for every glyph that we print."""
+"""Text for terminals: made printable, in colour or in ASCII, and trials as strips of frames."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, WAITED_LETTER
+from cheesebench.redaction import inert
+
+if TYPE_CHECKING:
+    from cheesebench.records import Frame
 
 #: Name of the error handler, as in ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
@@ -62,7 +68,7 @@ def replace_unprintable(stream: object) -> None:
 
 @contextlib.contextmanager
 def unprintable_replaced(stream: object) -> Iterator[None]:
-    """Do the same within a ``with`` block, if the stream would otherwise raise."""
+    """Do this within a ``with`` block if the stream would otherwise raise."""
     if not isinstance(stream, io.TextIOWrapper) or stream.errors != "strict":
         yield
         return
@@ -74,19 +80,86 @@ def unprintable_replaced(stream: object) -> Iterator[None]:
             stream.reconfigure(errors="strict")
 
 
-#: How a verdict or a severity is coloured (SGR parameters of ECMA-48).
+#: Colours of verdicts and severities (SGR parameters of ECMA-48).
 _COLOURS = {"PASS": 32, "FAIL": 31, "INCONCLUSIVE": 33, "ERROR": "1;31", "error": 31, "warning": 33, "better": 32}
 _COLOURS["worse"] = 31
 _WORD = re.compile(rf"(?<![\w-])(?:[✔✘?!] )?({'|'.join(_COLOURS)})(?![\w-])")
 
 
 def shows_colours(stream: TextIO) -> bool:
-    """Return whether colours may be written: a terminal, and nobody has said no (https://no-color.org)."""
+    """Return whether colours may be written: to a terminal, unless NO_COLOR is set (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
-    """Return printable text with verdicts in colours, if ``stream`` (default: standard output) shows them."""
+    """Return printable text, with coloured verdicts if ``stream`` (default: standard output) shows colours."""
     if not shows_colours(stream or sys.stdout):
         return text
     return _WORD.sub(lambda found: f"\x1b[{_COLOURS[found[1]]}m{found[0]}\x1b[0m", text)
+
+
+#: Frames that are kept at the beginning and at the end of a long trial.
+FIRST, LAST = 3, 5
+#: Blanks between adjacent frames.
+GAP = 3
+
+_WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {"": "start", WAITED_LETTER: "(frozen)"}
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with its line breaks; other control characters and commands of a CI become visible."""
+    if text.replace("\n", "").isprintable():  # true of nearly every text, and tables of calls have millions
+        return inert(text)
+    return inert(
+        "\n".join(
+            line if line.isprintable() else "".join(c if c.isprintable() else _spelt_out(c) for c in line)
+            for line in text.split("\n")
+        )
+    )
+
+
+def _spelt_out(glyph: str) -> str:
+    return glyph.encode("unicode_escape").decode()
+
+
+def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:
+    """Return the frames side by side, in rows of at most ``width`` characters.
+
+    Each has a heading with its step, the action that led to it and the reward (unless 0). Of a long trial, only the
+    ``first`` and ``last`` frames are shown, with the number of frames left out.
+    """
+    cut = len(frames) - first - last
+    if cut <= 0:
+        return _rows(frames, 0, width)
+    begin, end = _rows(frames[:first], 0, width), _rows(frames[first + cut :], first + cut, width)
+    return "\n\n".join((begin, f"... {cut} more ...", end))
+
+
+def _picture(step: int, frame: Frame) -> list[str]:
+    head = f"{step} {_WORDS.get(frame.action, frame.action)}"
+    if frame.reward:
+        head += f" {frame.reward:+g}"
+    lines = printable(f"{head}\n{frame.observation}").split("\n")
+    width = max(map(len, lines))
+    return [line.ljust(width) for line in lines]
+
+
+def _rows(frames: Sequence[Frame], step: int, width: int) -> str:
+    """Return rows of frames, the first of which is number ``step``."""
+    rows: list[list[Sequence[str]]] = []
+    room = 0
+    for number, frame in enumerate(frames, step):
+        picture = _picture(number, frame)
+        needed = len(picture[0]) + GAP
+        if not rows or room < needed:
+            rows.append([])
+            room = width + GAP
+        rows[-1].append(picture)
+        room -= needed
+    return "\n\n".join(map(_beside, rows))
+
+
+def _beside(pictures: Sequence[Sequence[str]]) -> str:
+    height = max(map(len, pictures))
+    padded = [[*picture, *[" " * len(picture[0])] * (height - len(picture))] for picture in pictures]
+    return "\n".join((" " * GAP).join(line).rstrip() for line in zip(*padded, strict=True))

@@ -65,9 +65,10 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             )
         space = env.observation_space
         if not isinstance(space, spaces.Text):
-            remedy = "observations='strings'" if isinstance(space, spaces.Discrete) else "view='ascii_2d'"
-            raise OptionError(f"OneHotCharacters takes texts, not {space}. Create the environment with {remedy}.")
-        RecordConstructorArgs.__init__(self)  # so that a ``spec`` makes it again, from the environment alone
+            raise OptionError(
+                f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
+            )
+        RecordConstructorArgs.__init__(self)  # so that a ``spec`` can recreate it from the environment alone
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length
@@ -101,26 +102,25 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``, and each ``reset()`` after it the
     life of the next subject under the same seed. So the lives are those of a run with ``--seed s``, one after the
-    other. ``reset(options={"subject": n})`` goes on with subject ``n``.
+    other. ``reset(options={"subject": n})`` continues with subject ``n``.
 
     ``info`` has what the environment put there, and ``trial_over`` (bool) after every step and reset: whether the trial
     has just ended. A policy may use it, because an agent that is judged is told, too.
 
     Args:
-        env: an environment of one subject. For many at once, ``gymnasium.make_vec(..., vectorization_mode="sync",
-            wrappers=[WholeLife])``.
+        env: an environment of one subject. For many at once, ``gymnasium.make_vec(..., wrappers=[WholeLife])``.
 
     Raises:
         OptionError: if it is a vector environment, or none of CheeseBench's.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)  # so that a ``spec`` makes it again
+        RecordConstructorArgs.__init__(self)  # so that a ``spec`` can recreate it
         given: Any = env
         if isinstance(given, gymnasium.vector.VectorEnv):
             raise OptionError(
                 "WholeLife takes the environment of one subject, not a vector environment. Call "
-                "make_vec(..., vectorization_mode='sync', wrappers=[WholeLife]), or read infos['life_over']."
+                "make_vec(..., wrappers=[WholeLife]), or read infos['life_over']."
             )
         gymnasium.Wrapper.__init__(self, env)
         if not hasattr(env.unwrapped, "life_over"):

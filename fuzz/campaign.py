@@ -30,12 +30,8 @@ class Campaign(Protocol):
         ...
 
 
-class TooSlowError(Exception):
-    """A case took longer than SECONDS."""
-
-
-class TooLargeError(Exception):
-    """A case took more memory than MEMORY."""
+class TooMuchError(Exception):
+    """A case took longer than SECONDS, or more memory than MEMORY."""
 
 
 def attempt(campaign: Campaign, case: bytes) -> Exception | None:
@@ -47,7 +43,7 @@ def attempt(campaign: Campaign, case: bytes) -> Exception | None:
     except Exception as error:
         return error
     if _peak() - before > MEMORY:
-        return TooLargeError(f"{(_peak() - before) / 2**20:.0f} MB")
+        return TooMuchError(f"{(_peak() - before) / 2**20:.0f} MB")
     return None
 
 
@@ -63,11 +59,11 @@ def _peak() -> int:
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TooSlowError after so many seconds of work, on however busy a machine; or after thirty times as long."""
+    """Raise TooMuchError after so many seconds of work, on however busy a machine; or after thirty times as long."""
     clocks = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, 30 * seconds))
 
     def ring(*_: object) -> NoReturn:
-        raise TooSlowError(f"more than {seconds:g} s")
+        raise TooMuchError(f"more than {seconds:g} s")
 
     before = [signal.signal(number, ring) for number, _, _ in clocks]
     for _, timer, limit in clocks:

@@ -10,16 +10,25 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from cheesebench.diagnostics import Diagnostics
 from cheesebench.interfaces import RUNNING
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.evaluate import compile_expression
+from cheesebench.paradigms.arena.program import compile_expression
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
-from cheesebench.protocol.declare import declare_names
-from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.expressions import Expression, ExpressionError, Recent, parse, walk
-from cheesebench.protocol.features import CALLED, NUMBER, TRUTH, Type
-from cheesebench.protocol.source import read_text
+from cheesebench.protocol.expressions import (
+    CALLED,
+    NUMBER,
+    TRUTH,
+    Expression,
+    ExpressionError,
+    Recent,
+    Type,
+    parse,
+    walk,
+)
+from cheesebench.protocol.names import declare_names
+from cheesebench.source import read_text
 
 #: Numbers that an expression may read, by name.
 VALUES = {"a": 0, "b": 1, "c": 2.5, "d": -3, "nought": 0.0}
@@ -215,13 +224,13 @@ def written(chance: random.Random, room: int) -> str:
 _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Gt: operator.gt, ast.GtE: operator.ge
 }  # fmt: skip
 
 
 #: Python's own functions, which raise where ours are undefined or infinite.
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "min": min, "max": max, "abs": abs, "round": round, "floor": math.floor, "exp": math.exp, "log": math.log,
+    "min": min, "max": max, "abs": abs, "round": round, "floor": math.floor, "exp": math.exp, "log": math.log
 }  # fmt: skip
 
 

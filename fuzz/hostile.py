@@ -14,33 +14,20 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cheesebench.experiment.language_models import PROBE
+
+if TYPE_CHECKING:
+    from fuzz.hostilities import Hostility
 
 #: What the server does, one after the other: bytes are written, numbers are seconds of silence, ``close`` ends the
 #: connection, ``reset`` cuts it off. Without either, it serves the next request.
 Step = bytes | float | Literal["close", "reset"]
 
 
-class Fault(Protocol):
-    """A class of fault."""
-
-    @property
-    def outcome(self) -> str:
-        """``read``: what is sent is an answer all the same."""
-
-    @property
-    def steps(self) -> Callable[[bytes], Sequence[Step]]:
-        """What is done with a call that should have this answer."""
-
-    def met(self, prompt: str, before: int) -> bool:
-        """Return whether a prompt (a digest) meets it that was received so often before."""
-        ...
-
-
-#: Which prompts are met by the fault: none; those that ``Fault.met`` says; all. Never a subject's first.
+#: Which prompts are met by the fault: none; those that ``Hostility.met`` says; all. Never a subject's first.
 Mood = Literal["calm", "passing", "lasting"]
 #: What is learnt from a first reply, and stands in every later prompt of the subject.
 LEARNT = "the way out is ahead"
@@ -67,7 +54,7 @@ def response(body: bytes, status: str = "200 OK", *headers: str, length: int | N
 class HostileServer:
     """The server: ``with HostileServer(faults) as server: ... server.base_url``. It runs in a thread of its own."""
 
-    def __init__(self, faults: Mapping[str, Fault], mood: Mood = "calm") -> None:
+    def __init__(self, faults: Mapping[str, Hostility], mood: Mood = "calm") -> None:
         self._faults, self.mood = faults, mood
         #: By model and prompt: how often it was received, and how often the good answer was sent to its end.
         self.received: Counter[tuple[str, str]] = Counter()

@@ -97,13 +97,7 @@ def _errors() -> Iterator[Hostility]:
         ("context-as-400", "refused", "context too long", "400 Bad", _error(code=context)),
         ("context-in-words", "refused", "context too long", "400 Bad", _error("maximum context length is 9 tokens")),
         ("filter-as-400", "refused", "content filter", "400 Bad", _error(code=unsafe)),
-        (
-            "model-gone",
-            "account",
-            "unknown model",
-            "404 No",
-            _error("The model does not exist", code="model_not_found"),
-        ),
+        ("model-gone", "account", "unknown model", "404 No", _error("not there", code="model_not_found")),
         ("key-expired", "account", "authentication", "401 No", _error("expired api key", code="invalid_api_key")),
         ("error-as-200", "again", "server", "200 OK", _error("oops")),
         ("error-as-200-says-429", "throttled", "rate limit", "200 OK", _error("slow down", code=429)),
@@ -114,20 +108,14 @@ def _errors() -> Iterator[Hostility]:
         ("error-is-deep", "again", "server", "500 Oops", b'{"error":' * 5000),
         ("error-of-megabytes", "again", "server", "500 Oops", b"x" * TOO_MUCH),
         ("error-not-utf-8", "again", "server", "500 Oops", b"\xff\xfe\x00\x1b[31m" * 50),
-        (
-            "error-obeys-nobody",
-            "again",
-            "server",
-            "500 Oops",
-            _error("::error::x\n##[error]y @all \x1b[31m\u202e<script>"),
-        ),
+        ("error-commands", "again", "server", "500 Oops", _error("::error::x\n##[error]y @all \x1b[31m<script>")),
     )
     for name, outcome, kind, status, body in said:
         yield Hostility(name, outcome, kind, _fixed(response(body, status)))
     wishes = {
         "fraction": "0.05", "zero": "0", "negative": "-5", "words": "in a while", "nan": "nan", "infinite": "1e999",
         "long-past": "Wed, 21 Oct 2015 07:28:00 GMT", "no-date": "Wed, 99 Foo 9999 99:99:99 GMT", "empty": "",
-        "many-digits": "9" * 400, "a-day": "86400",
+        "many-digits": "9" * 400, "a-day": "86400"
     }  # fmt: skip
     for name, wish in wishes.items():
         steps = _fixed(response(_error(), "429 Too Many", f"Retry-After: {wish}"))
@@ -135,15 +123,13 @@ def _errors() -> Iterator[Hostility]:
         yield Hostility(f"retry-after-{name}", "refused" if name == "a-day" else "throttled", "rate limit", steps)
     steps = _fixed(response(_error(), "429 Too Many", "Retry-After-Ms: 50", "Retry-After: 50"))
     yield Hostility("retry-after-in-ms", "throttled", "rate limit", steps)
-    steps = _fixed(response(_error(), "503 Busy", "Retry-After: 0.05"))
-    yield Hostility("retry-after-of-503", "throttled", "overload", steps)
-    steps = _fixed(response(_error(), "500 Oops", "Retry-After: 0.05"))
-    yield Hostility("retry-after-of-500", "again", "server", steps)
+    for status, outcome, kind in (("503", "throttled", "overload"), ("500", "again", "server")):
+        steps = _fixed(response(_error(), f"{status} Busy", "Retry-After: 0.05"))
+        yield Hostility(f"retry-after-of-{status}", outcome, kind, steps)
 
 
 def _connections() -> Iterator[Hostility]:
     """Resets, ends and silence at each stage."""
-    tls_alert = b"\x15\x03\x01\x00\x02\x02\x46"
     stages: dict[str, Callable[[bytes], bytes]] = {
         "at-once": lambda good: b"",
         "in-status": lambda good: b"HTTP/1.1 2",
@@ -155,23 +141,20 @@ def _connections() -> Iterator[Hostility]:
         "between-chunks": lambda good: _chunked_head() + _chunk(good[:40]),
     }
     for stage, sent in stages.items():
-        for end, kind in (("reset", ""), ("close", "")):
-            steps = _sent(sent, "reset" if end == "reset" else "close")
-            yield Hostility(f"{end}-{stage}", "again", kind, steps)
+        yield Hostility(f"reset-{stage}", "again", "", _sent(sent, "reset"))
+        yield Hostility(f"close-{stage}", "again", "", _sent(sent, "close"))
         yield Hostility(f"silent-{stage}", "again", "timeout", _sent(sent, FOREVER), slow=True)
     yield Hostility("drips", "again", "timeout", lambda good: _dripped(response(good)), slow=True)
     yield Hostility("drips-its-head", "again", "timeout", lambda good: _dripped(response(good, "200 OK")), slow=True)
-    yield Hostility(
-        "continues-for-ever", "again", "", _fixed(b"HTTP/1.1 100 Continue\r\n\r\n" * 5000, FOREVER), slow=True
-    )
-    yield Hostility("tls-alert", "again", "", _fixed(tls_alert, "close"))
-    yield Hostility("ssh", "again", "", _fixed(b"SSH-2.0-OpenSSH_9.9\r\n", "close"))
-    yield Hostility("noise", "again", "", _fixed(bytes(range(256)) * 20, "close"))
-    yield Hostility(
-        "http-2-preface", "again", "", _fixed(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + b"\x00" * 18, "close")
-    )
-    yield Hostility("websocket", "again", "", _fixed(
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "close"))  # fmt: skip
+    steps = _fixed(b"HTTP/1.1 100 Continue\r\n\r\n" * 5000, FOREVER)
+    yield Hostility("continues-for-ever", "again", "", steps, slow=True)
+    upgrade = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+    strange = {
+        "tls-alert": b"\x15\x03\x01\x00\x02\x02\x46", "ssh": b"SSH-2.0-Open\r\n", "noise": bytes(range(256)) * 20,
+        "http-2-preface": b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + b"\x00" * 18, "websocket": upgrade,
+    }  # fmt: skip
+    for name, noise in strange.items():
+        yield Hostility(name, "again", "", _fixed(noise, "close"))
 
 
 def _sent(what: Callable[[bytes], bytes], end: Step) -> Callable[[bytes], Sequence[Step]]:
@@ -196,23 +179,24 @@ def _heads() -> Iterator[Hostility]:
         "length-negative": "Content-Length: -5", "length-a-word": "Content-Length: many",
         "length-twice": "Content-Length: 5\r\nContent-Length: 9", "length-of-exabytes": f"Content-Length: {10**18}",
         "header-without-colon": "nonsense", "header-of-nul": "X: \x00", "header-endless": "X: " + "x" * 200_000,
-        "headers-endless": "X: y\r\n" * 20_000 + "X: y", "brotli": "Content-Encoding: br",
+        "headers-endless": "X: y\r\n" * 20_000 + "X: y", "brotli": "Content-Encoding: br"
     }  # fmt: skip
     for name, line in lines.items():
         slow = name == "length-of-exabytes"
         more = "" if name.startswith("length") else "Content-Length: 2\r\n"
-        yield Hostility(
-            name, "again", "", _fixed(f"{OK}{more}{line}\r\n\r\n{{}}".encode("latin-1"), "close"), slow=slow
-        )
-    bomb = gzip.compress(b" " * 50 * 2**20)
-    yield Hostility("bomb-gzip", "again", "malformed", _fixed(response(bomb, "200 OK", "Content-Encoding: gzip")))
-    deflated = zlib.compress(b" " * 50 * 2**20)
-    yield Hostility(
-        "bomb-deflate", "again", "malformed", _fixed(response(deflated, "200 OK", "Content-Encoding: deflate"))
-    )
+        steps = _fixed(f"{OK}{more}{line}\r\n\r\n{{}}".encode("latin-1"), "close")
+        yield Hostility(name, "again", "", steps, slow=slow)
+    for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
+        bomb = response(pack(b" " * 50 * 2**20), "200 OK", f"Content-Encoding: {encoding}")
+        yield Hostility(f"bomb-{encoding}", "again", "malformed", _fixed(bomb))
     for name, size in {"not-hex": "zz", "negative": "-4", "of-exabytes": "f" * 15, "with-spaces": "4 4"}.items():
         steps = _fixed(_chunked_head() + _chunk(b"{}", size), "close")
         yield Hostility(f"chunk-{name}", "again", "", steps)
+    for name, framing in {"x": "xchunked", "tab": "\vchunked", "noise": "\x80?", "twice": "chunked, chunked"}.items():
+        steps = _fixed(f"{OK}Transfer-Encoding: {framing}\r\n\r\n".encode("latin-1") + _chunk(b"{}"), FOREVER)
+        yield Hostility(f"transfer-{name}", "again", "malformed", steps)
+    yield Hostility("chunk-extension-endless", "again", "timeout", lambda good: [
+        _chunked_head() + b"4;", *[b"x" * 65536] * 9, FOREVER], slow=True)  # fmt: skip
     yield Hostility("chunk-and-length", "again", "", lambda good: [_chunked_head("Content-Length: 5") + good, "close"])
 
 
@@ -225,7 +209,7 @@ def _bodies() -> Iterator[Hostility]:
         "utf-16": '{"a": 1}'.encode("utf-16"), "deep": b"[" * 100_000,
         "bom": b"\xef\xbb\xbf{}", "long-number": b"9" * 50_000, "many-megabytes": b" " * TOO_MUCH,
         "event-stream": b'data: {"choices": [{"delta": {"content": "ACTIONS: STAY"}}]}\n\ndata: [DONE]\n\n',
-        "event-stream-error": b'event: error\ndata: {"error": {"message": "no"}}\n\n',
+        "event-stream-error": b'event: error\ndata: {"error": {"message": "no"}}\n\n'
     }  # fmt: skip
     for name, body in bodies.items():
         yield Hostility(f"body-{name}", "again", "malformed", _fixed(response(body)))
@@ -267,15 +251,14 @@ def _replies() -> Iterator[Hostility]:
         "content-empty-of-nothing": {"message_content": "", "usage": none},
         "tool-call": {"message_content": None, "message_tool_calls": call},
         "tool-call-and-blank": {"message_content": "", "message_tool_calls": call},
-        "function-call": {"message_content": None, "message_function_call": {"name": "walk", "arguments": "{}"}},
+        "function-call": {"message_content": None, "message_function_call": {"name": "walk", "arguments": "{}"}}
     }  # fmt: skip
     for name, changes in replies.items():
         yield Hostility(name, "again", "malformed", _reply(**changes))
     for finish in ("abort", "error", "cancelled"):
         yield Hostility(f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish))
-    yield Hostility(
-        "error-beside-choice", "again", "server", _reply(choice_error={"message": "broke off", "code": 502})
-    )
+    beside = _reply(choice_error={"message": "broke off", "code": 502})
+    yield Hostility("error-beside-choice", "again", "server", beside)
     yield Hostility("finish-filter", "refused", "content filter", _reply(choice_finish_reason="content_filter"))
 
 
@@ -287,7 +270,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
         "absurd": {"prompt_tokens": 10**30, "completion_tokens": 1e308}, "words": {"prompt_tokens": "nine"},
         "fractions": {"prompt_tokens": 9.5, "completion_tokens": 0.5}, "truth": {"completion_tokens": True},
         "more-cached-than-asked": {**USAGE, "prompt_tokens_details": {"cached_tokens": 10**6}},
-        "details-odd": {**USAGE, "prompt_tokens_details": [], "completion_tokens_details": "none"},
+        "details-odd": {**USAGE, "prompt_tokens_details": [], "completion_tokens_details": "none"}
     }  # fmt: skip
     for name, usage in usages.items():
         yield Hostility(f"usage-{name}", "read", "", _reply(usage=usage))
@@ -299,7 +282,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
         "finish-null": {"choice_finish_reason": None}, "finish-number": {"choice_finish_reason": 3},
         "model-hostile": {"model": "::error::\x1b[31m\u202e@all <b>"}, "model-long": {"model": "m" * 100_000},
         "model-number": {"model": 5}, "unknown-fields": {"system_fingerprint": {"a": [1]}, "citations": ["https://x"]},
-        "log-probabilities": {"choice_logprobs": {"content": [{"token": "A", "logprob": float("nan")}]}},
+        "log-probabilities": {"choice_logprobs": {"content": [{"token": "A", "logprob": float("nan")}]}}
     }  # fmt: skip
     for name, changes in others.items():
         yield Hostility(name, "read", "", _reply(**changes))
@@ -311,7 +294,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
     heads = {
         "type-html": "Content-Type: text/html", "type-none": "Content-Type:", "type-odd": "Content-Type: \xff;;;=",
         "headers-odd": "X-A: \x01\r\nX-B: " + "b" * 4000, "cookies": "Set-Cookie: a=b; Max-Age=1e99",
-        "says-close": "Connection: close", "location": "Location: http://127.0.0.1:9/v1",
+        "says-close": "Connection: close", "location": "Location: http://127.0.0.1:9/v1"
     }  # fmt: skip
     for name, line in heads.items():
         yield Hostility(name, "read", "", lambda good, line=line: [response(good, "200 OK", line)])  # type: ignore[misc]
@@ -324,6 +307,23 @@ def _odd_but_readable() -> Iterator[Hostility]:
         _chunked_head() + b"".join(_chunk(bytes([byte])) for byte in good) + b"0\r\nTrailer: x\r\n\r\n"])  # fmt: skip
     yield Hostility("blanks-around", "read", "", lambda good: [response(b"\n" * 999 + good + b" \t\n" * 99)])
     yield Hostility("a-little-late", "read", "", lambda good: [0.3, response(good)])
+
+    # What was not asked for is no later call's reply.
+    yield Hostility("reply-twice", "read", "", lambda good: [response(good) + response(_stale(good))])
+    yield Hostility("reply-later", "read", "", lambda good: [response(good), 0.02, response(_stale(good))])
+    yield Hostility("reply-after-timeout", "again", "timeout", lambda good: [
+        response(b"", "504 Late"), 0.02, response(_stale(good))])  # fmt: skip
+    yield Hostility("choices-reversed", "read", "", lambda good: [response(_reversed(good))])
+
+
+def _stale(good: bytes) -> bytes:
+    """Return the reply to another question."""
+    return good.replace(b"FORWARD, FORWARD", b"ROTATE_LEFT")
+
+
+def _reversed(good: bytes) -> bytes:
+    answer, other = json.loads(good), json.loads(_stale(good))
+    return json.dumps(answer | {"choices": [other["choices"][0] | {"index": 1}, *answer["choices"]]}).encode()
 
 
 def _content(change: Callable[[str], Any]) -> Callable[[bytes], Sequence[Step]]:

@@ -11,7 +11,7 @@ from cheesebench.interfaces import RUNNING, TERMINATED, TRUNCATED, TrialResult, 
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
-from fuzz.protocols import ProtocolCases, of_case
+from fuzz.protocols import Protocols, case_of, of_case
 
 #: Most steps and trials of a life.
 STEPS, TRIALS = 400, 12
@@ -19,16 +19,21 @@ STEPS, TRIALS = 400, 12
 Life = tuple[list[object], list[str], str]
 
 
-class Lives(ProtocolCases):
+class Lives:
     """Cases are protocols, with a seed for the subject and its actions."""
 
     name = "life"
 
     def __init__(self) -> None:
-        super().__init__()
+        self._protocols = Protocols()
         plugins = installed_plugins()
         self._views = [plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")]
-        self.warm_up()
+        for text in self._protocols.texts:  # what is built once is built before anything is timed
+            self.check(case_of(0, text))
+
+    def draw(self, chance: random.Random) -> bytes:
+        """Return a protocol that the loader takes, mostly."""
+        return case_of(chance.randrange(1000), self._protocols.draw(chance))
 
     def check(self, case: bytes) -> None:
         """Live it twice in one view and once in another: nothing but what is seen may differ."""
@@ -38,13 +43,14 @@ class Lives(ProtocolCases):
             return
         first, *others = self._views
         paradigm = ArenaParadigm(specification)
-        what, seen, mistake = _live(paradigm, specification, first, seed)
-        assert _live(ArenaParadigm(specification), specification, first, seed) == (what, seen, mistake), "not the same"
-        other, _, told = _live(paradigm, specification, others[seed % len(others)], seed)
+        what, seen, mistake = live(paradigm, specification, first, seed)
+        assert live(ArenaParadigm(specification), specification, first, seed) == (what, seen, mistake), "not the same"
+        other, _, told = live(paradigm, specification, others[seed % len(others)], seed)
         assert (other, told) == (what, mistake), "a view has changed a life"
 
 
-def _live(paradigm: ArenaParadigm, specification: Specification, view: View, seed: int) -> Life:
+def live(paradigm: ArenaParadigm, specification: Specification, view: View, seed: int) -> Life:
+    """Live for some trials; only a mistake of the protocol's author, told in a sentence, may end it early."""
     chance, what, seen = random.Random(seed), list[object](), list[str]()
     forward = chance.random()
     try:

@@ -5,34 +5,17 @@ from __future__ import annotations
 import random
 import re
 
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
-from cheesebench.protocol.features import CALLED
+from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol.expressions import CALLED
+from fuzz.life import live
 from fuzz.protocols import EVERYTHING
-from fuzz.walks import walk
 
 #: What is put into a protocol, or in the place of a value.
 WORDS = (
-    *(
-        "",
-        "|",
-        ">",
-        "[]",
-        "{}",
-        "[",
-        "{",
-        "- ",
-        ": ",
-        "*a",
-        "&a x",
-        "!!str 1",
-        "~",
-        "none",
-        "true",
-        "\t",
-        "\x00",
-        "\u202e",
-    ),
+    *("", "|", ">", "[]", "{}", "[", "{", "- ", ": ", "*a", "&a x", "!!str 1", "~", "none", "true"),
+    *("\t", "\x00", "\u202e"),
     *("0", "-1", "1e999", "99999999999", "0x1F", "1/0", "rand(1, 2)", "it", "last == found", "(((((", "not not x"),
     *(f"{name}(arm, 2)" for name in CALLED),
     *("100000", "shuffle", "timeout", "success", "yes", '"', "'", "::error", "x" * 5000, "---", "<<: *a", "\u2028"),
@@ -70,7 +53,8 @@ class Loader:
         if specification is None:
             assert any(one.severity == "error" for one in found), "refused without a word"
             return
-        walk(specification, self._view, seed=len(text))
+        if isinstance(specification, Specification):
+            live(ArenaParadigm(specification), specification, self._view, seed=len(text))
 
 
 def changed(text: str, chance: random.Random) -> str:

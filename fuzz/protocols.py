@@ -1,4 +1,4 @@
-"""Protocols that are changed so gently that the loader takes many of them: cases for lives and kernels."""
+"""Protocols that are changed so gently that the loader takes many of them: cases for lives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
-from cheesebench.protocol.features import CALLED
+from cheesebench.protocol.expressions import CALLED
 
 #: A protocol that has every key of the language, beside those that are shipped.
 EVERYTHING = Path(__file__).parents[1] / "tests" / "protocol" / "everything.yaml"
@@ -48,26 +48,6 @@ class Protocols:
             if text != whole and self.load(text) is not None:
                 break
         return text
-
-
-class ProtocolCases:
-    """Cases that are protocols, each with a seed; what is done with them is ``check``."""
-
-    def __init__(self) -> None:
-        self._protocols = Protocols()
-
-    def check(self, case: bytes) -> None:
-        """Do what must not break."""
-        raise NotImplementedError
-
-    def warm_up(self) -> None:
-        """Check every shipped protocol: what is built or compiled once is so before anything is timed."""
-        for text in self._protocols.texts:
-            self.check(case_of(0, text))
-
-    def draw(self, chance: random.Random) -> bytes:
-        """Return a protocol that the loader takes, mostly."""
-        return case_of(chance.randrange(1000), self._protocols.draw(chance))
 
 
 def changed(text: str, chance: random.Random) -> str:

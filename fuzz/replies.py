@@ -10,25 +10,12 @@ from typing import Any
 
 from cheesebench.chat import ChatFaultError, ChatReply, ModelAgent, ModelAgentContext
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.replies import read_reply
+from cheesebench.plugins.backends.openai import read_reply
 
 PIECES = (
     *("ACTIONS: ", "FORWARD", "STAY, ", "LEARNINGS: ", "<think>", "</think>", "<thinking>", "\n", " ", ",", "x" * 999),
-    *(
-        "\x00",
-        "\x1b[31m",
-        "\u202e",
-        "\ud800",
-        "🐁",
-        "```",
-        "**",
-        "->",
-        "=" * 300 + ">",
-        "-" * 3000,
-        "(" * 500,
-        "\\",
-        '"',
-    ),
+    *("\x00", "\x1b[31m", "\u202e", "\ud800", "🐁", "```", "**", "->", "\\", '"'),
+    *("=" * 300 + ">", "-" * 3000, "(" * 500),
     *("ACTION", "ROTATE_LEFT", "forward forward", "1. ", "{", "}", "[" * 800, "answer: ", "yes", "<" * 2000, "&nbsp;"),
 )
 VALUES: tuple[Any, ...] = (
@@ -72,6 +59,8 @@ class Replies:
         """Read the answer; an agent takes the reply, and asks on."""
         with contextlib.suppress(ChatFaultError):
             reply = read_reply(case)
+            (reply.text + reply.reasoning).encode()  # can be written
+            assert min(reply.usage.prompt, reply.usage.completion, reply.usage.cached) >= 0, reply.usage
             self._take(reply)
 
     def _take(self, reply: ChatReply) -> None:

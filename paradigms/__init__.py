@@ -11,13 +11,11 @@ from cheesebench.paradigms.dialogue.family import DialogueFamily
 
 @hookimpl
 def cheesebench_families() -> list[ArenaFamily | DialogueFamily]:
-    """Return the families of this distribution."""
     return [ArenaFamily(), DialogueFamily()]
 
 
 @hookimpl
 def cheesebench_commands() -> list[CommandSpec]:
-    """Return the commands of families."""
     says = "summarise the results of dialogues as the CogEval paper does"
     return [CommandSpec("cogeval-stats", says, "cheesebench.paradigms.dialogue.cogeval_stats")]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cheesebench import hookimpl
+from cheesebench.hookspecs import hookimpl
 
 
 @hookimpl
 def cheesebench_protocols() -> list[Path]:
-    """Return the folder of the shipped protocols."""
     return [Path(__file__).parent]

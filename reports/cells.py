@@ -1,16 +1,78 @@
-"""The texts and numbers of a cell that all report formats share (not yet escaped)."""
+"""The texts and numbers that all report formats share, and their escaping: names and reasons are untrusted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cheesebench.experiment.records import CallTotals, CellPlan, ReferenceValue
 from cheesebench.protocol.validation import SAID
-from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
-from cheesebench.statistics.reference_limits import has_interval, reference_limits
-from cheesebench.statistics.summary import Average, PublishedContrast
-from cheesebench.statistics.wording import amount, bar, gap, not_complete, number, percent, plural, points
+from cheesebench.published import published_ablation
+from cheesebench.records import CallTotals, CellPlan, ReferenceValue
+from cheesebench.redaction import inert
+from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict, wording
+from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
+from cheesebench.statistics.wording import amount, fold, gap, number, percent, plural, points
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import ControlResult, CurvePoint, Gain
+
+#: Longer texts are cut: they are not read in a report, and would break a table.
+LONGEST = 1000
+
+_MARKUP = re.compile(r"[\\`*\[\]|~$]")
+#: An underscore inside a word is left alone: it marks nothing, and names are full of them.
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+#: What GitHub makes a mention or a link of.
+_LIVE = re.compile(r"@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_IN_CODE = str.maketrans("`<>", "'‹›")
+#: Unicode categories: control, format (direction marks), surrogate, unassigned, private, separators of lines.
+_UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
+
+
+def clean(text: object, longest: int = LONGEST) -> str:
+    """Return one printable line: blanks for line breaks, � for control and direction characters."""
+    line = " ".join(str(text).split())
+    if len(line) > longest:
+        line = line[: longest - 1] + "…"
+    return inert("".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line))
+
+
+def visible(text: str, longest: int) -> str:
+    """Return text with its line breaks kept and invisible characters spelled out, as in ``⟨U+202E⟩``.
+
+    Text beyond ``longest`` characters is replaced by a note of how many were left out.
+    """
+    rest = len(text) - longest
+    lines = (text[:longest] if rest > 0 else text).replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    shown = "\n".join("".join(map(_spelt_out, line)) if not line.isprintable() else line for line in lines)
+    return f"{shown}\n[... {rest:,} more characters; the run log has all of them]" if rest > 0 else shown
+
+
+def _spelt_out(glyph: str) -> str:
+    return f"⟨U+{ord(glyph):04X}⟩" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
+
+
+def escape(text: object) -> str:
+    """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or inside a line.
+
+    It is not for the beginning of a line, where ``#`` or ``-`` would still mean something.
+    """
+    line = _MARKUP.sub(r"\\\g<0>", clean(text))
+    line = _UNDERSCORE.sub(r"\_", line)
+    line = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
+    # A comment between them, so that GitHub makes no mention and no link.
+    return _LIVE.sub(lambda match: f"{match[0][0]}<!-- -->{match[0][1:]}", line)
+
+
+def fenced(text: object, width: int) -> str:
+    """Return ``clean(text)`` for a code block: without backticks and angle brackets, exactly ``width`` characters."""
+    return clean(text, width).translate(_IN_CODE).ljust(width)
+
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
 NOTHING = "–"
@@ -26,7 +88,7 @@ HOW_TO_READ = (
 HOW_TO_READ_MEASURE = (
     "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
-    "lower bound above it."
+    "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
 )
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (
@@ -116,10 +178,17 @@ def difference(cell: CellResult) -> str:
     return f"{shown} ({low} to {high})"
 
 
-def reference_name(cells: Iterable[CellResult]) -> str:
-    """Return whose number the reference of these cells is: no animal has answered in words, a published model has."""
-    said = {cell.plan.in_words for cell in cells}
-    return "published" if said == {True} else "rodent" if said == {False} else "reference"
+def standard(cell: CellResult) -> str:
+    """Return the number that the verdict compares with: the animals' or that of chance."""
+    if cell.plan.against == "chance":
+        return floor(cell)
+    return NOTHING if cell.plan.reference is None else amount(cell.plan, cell.plan.reference.value)
+
+
+def standard_name(cells: Sequence[CellResult]) -> str:
+    """Return whose numbers those are."""
+    by_chance = {cell.plan.against == "chance" for cell in cells}
+    return "rodent" if by_chance == {False} else "chance" if by_chance == {True} else "standard"
 
 
 def question(cells: Iterable[CellResult]) -> str:
@@ -127,7 +196,15 @@ def question(cells: Iterable[CellResult]) -> str:
     cells = list(cells)
     if cells and all(cell.plan.against == "chance" for cell in cells):
         return "better than chance"
-    return f"as good as the {'published model' if reference_name(cells) == 'published' else 'rodent'}"
+    return "as good as the rodent"
+
+
+def goodness(plan: CellPlan, difference: float) -> float:
+    """Return a difference as a proportion (a measure's as one of its range), positive where the model is better."""
+    if plan.measured is None:
+        return difference
+    low, high = plan.measured.range
+    return difference / ((high - low) or 1.0) * (-1 if plan.measured.better == "lower" else 1)
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
@@ -135,15 +212,18 @@ def difference_name(cells: Iterable[CellResult]) -> str:
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):
         return "difference"
-    names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}
-    compared = {
-        "published" if cell.plan.in_words and cell.plan.against == "reference" else cell.plan.against for cell in cells
-    }
+    names = {"reference": "rate − rodent", "chance": "rate − random"}
+    compared = {cell.plan.against for cell in cells}
     return names[compared.pop()] if len(compared) == 1 else "difference"
 
 
+def in_progress(summary: RunSummary) -> str:
+    """Return what to say of a run that a session is still running; empty for all others."""
+    done = summary.manifest.get("in_progress")
+    return f"In progress: {done} finished; only those are reported." if isinstance(done, str) else ""
+
+
 def how_to_read(cells: Iterable[CellResult]) -> list[str]:
-    """Return what the verdicts of these cells mean, in one line each."""
     cells = list(cells)
     compared = {cell.plan.against for cell in cells}
     measured = [HOW_TO_READ_MEASURE] if any(cell.plan.measured is not None for cell in cells) else []
@@ -156,7 +236,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 def margin(cell: CellResult) -> str:
     """Return the difference beyond which a verdict is FAIL: minus the margin, for a pass rate and animals."""
-    return points(cell.plan.margin) if cell.plan.against == "chance" else gap(cell.plan, bar(cell.plan))
+    return wording.margin(cell.plan)
 
 
 def remarks(cell: CellResult) -> list[str]:
@@ -164,19 +244,21 @@ def remarks(cell: CellResult) -> list[str]:
     flags = cell.flags
     notes = [
         (validity(cell), True),
+        ("no reference", not (cell.plan.comparable or cell.plan.items)),
         ("contradicted by a lesion", bool(cell.contradicted)),
+        (" ".join(cell.remarks), bool(cell.remarks)),
         ("better than the rodent", cell.superior),
         ("analogy", flags.analogy),
         ("not diagnostic", flags.not_diagnostic),
         ("goal visible", flags.goal_visible),
+        ("trained on this protocol", cell.plan.protocol in cell.plan.settings.get("trained_on", ())),
         ("this subject only", flags.this_subject_only),
         (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
         # A warning has said so already where they are many.
         (f"{cell.missing} missing", cell.missing and not any("of trials missing" in text for text in cell.warnings)),
         (stopped(cell), True),
-        (f"{cell.look.beyond if cell.look else 0} subjects beyond it", cell.look is not None and cell.look.beyond > 0),
-        ("subjects stopped early", flags.truncated),
+        ("stopped by its result", flags.stopped_by_result),
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
@@ -184,34 +266,38 @@ def remarks(cell: CellResult) -> list[str]:
 
 
 def stopped(cell: CellResult) -> str:
-    """Return the status of a sequential cell, as in ``stopped at 6 of at most 60``; empty for other designs."""
-    look = cell.look
-    if look is None:
+    """Return the betting, as in ``purse 31-fold, decided after 6 of at most 120 subjects``; empty without a claim."""
+    game = cell.game
+    if game is None:
         return ""
-    if not_complete(cell):
-        return f"look at {look.subjects} of at most {look.most} subjects not complete"
-    if look.standing != "go on":
-        return f"stopped at {look.subjects} of at most {look.most} subjects"
-    if look.following is None:
-        return f"{look.subjects} of at most {look.most} subjects"
-    return f"{look.subjects} of at most {look.most} subjects, next look at {look.following}"
+    number = game.decided or game.subjects
+    after = f"{number} of at most {plural(game.most, 'subject')}" if game.sequential else plural(number, "subject")
+    when = f"{'decided' if game.decided else 'undecided'} after {after}"
+    return f"purse {fold(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
 
 
 def validity(cell: CellResult) -> str:
-    """Return whether the cell's construct was validated with lesions; empty for a dialogue."""
-    if cell.plan.in_words:
+    """Return whether the cell's construct was validated with lesions; empty for items."""
+    if cell.plan.items:
         return ""
     construct = cell.plan.construct
-    return NOT_VALIDATED if construct is None else VALIDITY[construct.status]
+    return NOT_VALIDATED if construct is None or construct.doubt else VALIDITY[construct.status]
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return the same with lesions: ``validated: memory, abolished by lesions: blind (leaves at most 25 %)``."""
+    """Return the same with lesions: ``validated: memory, abolished by lesions: blind (leaves at most 25 %)``.
+
+    The unnamed lesion that leaves most follows, and the reason if the lesions cannot show the construct.
+    """
     construct = cell.plan.construct
     if construct is None:
         return validity(cell)
     lesions = ", ".join(f"{lesion} (leaves at most {percent(most)})" for lesion, most in construct.abolished_by)
-    return f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}"
+    if construct.leaves is not None:
+        lesion, rate = construct.leaves
+        lesions += f"; of the lesions that it does not name, {lesion} leaves {percent(rate)}"
+    reason = f". {construct.doubt.removesuffix('.')}" if construct.doubt else ""
+    return f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
@@ -230,7 +316,7 @@ NOT_VALIDATED = "not validated"
 VALIDITY = SAID
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
-    NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be possible without "
+    NOT_VALIDATED: "the protocol names no lesions that would show what it measures, so a score may be possible without "
     "it",
     VALIDITY["declared"]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
     VALIDITY["failed"]: "in the audit, a lesioned subject did better than the protocol allows",
@@ -238,18 +324,24 @@ MEANINGS = {
     "analogy": "the source of the rodents' number measured a different event than the success compared with it",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
+    "trained on this protocol": "the model's entry says so: a rodent's score here is no sign of the ability in general",
     "this subject only": "there is one subject, so the interval is about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
     "mostly cut off": "most replies ended at the limit of tokens; raise it with --reply-tokens",
-    "subjects stopped early": "trials that could no longer change the verdict were not run; rate, interval and curve "
-    "are from those that were",
+    "stopped by its result": "the number of subjects depended on what they did, so the rate lies on the side of the "
+    "verdict, on average; the interval holds all the same",
     "no claim": "the design checks the wiring only",
 }
 
 
 def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
-    """Return the cells of one model in one view, in the order of the run."""
     return [cell for cell in summary.cells if _group(cell.plan) == _group(model)]
+
+
+def with_controls(summary: RunSummary, cells: Sequence[CellResult]) -> list[CellResult]:
+    """Return the cells and those of their controls, whose calls were paid for as well."""
+    keys = {cell.plan.key for cell in cells}
+    return [*cells, *(one for one in summary.cells if one.plan.control and one.plan.plain_key in keys)]
 
 
 def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
@@ -268,17 +360,31 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean reference of the cells that have one for the pass rate."""
-    plans = [cell.plan for cell in cells if cell.plan.measured is None]
-    values = [plan.reference.value for plan in plans if plan.reference is not None]
-    return sum(values) / len(values) if values else None
+    """Return the animals' mean over the cells that the model's own mean is taken over; None unless all have one."""
+    references = [cell.plan.reference for cell in averaged(cells)]
+    return complete_mean([None if reference is None else reference.value for reference in references])
 
 
 def chance_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean random rate of the cells that have one, and are judged by their rate."""
-    plans = [cell.plan for cell in cells if cell.plan.measured is None]
-    values = [plan.chance for plan in plans if plan.chance is not None]
-    return sum(values) / len(values) if values else None
+    """Return the mean random rate over the same cells; None unless all have one."""
+    return complete_mean([cell.plan.chance for cell in averaged(cells)])
+
+
+def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
+    """Return the cells that a model's mean pass rate is taken over."""
+    return [cell for cell in cells if cell.plan.measured is None and cell.rate is not None]
+
+
+def averaged_over(cells: Sequence[CellResult]) -> str:
+    """Return what the mean is taken over, as in ``over 2 of 4 protocols``; empty if it is all of them."""
+    count = len(averaged(cells))
+    return "" if count == len(cells) else f"over {count} of {plural(len(cells), 'protocol')}"
+
+
+def complete_mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean; None if a value is missing, because means are only compared over the same protocols."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 #: What ``call_numbers`` returns.
@@ -297,7 +403,6 @@ def call_numbers(totals: CallTotals) -> tuple[str, ...]:
 
 
 def call_totals(cells: Iterable[CellResult]) -> CallTotals:
-    """Return the totals of the cells' calls."""
     return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
 
 
@@ -308,6 +413,8 @@ def connected(cells: Iterable[CellResult]) -> str:
     calls, unparsed = (sum(cell.agent_counts.get(name, 0) for cell in cells) for name in ("calls", "unparsed"))
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
+    if unparsed >= calls:
+        return f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, all of them unreadable."
     return f"Connected: {plural(calls, 'call')} answered, {unparsed} unparsed."
 
 
@@ -332,7 +439,7 @@ def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
         sums = (str(sum(cell.agent_counts.get(name, 0) for cell in several)) for name in counted)
         return (*call_numbers(totals), *sums)
 
-    rows = [(cell.plan.label, *numbers(calls.totals, cell)) for cell, calls in made]
+    rows = [(_with_control(cell.plan), *numbers(calls.totals, cell)) for cell, calls in made]
     if len(rows) > 1:
         together = [cell for cell, _ in made]
         rows.append(("together", *numbers(call_totals(together), *together)))
@@ -341,8 +448,11 @@ def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
     return CallsTable(headers, tuple(rows), tuple(served))
 
 
+def _with_control(plan: CellPlan) -> str:
+    return f"{plan.label}, {plan.control}" if plan.control else plan.label
+
+
 def mapping(value: object) -> Mapping[str, object]:
-    """Return a value of the manifest if it is a mapping, else an empty mapping."""
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 
@@ -368,7 +478,130 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
             one.view,
             f"{percent(one.rate)} of {one.trials}",
             f"{percent(one.published)} of {one.published_trials}",
-            f"{100 * (one.rate - one.published):+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}]",
+            f"{points(one.rate - one.published)} ({points(one.low)} to {points(one.high)})",
         )
         for one in contrasts
     ]
+
+
+#: Stands below a leaderboard.
+HOW_TO_READ_LEADERBOARD = (
+    "All intervals hold together at 95 %. A rank of 2–3: one model is better for certain, and no more than two may be. "
+    "The score is the mean over protocols of passed trials, or of how far a measure is from the worse end of its range."
+)
+LEADERBOARD_HEADERS = ("rank", "model", "mean score", "points from the first", "95 %")
+
+
+def leaderboard_title(board: Leaderboard) -> str:
+    where = ", ".join(filter(None, (board.view, board.variant)))
+    doubted = f" (not validated: {', '.join(board.not_validated)})" if board.not_validated else ""
+    return f"Leaderboard in {where}: {plural(board.protocols, 'protocol')}{doubted}, {board.subjects} subjects each"
+
+
+def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
+    """Return the models, best first, with the ranks that the intervals allow and the differences from the best."""
+    best, rows = board.models[0].model, list[tuple[str, ...]]()
+    for one in board.models:
+        pair = next((d for d in board.differences if {d.first, d.second} == {best, one.model}), None)
+        sign = 1 if pair is not None and pair.first == one.model else -1
+        ends = None if pair is None else sorted(sign * end for end in pair.interval)
+        rank = str(one.best_rank) if one.best_rank == one.worst_rank else f"{one.best_rank}–{one.worst_rank}"
+        gap, between = (NOTHING, NOTHING) if pair is None else (points(sign * pair.difference), _between(ends))
+        rows.append((rank, one.model, percent(one.rate), gap, between))
+    return rows
+
+
+def leaderboard_lists(board: Leaderboard) -> str:
+    """Return the verdicts that also hold as lists."""
+    said = (f"{name}: {', '.join(own) or 'none'}" for name, own in (("PASS", board.passed), ("FAIL", board.failed)))
+    return f"Verdicts that also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
+
+
+#: Column of a study of the paper, under the paper's rules.
+PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
+#: The same where the models are what varies.
+PUBLISHED_MODEL = "published (15 trials)"
+HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
+
+
+def study_name(summary: RunSummary) -> str:
+    return str(mapping(summary.manifest.get("options")).get("study") or "")
+
+
+def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]:
+    """Return headers and rows of a table with one row for each model, view and variant (not yet escaped)."""
+    protocols = list(dict.fromkeys(cell.plan.protocol for cell in summary.cells))
+    published = published_ablation(study_name(summary), (cell.plan for cell in summary.cells))
+    rows = []
+    for model in summary.models:
+        rates = {cell.plan.protocol: rate(cell) for cell in cells_of(summary, model)}
+        overall = NOTHING
+        if model.overall is not None:
+            overall = mean(model.overall)
+        theirs = published.get(model.variant.partition("=")[2] or model.model)
+        beside = [] if not published else [NOTHING if theirs is None else percent(theirs)]
+        rows.append([*whose(model), overall, *beside, *(rates.get(name, NOTHING) for name in protocols)])
+    of_models = any(model.model in published for model in summary.models)
+    header = PUBLISHED_MODEL if of_models else PUBLISHED
+    return ("model", "setting", "mean", *([header] if published else []), *protocols), rows
+
+
+HEADINGS = ("plain", "95 %", "control", "95 %", "plain − control", "95 %", "pairs")
+HOW_TO_READ_CONTROLS = (
+    "Subjects of a control have the same seeds and draws as those of the plain cell and are paired with them. "
+    "Learning that depends on what a control removes must vanish: the control's curve then stays flat where the "
+    "plain one rises. A control makes no claim about the rodent and enters no verdict."
+)
+
+
+def title(result: ControlResult) -> str:
+    plan = result.control.plan
+    return f"{plan.control}: {plan.model} on {plan.protocol} in {plan.view}"
+
+
+def headers(result: ControlResult) -> tuple[str, ...]:
+    """Return the column headings of ``rows``."""
+    unit = "session" if result.curve_unit == "session" else f"groups of {result.curve_unit}"
+    return (unit, *HEADINGS)
+
+
+def rows(result: ControlResult) -> list[tuple[str, ...]]:
+    """Return a row for each point of the curves: both rates with the intervals of their cells, and the difference."""
+    plain = {point.session: point for point in result.plain.curve}
+    control = {point.session: point for point in result.control.curve}
+    return [
+        (
+            str(point.session),
+            percent(point.plain),
+            _interval_of(plain.get(point.session)),
+            percent(point.control),
+            _interval_of(control.get(point.session)),
+            points(point.difference),
+            _between(point.interval),
+            str(point.pairs),
+        )
+        for point in result.points
+    ]
+
+
+def sentences(result: ControlResult) -> Iterator[str]:
+    if result.gain_plain is not None and result.gain_control is not None and result.gain_difference is not None:
+        yield (
+            f"From first to last: plain {_gain(result.gain_plain)}, control {_gain(result.gain_control)}; "
+            f"difference {_gain(result.gain_difference)}."
+        )
+    yield result.comparison.reason
+    if result.lesion:
+        yield result.lesion
+
+
+def _gain(gain: Gain) -> str:
+    return f"{points(gain.mean)} points ({_between(gain.interval)})"
+
+
+def _interval_of(point: CurvePoint | None) -> str:
+    return NOTHING if point is None else f"{percent(point.low)} to {percent(point.high)}"
+
+
+def _between(interval: Sequence[float] | None) -> str:
+    return NOTHING if interval is None else f"{points(interval[0])} to {points(interval[1])}"

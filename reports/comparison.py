@@ -1,4 +1,4 @@
-"""The comparison of two runs as text, Markdown and JSON."""
+"""The comparison of two runs as text, Markdown and JSON, and a summary as JSON."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cheesebench.reports.cells import NOTHING
-from cheesebench.reports.escaping import clean, escape
-from cheesebench.reports.json_report import plain_json
+from cheesebench.files import strict_json
+from cheesebench.reports.cells import NOTHING, clean, escape
 from cheesebench.reports.markdown import table as markdown_table
 from cheesebench.statistics import to_plain
-from cheesebench.statistics.paired import ALPHA
+from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.wording import number, percent, plural, points, signed
 
 if TYPE_CHECKING:
     from cheesebench.statistics import PairedComparison
-    from cheesebench.statistics.runs import CellComparison, ModelComparison, RunComparison
+    from cheesebench.statistics.comparison import CellComparison, ModelComparison, RunComparison
 
-MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
+
+def plain_json(result: object) -> str:
+    """Return a result as ASCII JSON with sorted keys, and null for numbers that are not finite."""
+    return strict_json(to_plain(result), sort_keys=True, indent=2) + "\n"
+
+
+MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
 HOW_TO_READ = (
     "Every difference is the first run minus the second, in points (or the unit of a measure that is named), over "
     "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
-    "several. Indistinguishable does not mean equal: it means that these runs cannot show a difference."
+    "several. 'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
@@ -31,7 +36,6 @@ _HEADERS = ("", "protocol", "first", "second", "difference", "95 %", "p", "Holm"
 
 
 def text(comparison: RunComparison) -> str:
-    """Return tables for a terminal."""
     parts = [f"{_title(comparison, clean)}"]
     for model in comparison.models:
         parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
@@ -42,7 +46,6 @@ def text(comparison: RunComparison) -> str:
 
 
 def markdown(comparison: RunComparison) -> str:
-    """Return a section of GitHub-flavoured Markdown."""
     parts = [f"# {_title(comparison, escape)}"]
     for model in comparison.models:
         rows = _rows(model)
@@ -88,27 +91,31 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
     rated = [cell for cell in model.cells if not cell.measure]
     where = f"over {plural(len(rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
     size = f"{points(overall.difference)} points {where}"
-    if overall.answer != "indistinguishable":
+    if overall.answer != "undecided":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
         return f"= {first} and {second} are identical: every subject did exactly the same."
-    said = f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+    mark = MARKS["no loss" if _kept(model) else "undecided"]
+    said = f"{mark} No difference between {first} and {second} can be shown: {size}."
+    if overall.p_value is not None and overall.p_value < ALPHA:
+        said += " That depends on missing trials."  # they could have made it large
     if overall.interval is not None and overall.interval[0] < 0:
         said += f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
     return said
 
 
-def _because(overall: PairedComparison) -> str:
-    """Return why a small p value does not decide: the missing trials could have made it large."""
-    p = overall.p_value
-    return "That depends on missing trials." if p is not None and p < ALPHA else ""
+def _kept(model: ModelComparison) -> str:
+    """Return the answer over all protocols if each of them excludes a loss, and so does their mean; else nothing."""
+    rated = [cell for cell in model.cells if not cell.measure]
+    kept = model.overall.answer == "undecided" and all(cell.answer in ("no loss", "better") for cell in rated)
+    return next((f"{MARKS['no loss']} {cell.said}" for cell in rated if kept and cell.answer == "no loss"), "")
 
 
 def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
     rows = [_row(cell) for cell in model.cells]
     overall = model.overall
     pairs = str(overall.pairs)
-    answer = f"{MARKS[overall.answer]} {overall.answer}"
+    answer = _kept(model) or f"{MARKS[overall.answer]} {overall.answer}"
     rated = [cell for cell in model.cells if not cell.measure]
     if not rated:
         return rows
@@ -118,7 +125,7 @@ def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
 
 def _row(cell: CellComparison) -> tuple[str, ...]:
     return (
-        f"{MARKS[cell.answer]} {cell.answer}",
+        f"{MARKS[cell.answer]} {cell.said}",
         clean(cell.protocol),
         _value(cell, cell.first_rate, named=True),
         _value(cell, cell.second_rate),
@@ -138,7 +145,7 @@ def _needs_reason(cell: CellComparison) -> bool:
     """Return whether the row needs a sentence: it does not if its p value alone explains the answer."""
     raw = cell.paired.p_value
     return not cell.identical and (
-        raw is None or cell.paired.pairs < 6 or (raw < ALPHA) != (cell.answer != "indistinguishable")
+        raw is None or cell.paired.pairs < 6 or (raw < ALPHA) != (cell.answer in ("better", "worse"))
     )
 
 
@@ -185,7 +192,7 @@ def _text_table(model: ModelComparison) -> str:
     from tabulate import tabulate
 
     rows = [
-        (answer.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
+        (answer, *values, holm if holm != NOTHING else p, remarks)
         for answer, *values, p, holm, _, remarks in _rows(model)
     ]
     headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")

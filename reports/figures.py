@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cheesebench.experiment.records import Variant
+from cheesebench.records import Variant
 from cheesebench.reports import cells as words
-from cheesebench.reports.escaping import clean, escape
+from cheesebench.reports.cells import clean, escape
 from cheesebench.reports.markdown import table
 from cheesebench.statistics.wording import percent
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from cheesebench.behaviour import Behaviour
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
 
 #: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the marks that go with it.
@@ -46,21 +49,39 @@ class Group:
 
 
 def render(summary: RunSummary) -> str:
-    """Return the tables as Markdown."""
     return _page(_groups([summary]), {})
 
 
 def render_figures(
-    summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
+    runs: Sequence[tuple[RunSummary, RunLog]],
+    plugins: PluginManager,
+    sizes: Mapping[str, float],
+    formats: Sequence[str],
+    width: float | None = None,
+    dpi: int = DOTS_PER_INCH,
 ) -> Mapping[str, bytes]:
     """Return file name -> content: every figure in every format (``svg``, ``png``), and ``figures.md`` with them all.
 
-    ``sizes`` maps models to billions of parameters. A figure for which the runs have nothing is left out.
+    ``sizes`` maps models to billions of parameters. A figure for which the runs have nothing is left out. ``width`` is
+    in inches, by default each figure's own.
     """
+    from cheesebench.reports import behaviour_figures as lives
+
+    summaries = [summary for summary, _ in runs]
     groups = _groups(summaries)
+    lived = lives.lived(groups, runs, plugins)
     drawn = {
+        "forest": lives.forest(groups),
         "paradigms": paradigms(groups),
+        "best_of_views": lives.best_of_views(summaries),
         "profile": profile(groups),
+        "curves": curves(groups, {(one.number, one.cell.plan.protocol): one.behaviour for one in lived}),
+        "latency": lives.took(lived, "latency"),
+        "path_length": lives.took(lived, "path length"),
+        "strategies": lives.strategies(lived),
+        "occupancy": lives.maps(lived, single=False),
+        "tracks": lives.maps(lived, single=True),
+        "controls": lives.controls(summaries),
         "scaling": scaling(groups, sizes),
         "settings": settings(groups),
     }
@@ -70,8 +91,10 @@ def render_figures(
         if found is None:
             continue
         figure, alt = found
+        if width is not None:
+            _resize(figure, width)
         for suffix in formats:
-            files[f"{name}.{suffix}"] = _save(figure, suffix, name, alt)
+            files[f"{name}.{suffix}"] = _save(figure, suffix, name, alt, dpi)
         shown[f"{name}.{formats[0]}"] = alt
     files["figures.md"] = _page(groups, shown).encode()
     return files
@@ -95,22 +118,33 @@ def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
     ]
 
 
-def _figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
+def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     # Not pyplot, which keeps figures alive and may look for a display.
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Figure, suffix: str, title: str, alt: str) -> bytes:
+def _resize(figure: Figure, width: float) -> None:
+    """Make a figure ``width`` inches wide, its texts with it (down to half their size)."""
+    from matplotlib.text import Text
+
+    own = figure.get_size_inches()
+    ratio = width / own[0]
+    for text in figure.findobj(Text):
+        text.set_fontsize(text.get_fontsize() * max(0.5, min(ratio, 1.0)))
+    figure.set_size_inches(width, max(2.0, ratio * own[1]))
+
+
+def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
     import matplotlib
 
     content = io.BytesIO()
-    metadata: dict[str, str | None] = {"Title": title, "Description": alt}
-    if suffix == "svg":
-        metadata["Date"] = None  # so that the same runs give the same bytes
+    # Without dates the same runs give the same bytes.
+    metadata: dict[str, str | None] = {"Title": title, "Subject" if suffix == "pdf" else "Description": alt}
+    metadata |= {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
     with matplotlib.rc_context({"svg.hashsalt": "cheesebench", "svg.fonttype": "none"}):
-        figure.savefig(content, format=suffix, dpi=DOTS_PER_INCH, metadata=metadata, bbox_inches="tight")
+        figure.savefig(content, format=suffix, dpi=dpi, metadata=metadata, bbox_inches="tight")
     return content.getvalue()
 
 
@@ -119,7 +153,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     titles = {c.plan.protocol: c.plan.protocol.replace("_", " ") for group in groups for c in group.cells}
     if not titles:
         return None
-    figure = _figure(max(WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
+    figure = new(max(WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
     axes = figure.add_subplot()
     width = 0.8 / len(groups)
     said = []
@@ -130,7 +164,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         spans = [cell.interval or (cell.rate, cell.rate) for cell in rated.values()]
         below = [max(0.0, rate - float(low or 0.0)) for rate, (low, _) in zip(rates, spans, strict=True)]
         above = [max(0.0, float(high or 0.0) - rate) for rate, (_, high) in zip(rates, spans, strict=True)]
-        axes.bar(places, rates, width * 0.9, color=COLOURS[number % len(COLOURS)], label=_plain(group.label))
+        axes.bar(places, rates, width * 0.9, color=colour(number, len(groups)), label=plain(group.label))
         axes.errorbar(places, rates, [below, above], fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         rated_text = ", ".join(f"{titles[name]} {percent(cell.rate or 0.0)}" for name, cell in rated.items())
         said.append(f"{group.label}: {rated_text or 'no rate'}")
@@ -142,7 +176,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
             axes.vlines(place, *animals.interval, color=RODENT, linewidth=3, alpha=0.5)
         label = "rodent" if name == next(iter(references)) else None
         axes.plot(place, animals.value, "D", color="white", markeredgecolor=RODENT, markersize=8, label=label)
-    axes.set_xticks(range(len(titles)), [_plain(title) for title in titles.values()], rotation=20, ha="right")
+    axes.set_xticks(range(len(titles)), [plain(title) for title in titles.values()], rotation=20, ha="right")
     axes.set_ylabel("pass rate")
     axes.set_ylim(0, 1.02)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
@@ -155,7 +189,7 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     dimensions = list({cell.plan.dimension: None for group in groups for cell in group.cells})
     if len(dimensions) < 3:
         return None
-    figure = _figure(7.0, 5.0)
+    figure = new(7.0, 5.0)
     axes = figure.add_subplot(projection="polar")
     angles = [2 * math.pi * number / len(dimensions) for number in range(len(dimensions))]
     closed = [*angles, angles[0]]
@@ -166,11 +200,11 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         axes.plot(closed, [*known_animals, known_animals[0]], color=RODENT, linestyle="--", label="rodent")
     for number, group in enumerate(groups):
         values = [group.model.profile[d].mean if d in group.model.profile else math.nan for d in dimensions]
-        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
-        axes.plot(closed, [*values, values[0]], color=colour, marker=mark, markersize=5, label=_plain(group.label))
+        shade, mark = colour(number, len(groups)), MARKS[number % len(MARKS)]
+        axes.plot(closed, [*values, values[0]], color=shade, marker=mark, markersize=5, label=plain(group.label))
         points = [(d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)]
         said.append(f"{group.label}: " + ", ".join(f"{d} {percent(v)}" for d, v in points))
-    axes.set_xticks(angles, [_plain(dimension).replace(" ", "\n", 1) for dimension in dimensions], fontsize="small")
+    axes.set_xticks(angles, [plain(dimension).replace(" ", "\n", 1) for dimension in dimensions], fontsize="small")
     axes.tick_params(axis="x", pad=18)
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25 %", "50 %", "75 %", "100 %"], fontsize="x-small")
@@ -178,14 +212,61 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     return figure, f"Mean pass rate by cognitive dimension. {'; '.join(said)}."
 
 
+def curves(groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]) -> tuple[Figure, str] | None:
+    """Draw the pass rate by session, a panel for each protocol that some group has at least two sessions of.
+
+    Single subjects are thin lines under the mean; ``lived`` has them by number of the group and protocol.
+    """
+    own = [(number, group, cell) for number, group in enumerate(groups) for cell in group.cells]
+    own = [(number, group, cell) for number, group, cell in own if cell.curve_unit == "session" and len(cell.curve) > 1]
+    protocols = list(dict.fromkeys(cell.plan.protocol for *_, cell in own))
+    if not protocols:
+        return None
+    across = min(3, len(protocols))
+    down = math.ceil(len(protocols) / across)
+    figure = new(3.4 * across + 1.6, 2.6 * down + 0.4)
+    panels = figure.subplots(down, across, squeeze=False, sharey=True).flat
+    said = []
+    for axes, protocol in zip(panels, protocols, strict=False):
+        for number, group, cell in own:
+            if cell.plan.protocol != protocol:
+                continue
+            points = [(point.session, point.rate) for point in cell.curve]
+            mark = MARKS[number % len(MARKS)]
+            for subject in list(lived[number, protocol].curves.get("pass rate", {}).values())[:30]:
+                axes.plot(list(subject), list(subject.values()), color=colour(number, len(groups)), lw=0.4, alpha=0.3)
+            x, y = zip(*points, strict=True)
+            axes.plot(x, y, color=colour(number, len(groups)), marker=mark, markersize=3, label=plain(group.label))
+            said.append(f"{group.label} on {protocol}: " + ", ".join(percent(rate) for _, rate in points))
+        animals = next((cell.plan.reference for *_, cell in own if cell.plan.protocol == protocol), None)
+        if animals is not None and animals.measured is None and animals.curve:
+            sessions = range(1, len(animals.curve) + 1)
+            axes.plot(sessions, animals.curve, color=RODENT, linestyle="--", label="rodent")
+            if animals.curve_sd:
+                pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
+                axes.fill_between(
+                    sessions, [m - s for m, s in pairs], [m + s for m, s in pairs], color=RODENT, alpha=0.15
+                )
+        axes.set_title(plain(protocol.replace("_", " ")), fontsize="small")
+        axes.set_ylim(0, 1.02)
+    for axes in list(figure.axes)[len(protocols) :]:
+        axes.set_visible(False)
+    figure.supxlabel("session", fontsize="small")
+    figure.supylabel("pass rate", fontsize="small")
+    shared_legend(figure)
+    return figure, f"Pass rate by session. {'; '.join(said)}."
+
+
+def shared_legend(figure: Figure) -> None:
+    """Draw one legend for all panels."""
+    named = {label: line for axes in figure.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize="small", frameon=False)
+
+
 def _rodent_mean(groups: Sequence[Group], dimension: str) -> float | None:
-    own = {
-        cell.plan.protocol: cell.plan.reference.value
-        for group in groups
-        for cell in group.cells
-        if cell.plan.dimension == dimension and cell.plan.reference is not None and cell.plan.measured is None
-    }
-    return sum(own.values()) / len(own) if own else None
+    own = {cell.plan.protocol: cell for group in groups for cell in group.cells if cell.plan.dimension == dimension}
+    references = [words.rodent_rate(cell) for cell in own.values()]
+    return words.complete_mean([None if reference is None else reference.value for reference in references])
 
 
 def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure, str] | None:
@@ -194,7 +275,7 @@ def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure
     points = sorted(sized, key=lambda point: point[0])
     if len({size for size, *_ in points}) < 2:
         return None
-    figure = _figure(7.0)
+    figure = new(7.0)
     axes = figure.add_subplot()
     lines: dict[str, list[tuple[float, float, float]]] = {}
     for size, mean, error, group in points:
@@ -202,13 +283,14 @@ def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure
             (size, mean, error)
         )
     for number, (label, line) in enumerate(lines.items()):
-        _line(axes, number, label, [size for size, *_ in line], [point[1:] for point in line])
+        _line(axes, number, len(lines), label, [size for size, *_ in line], [point[1:] for point in line])
     for size, mean, _, group in points:
         axes.annotate(
-            _plain(group.model.model), (size, mean), xytext=(4, 6), textcoords="offset points", fontsize="x-small"
+            plain(group.model.model), (size, mean), xytext=(4, 6), textcoords="offset points", fontsize="x-small"
         )
     _reference_lines(axes, [group for *_, group in points])
     axes.set_xscale("log")
+    axes.margins(x=0.2)  # the names at the right end stay inside the frame
     known_sizes = sorted({size for size, *_ in points})
     axes.set_xticks(known_sizes, [f"{size:g}" for size in known_sizes])
     axes.minorticks_off()
@@ -229,31 +311,42 @@ def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
                 panels.setdefault(axis, {}).setdefault(label, []).append((level, *group.mean))
     if not panels:
         return None
-    figure = _figure(5.0 * len(panels) + 1.0)
+    figure = new(5.0 * len(panels) + 1.0)
     said = []
     for axes, (axis, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         names = list(dict.fromkeys(level for line in lines.values() for level, *_ in line))
         for number, (label, line) in enumerate(lines.items()):
             x = [names.index(level) for level, *_ in line]
-            _line(axes, number, label, x, [point[1:] for point in line])
+            _line(axes, number, len(lines), label, x, [point[1:] for point in line])
             said.append(f"{axis} ({label}): " + ", ".join(f"{level} {percent(mean)}" for level, mean, _ in line))
         _reference_lines(axes, groups)
-        axes.set_xticks(range(len(names)), [_plain(name) for name in names])
-        axes.set_xlabel(_plain(axis))
+        axes.set_xticks(range(len(names)), [plain(name) for name in names])
+        axes.set_xlabel(plain(axis))
         axes.legend(fontsize="x-small", frameon=False)
     return figure, f"Mean pass rate by setting. {'; '.join(said)}."
 
 
-def _line(axes: Axes, number: int, label: str, x: Sequence[float], means: Sequence[tuple[float, float]]) -> None:
-    """Draw means with 95 % intervals; ``means`` are pairs of mean and standard error."""
+def colour(number: int, count: int) -> str | tuple[float, ...]:
+    """Return the colour of one of ``count`` series: none of them share one."""
+    if count <= len(COLOURS):
+        return COLOURS[number]
+    import matplotlib
+
+    return tuple(matplotlib.colormaps["turbo"]((number + 0.5) / count))
+
+
+def _line(
+    axes: Axes, number: int, count: int, label: str, x: Sequence[float], means: Sequence[tuple[float, float]]
+) -> None:
+    """Draw means with 95 % intervals; ``means`` are pairs of mean and standard error, of one of ``count`` lines."""
     axes.errorbar(
         x,
         [mean for mean, _ in means],
         [Z95 * error for _, error in means],
-        color=COLOURS[number % len(COLOURS)],
+        color=colour(number, count),
         marker=MARKS[number % len(MARKS)],
         capsize=3,
-        label=_plain(label),
+        label=plain(label),
     )
 
 
@@ -267,7 +360,7 @@ def _reference_lines(axes: Axes, groups: Sequence[Group]) -> None:
     axes.set_ylabel("mean pass rate")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text with ``$`` escaped, which matplotlib would parse as a formula."""
     return clean(text).replace("$", r"\$")
 
@@ -279,12 +372,14 @@ def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
     rows = []
     for group in groups:
         rates = {cell.plan.protocol: f"{words.rate(cell)} ({words.interval(cell)})" for cell in group.cells}
-        mean = words.NOTHING if group.model.overall is None else words.mean(group.model.overall)
+        complete = {cell.plan.protocol for cell in words.averaged(group.cells)} == set(protocols)
+        mean = words.mean(group.model.overall) if group.model.overall is not None and complete else words.NOTHING
         rows.append((group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols)))
-    rodent = words.rodent_mean(protocols.values())
+    references = [words.rodent_rate(cell) for cell in protocols.values()]
+    rodent = words.complete_mean([None if reference is None else reference.value for reference in references])
     mean = words.NOTHING if rodent is None else percent(rodent)
     rows.append(("rodent", mean, *(words.reference(cell) for cell in protocols.values())))
-    chance = words.chance_mean(protocols.values())
+    chance = words.complete_mean([cell.plan.chance for cell in protocols.values()])
     mean = words.NOTHING if chance is None else percent(chance)
     rows.append(("random (stated)", mean, *(words.floor(cell) for cell in protocols.values())))
     blocks += [

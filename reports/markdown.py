@@ -2,36 +2,233 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from cheesebench.published import ELSEWHERE, published_elsewhere
+from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, matrix, studies
-from cheesebench.reports.escaping import clean, escape
-from cheesebench.reports.pictures import condition_curves, learning_curves, profile
-from cheesebench.reports.provenance import provenance
+from cheesebench.reports.cells import clean, escape, fenced, mapping
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
-from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.wording import number, percent, shares, shown_value
+from cheesebench.statistics.wording import number, percent, plural, shares, shown_value
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
-    from cheesebench.statistics.summary import PublishedContrast
+    from cheesebench.records import ReferenceValue
+    from cheesebench.statistics import CellResult, ControlResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import BestOfViews, ConditionCurve, PublishedContrast
+
+LEVELS = "▁▂▃▄▅▆▇█"
+_PARTS = " ▏▎▍▌▋▊▉"
+
+
+def bar(proportion: float, width: int = 20) -> str:
+    """Return a horizontal bar of ``width`` characters, filled to the proportion (0 to 1) in eighths."""
+    eighths = round(min(max(proportion, 0.0), 1.0) * width * 8)
+    full, part = divmod(eighths, 8)
+    drawn = "█" * full + (_PARTS[part] if part else "")
+    return drawn.ljust(width, "░")
+
+
+def level(proportion: float) -> str:
+    """Return the block whose height is nearest to the proportion; 0 is the lowest one, 1 the full one."""
+    return LEVELS[round(min(max(proportion, 0.0), 1.0) * (len(LEVELS) - 1))]
+
+
+def columns(proportions: Sequence[float | None], width: int) -> str:
+    """Return a column of ``width`` blocks per proportion (dots for None), separated by spaces."""
+    return " ".join(("·" if value is None else level(value)) * width for value in proportions)
+
+
+_LABEL = 24
+_TITLE = 60
+_VALUE = 12
+#: Up to this many sessions, columns are wide and carry their numbers.
+_NUMBERED = 15
+
+
+def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
+    """Return the pass rate by cognitive dimension for model, rodent and random; empty without a rate."""
+    if not model.profile:
+        return []
+    lines = []
+    for dimension, average in model.profile.items():
+        own = [cell for cell in cells if cell.plan.dimension == dimension]
+        rows = [
+            ("model", average.mean),
+            ("rodent", words.rodent_mean(own)),
+            ("random", words.chance_mean(own)),
+        ]
+        label = fenced(dimension or "(no dimension)", _LABEL)
+        for name, value in rows:
+            if value is None:
+                continue
+            error = f" ± {percent(average.standard_error)} (SE)" if name == "model" else ""
+            lines.append(f"{label}  {name:<6}  {bar(value, 25)}  {percent(value):>6}{error}")
+            label = " " * _LABEL
+        lines.append("")
+    return ["### Cognitive profile", _block(lines)]
+
+
+def learning_curves(cells: Sequence[CellResult]) -> list[str]:
+    """Return the pass rate by session for model, rodent and random; empty without a curve."""
+    curves = [_curve(cell) for cell in cells if cell.curve]
+    if not curves:
+        return []
+    return ["### Learning curves", _block([line for curve in curves for line in (*curve, "")])]
+
+
+def condition_curves(cells: Sequence[CellResult]) -> list[str]:
+    """Return each measure that is given by a variable, value by value; empty without one."""
+    curves = [(cell, curve) for cell in cells for curve in cell.conditions]
+    if not curves:
+        return []
+    return ["### Measures by condition", _block([line for one in curves for line in (*_conditions(*one), "")])]
+
+
+def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
+    title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
+    lines = [f"{title}, {fenced(curve.measure, _TITLE).rstrip()} by {fenced(curve.variable, _TITLE).rstrip()}"]
+    means = [measure.mean for _, measure in curve.points]
+    largest = max(means) if min(means) >= 0 else 0.0  # negative numbers are no lengths
+    for value, measure in curve.points:
+        drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
+        spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
+        label = fenced(shown_value(value), _VALUE)
+        lines.append(f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})")
+    return lines
+
+
+def _curve(cell: CellResult) -> list[str]:
+    by_session = cell.curve_unit == "session"
+    rates = {point.session: point.rate for point in cell.curve}
+    rodents = words.rodent_rate(cell)
+    animals = () if rodents is None else rodents.curve
+    last = max(max(rates), len(animals) if by_session else 0)
+    sessions = range(1, last + 1)
+    width = 3 if last <= _NUMBERED else 1
+    title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
+    unit = "session" if by_session else f"groups of {cell.curve_unit}"
+    lines = [f"{title}, pass rate (%) by {unit}"]
+    if width > 1:
+        lines.append("         " + " ".join(f"{number:^3}" for number in sessions))
+    lines.append(_row("model", [rates.get(number) for number in sessions], width))
+    if animals:
+        values = [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
+        spread = " ".join(f"{100 * sd:.0f}" for sd in rodents.curve_sd) if rodents else ""
+        lines.append(
+            _row("rodent", values, width)
+            + (f"  ± {spread} (SD between animals)" if spread else "")
+            + ("" if by_session else "  (by session)")
+        )
+    if cell.plan.chance is not None:
+        lines.append(_row("random", [cell.plan.chance] * last, width))
+    return lines
+
+
+def _row(name: str, values: Sequence[float | None], width: int) -> str:
+    percentages = [round(100 * value) for value in values if value is not None]
+    if len(set(percentages)) == 1:
+        numbers = f"{percentages[0]}"
+    elif width == 1:
+        numbers = f"{percentages[0]} → {percentages[-1]}"
+    else:
+        numbers = " ".join("·" if value is None else f"{100 * value:.0f}" for value in values).rstrip(" ·")
+    return f"{name:<6}   {columns(values, width)}   {numbers}"
+
+
+def _block(lines: Sequence[str]) -> str:
+    text = "\n".join(line.rstrip() for line in lines).rstrip("\n")
+    return f"```text\n{text}\n```"
+
+
+Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
+
+#: Characters of a hash that are shown; the run log has all of it.
+SHORT = 12
+
+
+def provenance(summary: RunSummary, table: Table) -> list[str]:
+    """Return the section on the run: options, versions, protocols and sources of their references."""
+    return ["## The run", table(("", ""), run_facts(summary)), *_protocols(summary, table)]
+
+
+def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
+    """Return the facts that identify the run, as pairs; those missing from the manifest are left out."""
+    manifest = summary.manifest
+    facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
+    options = mapping(manifest.get("options"))
+    designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
+    facts.append(("seed", said_seed(options)))
+    facts.append(("design", ", ".join(designs) or options.get("design")))
+    # The option 'agent' is who asks the language models, if there are any; a baseline acts itself.
+    acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
+    if acted and "agent" in options:
+        options = {**options, "agent": list(acted)}
+    facts.extend((name, value) for name, value in options.items() if name not in ("seed", "seed_drawn", "design"))
+    git = mapping(manifest.get("git"))
+    if git:
+        dirty = " with uncommitted changes" if git.get("dirty") else ""
+        facts.append(("git revision", f"{str(git.get('revision'))[:SHORT]}{dirty}"))
+    facts.extend(mapping(manifest.get("versions")).items())
+    facts.append(("record format", manifest.get("format")))
+    return [(name, _shown(value)) for name, value in facts if value not in (None, "", [], ())]
+
+
+def said_seed(options: Mapping[str, Any]) -> str:
+    """Return the seed, and whether it was drawn: the worlds of a run whose seed was typed could be known."""
+    return f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _protocols(summary: RunSummary, table: Table) -> list[str]:
+    plans = {cell.plan.protocol: cell.plan for cell in summary.cells}
+    if not plans:
+        return []
+    rows = [(plan.protocol, plan.sha256[:SHORT], plan.estimand) for plan in plans.values()]
+    blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
+    references = [
+        f"- **{escape(plan.protocol)}**: {escape(origin(plan.reference))}"
+        for plan in plans.values()
+        if plan.reference is not None
+    ]
+    return [*blocks, "### Sources of the rodents' numbers", "\n".join(references)] if references else blocks
+
+
+def origin(animals: ReferenceValue) -> str:
+    """Return the animals' rate or measure and where it comes from, in one line."""
+    kind = "an analogy" if animals.kind == "analogy" else ""
+    shown, name = (percent, "") if animals.measured is None else (number, f"{animals.measured.name} ")
+    spread = f"{animals.n_animals} animals, SD {shown(animals.sd)}" if animals.n_animals and animals.sd else ""
+    said = (f"{name}{shown(animals.value)}", kind, spread, animals.species, animals.source, animals.status)
+    return "; ".join(filter(None, said))
+
 
 #: Longest text in a table: a longer one would push its column out of sight.
 CELL = 160
 
 
 def render(summary: RunSummary) -> str:
-    """Return the whole report."""
     blocks = [f"# CheeseBench: {words.question(summary.cells)}?", *_overview(summary)]
+    if progress := words.in_progress(summary):
+        blocks.insert(1, f"**{escape(progress)}**")
     blocks.append("> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells)))
     for model in summary.models:
-        blocks.extend(_model(model, words.cells_of(summary, model)))
+        blocks.extend(_model(summary, model, words.cells_of(summary, model)))
     blocks.extend(_study(summary))
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
+    for board in summary.leaderboards:
+        headers = words.LEADERBOARD_HEADERS
+        blocks += [
+            f"## {escape(words.leaderboard_title(board))}",
+            table(headers, words.leaderboard_rows(board), headers[2:]),
+        ]
+        blocks += [escape(words.leaderboard_lists(board)), f"> {words.HOW_TO_READ_LEADERBOARD}"]
     blocks.extend(_controls(summary.controls))
     blocks.extend(_contrasts(summary.contrasts))
     blocks.extend(_published(summary))
@@ -51,17 +248,17 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    """Say why there is nothing published beside this run, where somebody may look for it."""
+    """Say why nothing published stands beside this run, where a reader may look for it."""
     elsewhere = not summary.published and published_elsewhere(cell.plan for cell in summary.cells)
     return [f"> {ELSEWHERE}"] if elsewhere else []
 
 
 def _study(summary: RunSummary) -> list[str]:
-    name = studies.study_name(summary)
+    name = cells.study_name(summary)
     if not name:
         return []
-    headers, rows = studies.settings_table(summary)
-    return [f"## Study: {escape(name)}", studies.HOW, table(list(map(escape, headers)), rows, map(escape, headers[2:]))]
+    headers, rows = cells.settings_table(summary)
+    return [f"## Study: {escape(name)}", cells.HOW, table(list(map(escape, headers)), rows, map(escape, headers[2:]))]
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
@@ -82,7 +279,7 @@ def _overview(summary: RunSummary) -> list[str]:
     return [matrix.render(summary).rstrip()]
 
 
-def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
+def _model(summary: RunSummary, model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks = [
         f"## {' · '.join(map(escape, words.whose(model)))}: {words.marked(model.gate)}",
         _headline(model, cells),
@@ -92,9 +289,6 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     meanings = _meanings(cells)
     if meanings:
         blocks.append(meanings)
-    holm = _holm(model, cells)
-    if holm:
-        blocks.append(holm)
     blocks.extend(_validity(cells))
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
@@ -102,7 +296,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks.extend(condition_curves(cells))
     blocks.extend(["### Outcomes of the trials", _outcomes(cells)])
     blocks.extend(_measures(cells))
-    blocks.extend(_calls(cells))
+    blocks.extend(_calls(words.with_controls(summary, cells)))
     return blocks
 
 
@@ -110,12 +304,12 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
     sentences = [f"**{escape(model.gate_reason)}**"]
     if model.overall is not None:
         error = words.standard_error(model.overall)
-        mean = f"Mean pass rate **{percent(model.overall.mean)}**{f' (standard error {error})' if error else ''}"
+        over = words.averaged_over(cells)
+        mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}**"
+        mean += f" (standard error {error})" if error else ""
         rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
         against = [
-            f"{name} {percent(value)}"
-            for name, value in ((words.reference_name(cells), rodent), ("random", chance))
-            if value is not None
+            f"{name} {percent(value)}" for name, value in (("rodent", rodent), ("random", chance)) if value is not None
         ]
         sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
     return " ".join(sentences)
@@ -143,7 +337,7 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "verdict",
         "rate",
         "95 %",
-        words.reference_name(cells),
+        "rodent",
         "random",
         difference,
         "margin",
@@ -162,21 +356,6 @@ def _meanings(cells: Sequence[CellResult]) -> str:
 def _validity(cells: Sequence[CellResult]) -> list[str]:
     said = [f"- **{escape(label)}**: {escape(text)}" for label, text in words.validities(cells)]
     return ["### What was measured", "\n".join(said)] if said else []
-
-
-def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
-    if not failed:
-        return ""
-    items = []
-    for name in failed:
-        p_value = model.holm.get(name)
-        if p_value is None:
-            continue
-        shown = "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}".replace("0.", ".")
-        stands = "stands" if p_value < ALPHA else "does not hold"
-        items.append(f"{escape(name)} {stands} ({shown})")
-    return f"Every cell is a test; after correcting the FAILs for that (Holm): {', '.join(items)}."
 
 
 def _open_questions(cells: Sequence[CellResult]) -> list[str]:
@@ -260,16 +439,14 @@ def _best_of_views(best: BestOfViews) -> list[str]:
             ", ".join(f"{view} {percent(rate)}" for view, rate in choice.rates.items()),
             percent(choice.best),
             words.NOTHING if choice.cross_fitted is None else percent(choice.cross_fitted),
-            percent(choice.equal_views),
         )
         for choice in best.protocols
     ]
-    headers = ("protocol", "views", "best", "cross-fitted", "if all views were equal")
+    headers = ("protocol", "views", "best", "cross-fitted")
     return [
         f"## Best of views: {escape(best.model)}",
         f"Best of views **{percent(best.best)}**, biased upward. For comparison: the view chosen on one half of the "
-        f"data and scored on the other (**{fitted}**), and what equal views would give by chance "
-        f"(**{percent(best.equal_views)}**).",
+        f"data and scored on the other (**{fitted}**).",
         table(headers, rows, right=headers[2:]),
     ]
 
@@ -277,12 +454,12 @@ def _best_of_views(best: BestOfViews) -> list[str]:
 def _controls(results: Sequence[ControlResult]) -> list[str]:
     if not results:
         return []
-    blocks = ["## Controls", controls.HOW_TO_READ]
+    blocks = ["## Controls", cells.HOW_TO_READ_CONTROLS]
     for result in results:
-        headers = controls.headers(result)
+        headers = cells.headers(result)
         blocks += [
-            f"### {escape(controls.title(result))}",
-            table(headers, controls.rows(result), right=headers),
-            escape(" ".join(controls.sentences(result))),
+            f"### {escape(cells.title(result))}",
+            table(headers, cells.rows(result), right=headers),
+            escape(" ".join(cells.sentences(result))),
         ]
     return blocks

@@ -1,4 +1,4 @@
-"""Models x paradigms: who is as good as the rodent at what, at a glance."""
+"""Models by paradigms at a glance: as a matrix, as the comment of a pull request, and as a badge."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cheesebench.reports import cells as words
-from cheesebench.reports.escaping import clean, escape
+from cheesebench.reports.cells import clean, escape
+from cheesebench.statistics import Verdict
 from cheesebench.statistics.wording import number, percent
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import BestOfViews, CellResult, ModelSummary, RunSummary, Verdict
+    from cheesebench.records import CellKey
+    from cheesebench.statistics import CellResult, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import BestOfViews
 
-#: Columns beyond which nobody reads a matrix: then a column is a protocol, not a condition of a dialogue.
+#: Columns beyond which a matrix is unreadable: then a column is a protocol, not a condition of a dialogue.
 MOST = 24
 
 Kind = Literal["model", "rodent", "published", "baseline"]
@@ -21,7 +24,7 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One model on one paradigm; of whoever is no model of this run there is the rate alone."""
+    """One model on one paradigm; models from elsewhere have only a rate."""
 
     rate: float | None
     verdict: Verdict | None = None
@@ -31,6 +34,8 @@ class Field:
     """What stands here instead, if the column is several cells or the verdict is about a measure."""
     between: str = ""
     """The interval of that measure."""
+    key: CellKey | None = None
+    """The one cell that this is about."""
 
     @property
     def shown(self) -> str:
@@ -96,7 +101,7 @@ def matrix(summary: RunSummary) -> Matrix:
     grouped = len(columns) > MOST
     if grouped:
         columns = tuple(dict.fromkeys(cell.plan.protocol for cell in plain))
-    rows = [_model(model, cells, columns, grouped) for model, cells in own]
+    rows = [_model(model, words.with_controls(summary, cells), cells, columns, grouped) for model, cells in own]
     if not grouped:
         rows += _of_plans(plain, columns)
     if summary.published:
@@ -119,18 +124,25 @@ def _best(best: BestOfViews, columns: Sequence[str]) -> Row:
     return Row(name=best.model, where=where, kind="baseline", fields=fields, mean=best.best)
 
 
-def _model(model: ModelSummary, cells: Sequence[CellResult], columns: Sequence[str], grouped: bool) -> Row:
+def _model(
+    model: ModelSummary,
+    paid: Sequence[CellResult],
+    cells: Sequence[CellResult],
+    columns: Sequence[str],
+    grouped: bool,
+) -> Row:
     by_column: dict[str, list[CellResult]] = {}
     for cell in cells:
         by_column.setdefault(cell.plan.protocol if grouped else cell.plan.label, []).append(cell)
     name, where = words.whose(model)
-    totals = words.call_totals(cells)
+    totals = words.call_totals(paid)
     return Row(
         name=name,
         where=where,
         kind="model",
         fields=tuple(_field(by_column.get(column, [])) for column in columns),
-        mean=None if model.overall is None else model.overall.mean,
+        # Beside the other rows' means only if it is over the same protocols.
+        mean=None if model.overall is None or words.averaged_over(cells) else model.overall.mean,
         gate=model.gate,
         cost=totals.cost,
         calls=totals.calls,
@@ -143,8 +155,21 @@ def _field(cells: Sequence[CellResult]) -> Field:
         if cell.plan.measured is not None:
             between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
             text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
-            return Field(rate=None, verdict=cell.verdict, subjects=cell.subjects, text=text, between=between)
-        return Field(rate=cell.rate, verdict=cell.verdict, interval=cell.interval, subjects=cell.subjects)
+            return Field(
+                rate=None,
+                verdict=cell.verdict,
+                subjects=cell.subjects,
+                text=text,
+                between=between,
+                key=cell.plan.key,
+            )
+        return Field(
+            rate=cell.rate,
+            verdict=cell.verdict,
+            interval=cell.interval,
+            subjects=cell.subjects,
+            key=cell.plan.key,
+        )
     return Field(rate=None, text=words.counts(cells))
 
 
@@ -159,7 +184,7 @@ def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
             number(reference.value) if reference is not None and reference.measured is not None else ""
             for reference in references
         ]
-        rows.append(_declared(words.reference_name(cells), "rodent", rates, texts))
+        rows.append(_declared("rodent", "rodent", rates, texts))
     chances = [None if plans[column].measured is not None else plans[column].chance for column in columns]
     if any(chance is not None for chance in chances):
         rows.append(_declared("moving at random", "baseline", chances))
@@ -183,7 +208,6 @@ PUBLISHED = "Published numbers are not of this run, and in no verdict:"
 
 
 def render(summary: RunSummary) -> str:
-    """Return the matrix in Markdown."""
     from tabulate import tabulate
 
     found = matrix(summary)
@@ -247,3 +271,122 @@ def columns_of(found: Matrix, width: int) -> list[list[list[str]]]:
         blocks[-1].append(column)
         room -= wide
     return [[list(line) for line in zip(*block, strict=True)] for block in blocks]
+
+
+#: By this a job finds its own comment again, to change it instead of writing another one.
+MARK = "<!-- cheesebench -->"
+#: Characters that a comment on GitHub may have, with room for the comparison that may follow.
+LARGEST = 60_000
+#: Cells of which it says why their numbers are doubtful; the report has all of them.
+MOST_DOUBTFUL = 40
+
+
+def render_comment(summary: RunSummary) -> str:
+    if not summary.models:
+        return f"{MARK}\n**CheeseBench**: no cell was run.\n"
+    heads = [
+        f"**{words.MARKS[model.gate]} {escape(clean(' in '.join(words.whose(model))))}**: "
+        f"{words.counts(words.cells_of(summary, model))}"
+        for model in summary.models
+    ]
+    parts = [
+        MARK,
+        f"### {words.question(summary.cells).capitalize()}?",
+        "  \n".join(heads),
+        _upright(matrix(summary)),
+    ]
+    undecided = [
+        f"- {words.marked(cell.verdict)} **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
+        f"{escape(clean(cell.reason))}"
+        for cell in summary.cells
+        if cell.verdict is not Verdict.PASS and not cell.plan.control
+    ]
+    # Not folded away: without these a number looks better than it is.
+    doubtful = [
+        f"- **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
+        f"{escape(clean('; '.join(cell.warnings)))}"
+        for cell in summary.cells
+        if cell.warnings and not cell.plan.control
+    ]
+    if len(doubtful) > MOST_DOUBTFUL:
+        doubtful[MOST_DOUBTFUL:] = [f"- and {len(doubtful) - MOST_DOUBTFUL} more"]
+    if doubtful:
+        parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
+    run = escape(clean(summary.manifest.get("run_id") or "a run"))
+    end = f"Run `{run}`; the whole report is its `report.md`."
+    details = _folded("What did not pass, and why", undecided, LARGEST - sum(map(len, parts)) - len(end))
+    text = "\n\n".join(filter(None, (*parts, details, end))) + "\n"
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _upright(found: Matrix) -> str:
+    """Return the matrix with the paradigms as rows: a comment is narrow, and most runs have one model or two."""
+    from tabulate import tabulate
+
+    rows = [row for row in found.rows if row.kind in ("model", "rodent")]
+    headers = ["", *(_text(row.whose) for row in rows)]
+    body = [[_text(name), *(_markdown(row.fields[at]) for row in rows)] for at, name in enumerate(found.columns)]
+    if any(row.mean is not None for row in rows) and len(found.columns) > 1:
+        body.append(["**mean**", *(words.NOTHING if row.mean is None else percent(row.mean) for row in rows)])
+    align = ["left", *("right" for _ in rows)]
+    return tabulate(body, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align)
+
+
+def _folded(title: str, lines: list[str], room: int) -> str:
+    """Return lines in a part that can be opened, as many as there is room for."""
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 200:
+            kept.append(f"- and {len(lines) - len(kept)} more")
+            break
+        kept.append(line)
+    body = "\n".join(kept)
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if kept else ""
+
+
+LABEL = "as good as the rodent"
+#: Colours with enough contrast for white letters (4.5 : 1 and more).
+COLOURS = {
+    Verdict.PASS: "#1a7f37",
+    Verdict.FAIL: "#b42318",
+    Verdict.INCONCLUSIVE: "#8a5a00",
+    Verdict.ERROR: "#57606a",
+}
+#: Pixels of a letter on average, at a size of 11, and beside the text.
+LETTER, EDGE = 6.4, 6
+
+
+def render_badge(summary: RunSummary) -> str:
+    """Return the badge; of several models (or views) it names the number of those that pass everything."""
+    models = summary.models
+    if len(models) == 1:
+        own = words.cells_of(summary, models[0])
+        passed = sum(cell.verdict is Verdict.PASS for cell in own)
+        said, gate = f"{passed} of {len(own)}", models[0].gate
+    else:
+        passed = sum(model.gate is Verdict.PASS for model in models)
+        said = f"{passed} of {len(models)} models" if models else "not run"
+        gates = [model.gate for model in models]
+        worst = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.PASS)
+        gate = next((one for one in worst if one in gates), Verdict.ERROR)
+    return _badge(LABEL, said, COLOURS[gate])
+
+
+def _badge(label: str, said: str, colour: str) -> str:
+    from markupsafe import escape as markup_escape
+
+    label, said = markup_escape(clean(label)), markup_escape(clean(said))
+    left, right = (round(len(text) * LETTER + 2 * EDGE) for text in (label, said))
+    width = left + right
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}: {said}">'
+        f"<title>{label}: {said}</title>"
+        f'<clipPath id="r"><rect width="{width}" height="20" rx="4"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#24292f"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>'
+        '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="{left / 2}" y="14" textLength="{left - 2 * EDGE}" lengthAdjust="spacingAndGlyphs">{label}</text>'
+        f'<text x="{left + right / 2}" y="14" textLength="{right - 2 * EDGE}" lengthAdjust="spacingAndGlyphs">{said}'
+        "</text></g></svg>\n"
+    )

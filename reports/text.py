@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cheesebench.reports import cells, controls, studies
-from cheesebench.reports.escaping import clean
-from cheesebench.reports.matrix import Matrix, columns_of, matrix
-from cheesebench.statistics.wording import number, shown_value
+from cheesebench.reports import cells
+from cheesebench.reports.cells import clean
+from cheesebench.reports.matrix import MOST, Matrix, columns_of, matrix
+from cheesebench.statistics import Verdict
+from cheesebench.statistics.wording import number, plural, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
-    from cheesebench.statistics.summary import ConditionCurve, PublishedContrast
+    from cheesebench.statistics.summary import ConditionCurve, Leaderboard, PublishedContrast
 
 #: Columns that every terminal has, and those beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
-_ALIGNMENT = ("left", "left", "right", "right", "left", "right")
+_ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Characters of a protocol's name that are shown at least.
 _LEAST = 12
 #: Columns of a control's table that there is room for: the rates' own intervals are in the other reports.
@@ -26,23 +28,24 @@ _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
 def render(summary: RunSummary) -> str:
-    """Return one table for each model and view, with its verdicts and totals."""
+    progress = cells.in_progress(summary)
     if not summary.models:
-        return "No cell was run.\n"
+        return f"{progress or 'No cell was run.'}\n"
     width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
     found = matrix(summary)
-    parts = [_matrix(found, width)] if found.is_several else []
+    parts = [progress] if progress else []
+    parts += [_matrix(found, width)] if found.is_several else []
     parts += [_model(summary, model, width) for model in summary.models]
+    parts += [_leaderboard(board, width) for board in summary.leaderboards]
     parts += [_control(result, width) for result in summary.controls]
     if summary.contrasts:
         parts.append(_contrasts(summary.contrasts, width))
-    if studies.study_name(summary):
+    if cells.study_name(summary):
         parts.append(_study(summary, width))
     return "\n\n".join(parts) + "\n"
 
 
 def _matrix(found: Matrix, width: int) -> str:
-    """Return models x paradigms, in as many blocks as the width asks for."""
     from tabulate import tabulate
 
     tables = []
@@ -57,27 +60,85 @@ def _matrix(found: Matrix, width: int) -> str:
 
 def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     own = cells.cells_of(summary, model)
-    reasons = [
-        f"{cells.marked(cell.verdict)} {cell.plan.label}: {cell.reason}"
-        for cell in own
-        if cell.verdict == "ERROR" or (cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned))
-    ]
-    totals = cells.call_totals(own)
+    if len(own) > MOST and all(cell.plan.variant.condition for cell in own):
+        title = _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width)
+        return f"{title}\n\n{_grid(own, width)}\n\n{_filled(f'{cells.marked(model.gate)}: {model.gate_reason}', width)}"
+    undecided: dict[tuple[str, str], list[str]] = {}
+    for cell in own:
+        if cell.verdict == "ERROR" or (cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned)):
+            undecided.setdefault((cells.marked(cell.verdict), cell.reason), []).append(cell.plan.label)
+    reasons = [f"{mark} {', '.join(labels)}: {reason}" for (mark, reason), labels in undecided.items()]
+    paid = cells.with_controls(summary, own)
+    totals = cells.call_totals(paid)
     calls = ""
     if totals.calls:
         numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
-        calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
+        calls = ("Calls: " if len(paid) == len(own) else "Calls, controls included: ") + ", ".join(
+            f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0")
+        )
     parts = [
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
         _filled(cells.connected(own), width),
         _verdicts(own, width),
         "\n".join(_filled(reason, width) for reason in reasons),
-        "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in cell.contradicted),
+        "\n".join(
+            _filled(f"{cell.plan.label}: {said}", width) for cell in own for said in (*cell.contradicted, *cell.remarks)
+        ),
         "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in map(_by, cell.conditions)),
         _filled(calls, width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _grid(own: Sequence[CellResult], width: int) -> str:
+    """Return conditions by protocols: the mean rate, and one mark for the cells that differ only in their domain."""
+    from tabulate import tabulate
+
+    groups: dict[tuple[str, str], list[CellResult]] = {}
+    for cell in own:
+        # A condition is named ``domain-condition``.
+        groups.setdefault((cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []).append(cell)
+    conditions, protocols = (list(dict.fromkeys(key[at] for key in groups)) for at in (0, 1))
+    parts = [name.split("_") for name in protocols]
+    shared = next((at for at, words in enumerate(zip(*parts, strict=False)) if len(set(words)) > 1), 0)
+    names = [clean("_".join(words[shared:])) for words in parts]
+    rows = [
+        [_shortened(clean(one), 20), *(_field(groups.get((one, name), [])) for name in protocols)] for one in conditions
+    ]
+    columns = [list(column) for column in zip(["", *names], *rows, strict=True)]
+    blocks: list[list[list[str]]] = []
+    room = 0
+    for column in columns[1:]:
+        wide = max(map(len, column)) + 2
+        if wide > room:
+            blocks.append([columns[0]])
+            room = width - max(map(len, columns[0]))
+        blocks[-1].append(column)
+        room -= wide
+    # The headers are a row like the others: tabulate pads real headers by two columns.
+    tables = [
+        tabulate(
+            list(zip(*block, strict=True)),
+            tablefmt="plain",
+            disable_numparse=True,
+            colalign=["left", *("right" for _ in block[1:])],
+        )
+        for block in blocks
+    ]
+    said = "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails. The report has every cell."
+    return "\n\n".join([*tables, _filled(said, width, "", "")])
+
+
+def _field(group: Sequence[CellResult]) -> str:
+    rates = [cell.rate for cell in group if cell.rate is not None]
+    if not rates:
+        return cells.NOTHING
+    verdicts = {cell.verdict for cell in group}
+    verdict = next(
+        (one for one in (Verdict.ERROR, Verdict.FAIL, Verdict.INCONCLUSIVE) if one in verdicts), Verdict.PASS
+    )
+    return f"{cells.MARKS[verdict]} {100 * sum(rates) / len(rates):.0f} %"
 
 
 def _by(curve: ConditionCurve) -> str:
@@ -87,13 +148,15 @@ def _by(curve: ConditionCurve) -> str:
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return two lines for each cell: verdict and rates, then the sample size and remarks."""
+    """Return a line for each cell, and below it what is not true of all cells; that is said once, above the table."""
     from tabulate import tabulate
 
-    headers = ["", "protocol", "rate", "95 %", cells.reference_name(own), "random"]
+    headers = ["", "protocol", "rate", cells.standard_name(own), "difference", "margin"]
+    names = ["" if cell.plan.measured is None else cell.plan.measured.name for cell in own]  # of measures
+    rates = [cells.rate(cell).removeprefix(f"{name} ") for name, cell in zip(names, own, strict=True)]
     rows = [
-        [cells.marked(cell.verdict), cells.rate(cell), cells.interval(cell), cells.reference(cell), cells.floor(cell)]
-        for cell in own
+        [cells.marked(cell.verdict), rate, cells.standard(cell), cells.difference(cell), cells.margin(cell)]
+        for rate, cell in zip(rates, own, strict=True)
     ]
     taken = [max(map(len, column)) for column in zip(*rows, (headers[0], *headers[2:]), strict=True)]
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
@@ -106,18 +169,34 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     rule = "  ".join("-" * column for column in taken)
     indent = " " * (taken[0] + 2)
     shown = [row[1] for row in rows]
-    details = [
-        # Names that look the same when shortened are given in full below.
-        "; ".join((*([cell.plan.label] if shown.count(row[1]) > 1 else []), cell.n_text, *cells.remarks(cell)))
-        for row, cell in zip(rows, own, strict=True)
+    sizes = [_size(cell) for cell in own]
+    [(usual, count)] = Counter(sizes).most_common(1)
+    # Of a decided row the difference and the margin say enough; the other reports have its bets as well.
+    bets = [cells.stopped(cell) if cell.verdict in ("PASS", "FAIL") else "" for cell in own]
+    remarks = [
+        [size, *(text for text in cells.remarks(cell) if text not in (bet, " ".join(cell.remarks)))]  # said below
+        for size, cell, bet in zip(sizes, own, bets, strict=True)
     ]
-    return "\n".join(
-        [head.rstrip(), rule]
-        + [
-            f"{line.rstrip()}\n{_filled(detail, width, indent, indent)}"
-            for line, detail in zip(lines, details, strict=True)
-        ]
-    )
+    common = [text for text in remarks[0] if len(own) > 1 and all(text in others for others in remarks)]
+    if 1 < count < len(own):
+        common.insert(0, f"{usual} unless it says otherwise")
+        remarks = [[text for text in texts if text != usual] for texts in remarks]
+    found = [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
+    found += [head.rstrip(), rule]
+    for line, row, cell, name, texts in zip(lines, rows, own, names, remarks, strict=True):
+        # Names that look the same when shortened are given in full below.
+        detail = [cell.plan.label] if shown.count(row[1]) > 1 else []
+        detail += [text for text in (name, *texts) if text and text not in common]
+        found.append(line.rstrip())
+        found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
+    return "\n".join(found)
+
+
+def _size(cell: CellResult) -> str:
+    """Return the sample size: the subjects alone where every planned trial is valid."""
+    if cell.planned and cell.valid == cell.planned and not cell.flags.duplicate_subjects:
+        return plural(cell.subjects, "subject")
+    return cell.n_text
 
 
 def _shortened(name: str, room: int) -> str:
@@ -143,11 +222,11 @@ def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
 def _study(summary: RunSummary, width: int) -> str:
     from tabulate import tabulate
 
-    headers, rows = studies.settings_table(summary)
+    headers, rows = cells.settings_table(summary)
     # A terminal is too narrow for one column per protocol; see the Markdown report.
     short = [[_shortened(clean(value), (width - 20) // 2) for value in row[:3]] for row in rows]
     table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
-    return f"Study {clean(studies.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
+    return f"Study {clean(cells.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
 
 
 def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
@@ -165,16 +244,27 @@ def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
     return f"{title}\n\n{table}\n\n{_filled(cells.HOW_TO_READ_CONTRASTS, width, '', '')}"
 
 
+def _leaderboard(board: Leaderboard, width: int) -> str:
+    from tabulate import tabulate
+
+    rows = [[_shortened(clean(value), 26) for value in row] for row in cells.leaderboard_rows(board)]
+    align = ("left", "left", "right", "right", "right")
+    drawn = tabulate(rows, cells.LEADERBOARD_HEADERS, tablefmt="simple", disable_numparse=True, colalign=align)
+    said = (cells.leaderboard_title(board), cells.leaderboard_lists(board), cells.HOW_TO_READ_LEADERBOARD)
+    title, *rest = (_filled(line, width, "", "") for line in said)
+    return "\n\n".join([title, drawn, *rest])
+
+
 def _control(result: ControlResult, width: int) -> str:
     from tabulate import tabulate
 
-    headers = controls.headers(result)
+    headers = cells.headers(result)
     table = tabulate(
-        [[row[column] for column in _CONTROL_COLUMNS] for row in controls.rows(result)],
+        [[row[column] for column in _CONTROL_COLUMNS] for row in cells.rows(result)],
         headers=[headers[column] for column in _CONTROL_COLUMNS],
         tablefmt="simple",
         disable_numparse=True,
         colalign=["right"] * len(_CONTROL_COLUMNS),
     )
-    said = "\n".join(_filled(sentence, width) for sentence in controls.sentences(result))
-    return f"{_filled(f'Control {controls.title(result)}', width)}\n\n{table}\n\n{said}"
+    said = "\n".join(_filled(sentence, width) for sentence in cells.sentences(result))
+    return f"{_filled(f'Control {cells.title(result)}', width)}\n\n{table}\n\n{said}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Catalogue, Specification, with_arena
 
 Examined = tuple[Specification | None, list[Diagnostic]]
 #: A box between two arms: the head of a protocol about a choice.
@@ -21,9 +22,9 @@ arena:
 
 def examine_text(text: str, file: str = "<text>", catalogue: Catalogue | None = None) -> Examined:
     specification, found = (catalogue or Catalogue()).inspect_text(text, file)
-    return None if specification is None else specification.walkable(), found
+    return None if specification is None else with_arena(specification), found
 
 
 def examine(path: Path, catalogue: Catalogue | None = None) -> Examined:
     specification, found = (catalogue or Catalogue()).inspect(path)
-    return None if specification is None else specification.walkable(), found
+    return None if specification is None else with_arena(specification), found

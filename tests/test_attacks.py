@@ -22,9 +22,10 @@ from cheesebench.interfaces import FORWARD, ROTATE_LEFT, RUNNING, STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.navigation import destination, shortest_path
 from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
+from cheesebench.paradigms.arena.tables import destination, shortest_path
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import with_arena
 
 CATALOGUE = installed_catalogue()
 VIEW = installed_plugins().view("ascii_2d")
@@ -45,7 +46,7 @@ PATHS: dict[str, Paths] = {}
 
 @cache
 def compiled(name: str) -> ArenaParadigm:
-    return ArenaParadigm(CATALOGUE.find(name).walkable())
+    return ArenaParadigm(with_arena(CATALOGUE.find(name)))
 
 
 class Sense:
@@ -107,9 +108,14 @@ Learn = Callable[[Sense], None]
 
 
 def rate(
-    name: str, lesion: str, policy: Policy, learn: Learn | None = None, lives: Sequence[tuple[int, int]] = ()
+    name: str,
+    lesion: str,
+    policy: Policy,
+    learn: Learn | None = None,
+    lives: Sequence[tuple[int, int]] = (),
+    block: str = "",
 ) -> tuple[float, int, float]:
-    """Return the share of judged trials that succeed, their number, and the share in the last third of them."""
+    """Return the share of judged trials (or a block's) that succeed, their number, and the share in the last third."""
     taken = Lesion.parse(lesion)
     judged: list[list[bool]] = []
     for seed, subject in lives or list(itertools.product(range(900, 902), range(12))):
@@ -138,7 +144,7 @@ def rate(
                 sense.steps += 1
             if learn is not None:
                 learn(sense)
-            if life.block in sense.paradigm.specification.judged_blocks:
+            if life.block in ([block] if block else sense.paradigm.specification.judged_blocks):
                 one.append(life.is_success())
         judged.append(one)
     trials = sum(map(len, judged))
@@ -154,7 +160,7 @@ def by_luck(at_most: float, trials: int) -> float:
 # -- premises of the ceilings: to whom the landmarks are hidden, four views of a place are one
 
 
-TURNED = ("morris_water_maze", "star_maze", "barnes_maze")
+TURNED = ("morris_water_maze",)
 
 
 def quarter_turn(name: str) -> Callable[[int], int]:
@@ -265,7 +271,7 @@ def at_most(name: str, lesion: str) -> float:
     """Return the ceiling that a protocol declares for a lesion."""
     construct = compiled(name).specification.construct
     assert construct is not None
-    return next(most for known, most in construct.abolished_by if str(known) == lesion)
+    return float(next(most for known, most in construct.abolished_by if str(known) == lesion))
 
 
 # -- places: who does not see the landmarks, or forgets
@@ -274,15 +280,12 @@ def at_most(name: str, lesion: str) -> float:
 def goals(sense: Sense) -> list[str]:
     """The places among which the goal is, clockwise."""
     groups = sense.geometry.arena.groups
-    return sense.members(next(group for group in ("site", "choice", "hole") if group in groups))
+    return sense.members("site" if "site" in groups else "hole")
 
 
 def end_at_goal(sense: Sense) -> None:
     """Every trial ends at the goal, by oneself or led there: remember where that was in the picture."""
-    star = "choice" in sense.geometry.arena.groups
-    zones = [*goals(sense), *(("cup1", "cup3", "cup5", "cup7") if star else ())]
-    if (place := sense.here(zones)) is not None:
-        place = place.replace("cup", "arm")
+    if (place := sense.here(goals(sense))) is not None:
         sense.memory.setdefault("ends", []).append(place)
 
 
@@ -344,17 +347,92 @@ def note_by_landmarks(sense: Sense) -> None:
 def rotated(sense: Sense, place: str, sign: int) -> str:
     """The place turned into the picture (1), or back into the room (-1)."""
     around = goals(sense)
-    quarters = sense.life.values["view"] // 90
-    return str(around[(around.index(place) + sign * quarters * len(around) // 4) % len(around)])
+    values = sense.life.values
+    turned = values["turn"] if "turn" in values else values["view"] // 90 * len(around) // 4
+    return str(around[(around.index(place) + sign * turned) % len(around)])
 
 
 @pytest.mark.parametrize("edition", ["", "@rodent"])
-@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("name", [*TURNED, "barnes_maze"])
 def test_who_remembers_by_landmarks_is_right_from_the_second_trial_on(name: str, edition: str) -> None:
     lives = list(itertools.product([900], range(8)))
     share, _, late = rate(name + edition, "intact", by_landmarks, note_by_landmarks, lives)
     assert share >= 0.95
     assert late == 1
+
+
+def tour(sense: Sense) -> Sequence[int]:
+    """Look into one hole after the other, from the one where a trial ended last."""
+    around = goals(sense)
+    began = around.index(sense.memory["ends"][-1]) if "ends" in sense.memory else 0
+    looked = sense.memory.setdefault(f"looked {sense.trial}", [])
+    if (here := sense.here(around)) is not None and here not in looked:
+        looked.append(here)
+    return sense.way(next(hole for hole in around[began:] + around[:began] if hole not in looked))
+
+
+@pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
+def test_a_tour_of_the_rim_finds_the_box_in_eight_of_eighteen(lesion: str) -> None:
+    share, trials, _ = rate("barnes_maze", lesion, tour, end_at_goal)
+    assert abs(share - 8 / 18) < 3 * math.sqrt(8 / 18 * 10 / 18 / trials)
+    assert share <= by_luck(at_most("barnes_maze", lesion), trials)
+
+
+# -- star maze: a route of turns, or the place
+
+Guess = Callable[[list[int], list[int], int], int]
+#: How many alleys clockwise of the start one goes: by the turns and the alleys that were right so far, and the trial.
+GUESSES: dict[str, Guess] = {
+    "the turns of the last trial": lambda turns, ends, trial: turns[-1],
+    "the usual turns": lambda turns, ends, trial: Counter(turns).most_common(1)[0][0],
+    "turns that are due": lambda turns, ends, trial: min(range(1, 5), key=Counter(turns).__getitem__),
+    "the same in the picture": lambda turns, ends, trial: ends[-1],
+    "the trial's number": lambda turns, ends, trial: trial % 4 + 1,
+}
+
+
+def alley(sense: Sense) -> int:
+    arms = sense.members("arm")
+    return arms.index(sense.here(arms) or arms[0])
+
+
+def going(guess: Guess) -> Policy:
+    def policy(sense: Sense) -> Sequence[int]:
+        if not sense.steps:
+            sense.memory["home"] = alley(sense)
+        home, ends = sense.memory["home"], sense.memory.setdefault("ends", [0])
+        turns = guess(sense.memory.setdefault("turns", [1]), [(end - home) % 5 or 1 for end in ends], sense.trial)
+        return sense.way(sense.members("arm")[(home + turns) % 5])
+
+    return policy
+
+
+def end_in_alley(sense: Sense) -> None:
+    """Every trial but the probe ends at the goal."""
+    if sense.life.block != "probe":
+        sense.memory.setdefault("ends", []).append(alley(sense))
+        sense.memory.setdefault("turns", []).append((alley(sense) - sense.memory["home"]) % 5)
+
+
+@pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
+@pytest.mark.parametrize("guess", GUESSES)
+def test_from_several_starts_turns_lead_to_one_of_four_alleys(guess: str, lesion: str) -> None:
+    share, trials, _ = rate("star_maze", lesion, going(GUESSES[guess]), end_in_alley)
+    assert abs(share - 0.25) < 3 * math.sqrt(0.25 * 0.75 / trials)
+
+
+def test_from_one_start_the_usual_turns_are_as_good_as_the_place() -> None:
+    policy = going(GUESSES["the usual turns"])
+    assert rate("star_maze", "hide=landmarks", policy, end_in_alley, block="route")[2] == 1
+    assert rate("star_maze", "hide=landmarks", policy, end_in_alley, block="probe")[0] == 0
+
+
+def test_by_landmarks_one_is_right_from_several_starts_and_in_the_probe() -> None:
+    def policy(sense: Sense) -> Sequence[int]:
+        values = sense.life.values
+        return sense.way(sense.members("arm")[(values["place"] + values["turn"]) % 5])
+
+    assert all(rate("star_maze", "intact", policy, block=block)[0] == 1 for block in ("route", "probe", "places"))
 
 
 # -- radial arm maze
@@ -465,9 +543,8 @@ def test_who_remembers_the_forced_run_is_right() -> None:
 
 
 CHOICES: dict[str, Callable[[Sense, str], float]] = {
-    "left": lambda sense, window: int(window[-1]),
-    "middle": lambda sense, window: abs(int(window[-1]) - 3),
-    "outside": lambda sense, window: -abs(int(window[-1]) - 3),
+    "first": lambda sense, window: int(window[-1]),
+    "north": lambda sense, window: abs(int(window[-1]) - 4.5),
     "near": lambda sense, window: len(sense.way(window)),
 }
 
@@ -499,23 +576,8 @@ def turned_by_the_sample(sense: Sense) -> Sequence[int]:
     return sense.way(lit[sense.geometry.heading(sense.pose) // 2 % 2])
 
 
-def turned_to_the_paired_side(sense: Sense) -> Sequence[int]:
-    if sense.state in ("rewarded", "unrewarded"):
-        return [ROTATE_LEFT + (sense.life.values["paired"] == "east")]
-    if sense.state != "test" or sense.here(("west", "east")):
-        return [STAY]
-    return sense.way("east" if 0 < sense.geometry.heading(sense.pose) < 4 else "west")
-
-
-@pytest.mark.parametrize(
-    ("name", "lesion", "policy"),
-    [
-        ("dnms", "amnesia=choice", turned_by_the_sample),
-        ("place_preference", "amnesia=test", turned_to_the_paired_side),
-    ],
-)
-def test_the_body_remembers_nothing(name: str, lesion: str, policy: Policy) -> None:
-    share, trials, _ = rate(name, lesion, policy)
+def test_the_body_remembers_nothing() -> None:
+    share, trials, _ = rate("dnms", "amnesia=choice", turned_by_the_sample)
     assert abs(share - 0.5) < 3 * math.sqrt(0.5 * 0.5 / trials)
 
 
@@ -531,14 +593,15 @@ def another_turn_after_failure(sense: Sense) -> Sequence[int]:
 
 
 def another_way_after_shock(sense: Sense) -> Sequence[int]:
-    return [STAY, STAY, *([2] + [FORWARD] * 7 if sense.memory.get("failures", 0) % 2 else [STAY] * 8)]
+    """Cross by the clock, at the first signal or at the second."""
+    return [*[STAY] * (27 if sense.memory.get("failures", 0) % 2 else 6), ROTATE_LEFT + 1, *[FORWARD] * 4, *[STAY] * 60]
 
 
 def side_by_order(sense: Sense) -> Sequence[int]:
-    """The order in which it is paid and not paid is felt; to which side that was is not."""
-    if sense.state != "test":
+    """The order in which stays are paid and not paid is felt; on which side that was is not."""
+    if sense.state != "choice":
         return [STAY]
-    return [1 if sense.rewards[10] > 0 else 2, FORWARD, FORWARD, *[STAY] * 7]
+    return [1 + sense.memory["failures"] % 2, FORWARD, FORWARD, FORWARD, *[STAY] * 6]
 
 
 @pytest.mark.parametrize(

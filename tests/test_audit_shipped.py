@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.audit import audit_specification
+from cheesebench.auditing import audit_specification
 from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.testing import assert_sound, audit_protocol
 
 #: Trials of a chance level, and of the full audit.
@@ -60,7 +60,7 @@ def test_animals_that_follow_an_asymptote_s_curve_do_not_pass_it(name: str) -> N
 
 
 def test_processes_change_nothing() -> None:
-    specification = _catalogue.load(next(iter(_catalogue.files.values()))).walkable()
+    specification = with_arena(_catalogue.load(next(iter(_catalogue.files.values()))))
     alone, together = (
         audit_specification(specification, AuditSettings(trials=40, parts=("limit",), processes=processes))
         for processes in (1, 2)

@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pyperf
-import pytest
-
-from cheesebench.planning.profiles import Profiles, shipped_profiles
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -37,21 +34,3 @@ def test_imports_are_measured() -> None:
     table = python(BENCHMARKS / "imports.py")
     assert "pytest plugin, after pytest" in table
     assert "cheesebench --help, after Python" in table
-
-
-@pytest.mark.slow
-def test_the_shipped_profiles_are_what_respondents_take(tmp_path: Path) -> None:
-    profiles = tmp_path / "profiles.json"
-    script = BENCHMARKS / "verdict_cost.py"
-    table = python(script, "barnes_maze", "--kinds", "competent", "--profiles", profiles)
-    assert "competent     sequential" in table
-    shipped, played = shipped_profiles(), Profiles.read(profiles.read_text(encoding="utf-8"))
-    if shipped.sha256["barnes_maze"] != played.sha256["barnes_maze"]:
-        pytest.skip("the protocol has changed since profiles were made")
-    one, other = (found.by_protocol["barnes_maze"]["competent"] for found in (shipped, played))
-    assert (one.verdict, one.stopped) == (other.verdict, other.stopped)
-    for look in one.looks:
-        assert other.looks[look].calls == one.looks[look].calls
-        assert other.looks[look].prompt == one.looks[look].prompt
-        # What is cached depends a little on who comes first.
-        assert other.looks[look].cached == pytest.approx(one.looks[look].cached, rel=0.02)

@@ -14,11 +14,10 @@ import pytest
 
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.runs import DARKNESS, Order, carry_out
-from cheesebench.paradigms.arena.audit.walkers import Walker, walk
+from cheesebench.paradigms.arena.audit.runs import DARKNESS, Order, Walker, carry_out, walk
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.testing import assert_sound
 from tests.arenas import examine
 
@@ -32,6 +31,7 @@ CLASSICS = (
     "hebb_williams",
     "novel_object",
     "odd_one_out",
+    "operant_goal",
     "probabilistic_reversal",
     "progressive_ratio",
     "reversal_learning",
@@ -48,7 +48,8 @@ every_classic = pytest.mark.parametrize("name", CLASSICS)
 
 
 def specification_of(name: str) -> Specification:
-    return CATALOGUE.find(name).walkable()
+    specification: Specification = with_arena(CATALOGUE.find(name))
+    return specification
 
 
 def test_the_folder_holds_them_and_no_others() -> None:
@@ -82,6 +83,7 @@ VALIDATED = (
     "delay_discounting",
     "go_no_go",
     "novel_object",
+    "operant_goal",
     "reversal_learning",
     "set_shifting",
     "temporal_order",

@@ -10,13 +10,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.experiment import jobs, log_file
-from cheesebench.exporting import files
-from cheesebench.paradigms.arena import pages as arena_pages
-from cheesebench.paradigms.arena import scenes, tables
+from cheesebench import exporting
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends import chat_completions
-from cheesebench.plugins.views import boards, topdown_2d
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 #: kB that a command may keep for each subject of a log: what the pages promise.
@@ -62,7 +57,7 @@ def peaks(pages: Any, trials: int) -> dict[str, float]:
 def test_no_command_takes_more_memory_than_the_pages_say(pages: Any) -> None:
     largest = pages["sizes"]()[-1]
     assert largest >= 100_000
-    assert peaks(pages, largest).keys() >= {"write", "report", "report --html", "compare", "measures", "runs", "show"}
+    assert peaks(pages, largest).keys() >= {"write", "report", "report --html", "compare", "runs", "show"}
     for trials in pages["sizes"]():
         assert max(peaks(pages, trials).values()) <= pages["LIMIT"]
     for page in ("performance.md", "scale.md"):
@@ -81,38 +76,8 @@ def test_memory_does_not_grow_with_the_log(pages: Any) -> None:
 
 
 def test_groups_of_parquet_are_as_large_as_the_page_says(pages: Any) -> None:
-    said = f"in groups of {files.GROUP:,} rows or {files.GROUP_TEXT // 1_000_000} million characters"
+    said = f"in groups of {exporting.GROUP:,} rows or {exporting.GROUP_TEXT // 1_000_000} million characters"
     assert said in " ".join(text(pages, "performance.md").split())
-
-
-#: Bounds on memory that the page on performance states, and the values that the code has.
-BOUNDS = {
-    "scenes.MAX_BYTES": f"{scenes.MAX_BYTES // 2**20} MB",
-    "boards.Boards.BITS": f"{boards.Boards.BITS // 1_000_000} million bits",
-    "topdown_2d.Topdown2D.CACHED_SCENES": f"{topdown_2d.Topdown2D.CACHED_SCENES} |",
-    "tables.MAX_POSES": f"{tables.MAX_POSES:,} poses",
-    "pages.MAX_POSES": f"{arena_pages.MAX_POSES:,} poses",
-    "pages.MAX_TEXTS": f"{arena_pages.MAX_TEXTS:,} texts",
-    "log_file.CHECKPOINT": f"{log_file.CHECKPOINT * 4 // 1000} MB",
-    "chat_completions.MAX_BODY": f"{chat_completions.MAX_BODY // 2**20} MB",
-    "chat_completions.MAX_ERROR_BODY": f"{chat_completions.MAX_ERROR_BODY // 2**10} kB",
-    "jobs.KEPT": f"{jobs.KEPT}, because",
-}
-
-
-def bounds(pages: Any) -> dict[str, str]:
-    """What the table of bounds says, by the name of the constant."""
-    section = text(pages, "performance.md").partition("## Bounds on memory")[2].partition("## ")[0]
-    return dict(re.findall(r"^\| .*\(`([\w.]+)`\) \| (.*)$", section, re.MULTILINE))
-
-
-@pytest.mark.parametrize("name", BOUNDS)
-def test_bounds_on_memory_are_those_of_the_code(pages: Any, name: str) -> None:
-    assert bounds(pages)[name].startswith(BOUNDS[name])
-
-
-def test_every_bound_is_compared(pages: Any) -> None:
-    assert bounds(pages).keys() == BOUNDS.keys()
 
 
 def test_every_other_figure_is_compared(pages: Any) -> None:
@@ -130,8 +95,8 @@ def test_every_other_figure_is_compared(pages: Any) -> None:
         *(f"{1000 * seconds:g}" for seconds in (calls["LATENCY"], calls["BRIEF"])),
         str(PER_SUBJECT),
         str(pages["LIMIT"]),
-        f"{files.GROUP:,}",
-        str(files.GROUP_TEXT // 1_000_000),
+        f"{exporting.GROUP:,}",
+        str(exporting.GROUP_TEXT // 1_000_000),
     ]
     assert sorted(re.findall(r"\d(?:[\d.,]*\d)?", sentences)) == sorted(compared)
 
@@ -149,5 +114,5 @@ def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
     """A table that no test compares can be measured again with the script that is named beside it."""
     named = set(re.findall(r"`(?:python )?(?:benchmarks/)?([a-z_]+\.py)\b", text(pages, "performance.md")))
-    assert {"engine.py", "batch.py", "views.py", "whole_runs.py", "calls.py", "client.py"} <= named
+    assert {"engine.py", "views.py", "whole_runs.py", "calls.py", "client.py"} <= named
     assert {name for name in named if not (BENCHMARKS / name).is_file()} == set()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from cheesebench.chat import ChatReply, ModelAgentContext
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.agents.llm.agent import COUNTS
-from cheesebench.plugins.agents.llm.parsing import SHORT, UNMISTAKABLE
+from cheesebench.plugins.agents.llm import COUNTS
+from cheesebench.plugins.agents.llm.parsing import FULL, SHORT
 from cheesebench.plugins.agents.llm.prompts import system_prompt
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "prompts.md").read_text(encoding="utf-8")
@@ -33,7 +34,7 @@ def rows(header: str) -> dict[str, list[str]]:
 
 def test_the_conversation_is_what_is_sent() -> None:
     plugins = PluginManager()
-    paradigm = plugins.compile(Catalogue(plugins.protocol_directories).find("shuttle_box").walkable())
+    paradigm = plugins.compile(with_arena(Catalogue(plugins.protocol_directories).find("shuttle_box")))
     life = paradigm.environment(plugins.view("ascii_2d"), 3, 1)
     spec = plugins.model_agent("llm")
     settings = {**spec.settings, "history": 1, "actions": 4}
@@ -56,6 +57,19 @@ def test_the_system_prompt_is_what_is_sent() -> None:
     assert block("system") == system_prompt("default", "[...]", 8, 500, patience=5) + "\n"
 
 
+def test_what_dropped_plans_cost_is_what_was_measured() -> None:
+    found = json.loads((ROOT / "benchmarks/measured/dropped_plans.json").read_text(encoding="utf-8"))
+    never, change = (sum(one[setting] for one in found.values()) for setting in ("never", "change"))
+    box = found["shuttle_box"]
+    assert {name for name, one in found.items() if one["never"] != one["change"]} == {"shuttle_box"}
+    said = re.search(r"<!-- dropped -->(\d+) % more calls .*\((\d+) a subject, not (\d+);", PAGE)
+    assert said
+    assert list(map(int, said.groups())) == [
+        round(100 * change / never - 100),
+        *map(int, (box["change"], box["never"])),
+    ]
+
+
 def test_every_setting_is_listed_with_its_default() -> None:
     settings = PluginManager().model_agent("llm").settings
     listed = {name: cells[0].strip("`") for name, cells in rows("| setting | default | what it is |").items()}
@@ -71,9 +85,8 @@ def test_every_name_of_an_action_is_listed() -> None:
 
 
 def names_table() -> str:
-    lines = ["| action | always | only if nothing else is next to it |", "| --- | --- | --- |"]
+    lines = ["| action | everywhere | only after the label |", "| --- | --- | --- |"]
     for number, action in enumerate(ACTIONS):
-        always = [name for name in UNMISTAKABLE if UNMISTAKABLE[name] == number]
-        alone = [name for name in SHORT if SHORT[name] == number and name not in UNMISTAKABLE]
-        lines.append(f"| `{action}` | {', '.join(always)} | {', '.join(alone)} |")
+        cells = [", ".join(name for name in names if names[name] == number) for names in (FULL, SHORT)]
+        lines.append(f"| `{action}` | {cells[0]} | {cells[1]} |")
     return "\n".join(lines) + "\n"

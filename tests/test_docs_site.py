@@ -22,41 +22,35 @@ import pytest
 import cheesebench
 from cheesebench import hookspecs, testing
 from cheesebench.cli import build_parser
-from cheesebench.environment_variables import VARIABLES
-from cheesebench.experiment.designs import DESIGNS
-from cheesebench.experiment.log_schema import SCHEMA
-from cheesebench.experiment.studies import shipped_studies
-from cheesebench.exporting.tables import TABLES
-from cheesebench.options import INI, OPTIONS
-from cheesebench.paradigms.dialogue.language import documents as dialogue_documents
+from cheesebench.diagnostics import LETTERS, MEANINGS
+from cheesebench.experiment.cells import DESIGNS, shipped_studies
+from cheesebench.experiment.log_file import SCHEMA
+from cheesebench.exporting import TABLES
+from cheesebench.options import INI, OPTIONS, VARIABLES
+from cheesebench.paradigms.dialogue import documents as dialogue_documents
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, arena_documents, documents, draw_documents, schedule_documents
-from cheesebench.protocol.diagnostics import LETTERS
-from cheesebench.protocol.findings import MEANINGS
+from cheesebench.protocol import Catalogue, documents
 from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
 
 ROOT = Path(__file__).parents[1]
 #: The pages of public classes and functions by module; all others are helpers.
 PAGES = {
-    "cheesebench.api.player": "reference/python.html",
-    "cheesebench.api.result": "reference/python.html",
-    "cheesebench.api.running": "reference/python.html",
-    "cheesebench.interfaces": "reference/interfaces.html",
-    "cheesebench.chat": "reference/chat.html",
-    "cheesebench.dialogue": "reference/dialogue.html",
-    "cheesebench.errors": "reference/errors.html",
-    "cheesebench.executor": "reference/interfaces.html",
-    "cheesebench.experiment.jobs": "reference/interfaces.html",
-    "cheesebench.family": "reference/families.html",
-    "cheesebench.stepwise": "reference/families.html",
-    "cheesebench.words": "reference/families.html",
+    "cheesebench.api": "reference/python.html",
+    "cheesebench.interfaces": "reference/plugin-api.html",
+    "cheesebench.chat": "reference/plugin-api.html",
+    "cheesebench.dialogue": "reference/plugin-api.html",
+    "cheesebench.errors": "reference/python.html",
+    "cheesebench.executor": "reference/plugin-api.html",
+    "cheesebench.experiment.subjects": "reference/plugin-api.html",
+    "cheesebench.family": "reference/plugin-api.html",
+    "cheesebench.stepwise": "reference/plugin-api.html",
 }
-HELPERS = "reference/helpers.html"
+HELPERS = "reference/python.html"
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "griffe_sphinx")
 PLUGINS = PluginManager(entry_points=False)
 
 #: What stands in the first column of the tables of each section, by the section's anchor.
-Tables = Mapping[str, list[str]]
+Tables = dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -115,17 +109,14 @@ def listed() -> Mapping[str, Tables]:
         names = [name for (name,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
         columns = {name: [row[1] for row in log.execute(f"PRAGMA table_info({name})")] for name in names}
     return {
-        "reference/commands.html": {f"cheesebench-{name}": found for name, found in commands.items() if found},
-        "reference/options.html": {
+        "reference/commands.html": {
+            "the-cheesebench-command": list(commands),
+            **{f"cheesebench-{name}": found for name, found in commands.items() if found},
             "options-of-a-run": [f"--{option.name}" for option in OPTIONS],
             "settings-of-the-ini-file": [setting.name for setting in INI],
+            "environment-variables": [variable.name for variable in VARIABLES],
         },
-        "reference/keys.html": {
-            name: keys
-            for module in (documents, arena_documents, draw_documents, schedule_documents)
-            for name, keys in _keys(module).items()
-        },
-        "reference/dialogue-keys.html": _keys(dialogue_documents),
+        "reference/keys.html": _keys(documents) | _keys(dialogue_documents),
         "run-log.html": {**columns, "exported-tables": list(TABLES)},
     }
 
@@ -138,21 +129,20 @@ def named() -> Mapping[str, list[str]]:
     backends = [name for spec in PLUGINS.backends.values() for name in (spec.name, *spec.options)]
     catalogue = Catalogue(PLUGINS.protocol_directories)
     files = [*catalogue.files.values(), *(p for f in catalogue.folders.values() for p in f.glob("*.protocol.yaml"))]
-    hooks = [name for name in vars(hookspecs) if name.startswith("cheesebench_")]
+    models = [name for entry in PLUGINS.models.values() for name in (entry.name, *entry.aliases)]
+    hooks = [f"hookspecs.{name}" for name in vars(hookspecs) if name.startswith("cheesebench_")]
+    python = _by_page({name: getattr(cheesebench, name) for name in cheesebench.__all__})
+    python["reference/plugin-api.html"] += [
+        f'id="cheesebench.{name}"' for name in (*hooks, *(f"testing.{name}" for name in testing.__all__))
+    ]
     return {
-        "reference/environment.html": _code(variable.name for variable in VARIABLES),
         "reference/findings.html": [f'id="{LETTERS[kind].lower()}{code}"' for code, (kind, _) in MEANINGS.items()],
         "reference/protocols.html": _code(f"protocols/{_within(path)}" for path in files),
-        "reference/models.html": _code(
-            name for entry in PLUGINS.models.values() for name in (entry.name, *entry.aliases)
-        ),
         "reference/built-in.html": _code(
-            [*agents, *settings, *backends, *PLUGINS.views, *PLUGINS.reporters, *DESIGNS, *shipped_studies()]
+            [*agents, *settings, *backends, *PLUGINS.views, *PLUGINS.reporters, *DESIGNS, *shipped_studies(), *models]
         ),
         "reference/verdicts.html": _code([*Verdict, *TAXONOMY, *Flags.__dataclass_fields__]),
-        "reference/hooks.html": [f'id="cheesebench.hookspecs.{name}"' for name in hooks],
-        "reference/testing.html": [f'id="cheesebench.testing.{name}"' for name in testing.__all__],
-        **_by_page({name: getattr(cheesebench, name) for name in cheesebench.__all__}),
+        **python,
     }
 
 
@@ -184,11 +174,13 @@ def _positional(action: argparse.Action) -> str:
 
 
 def _keys(module: ModuleType) -> Tables:
-    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, arena_documents.Model)]
+    models = [
+        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, documents.DocumentModel)
+    ]
     return {
         one.__name__.lower(): [field.alias or name for name, field in one.model_fields.items()]
         for one in models
-        if one.__module__ == module.__name__ and one is not arena_documents.Model
+        if one.__module__ == module.__name__ and one is not documents.DocumentModel
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cheesebench
-from cheesebench.environment_variables import VARIABLES
+from cheesebench.options import VARIABLES
 
 ROOT = Path(cheesebench.__file__).parent
 #: Calls whose argument at this place is the name of a variable.

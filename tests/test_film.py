@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cheesebench.experiment.replay import Frame
-from cheesebench.film import film_strip, printable
+from cheesebench.records import Frame
+from cheesebench.terminal import film_strip, printable
 
 
 def test_frames_stand_side_by_side() -> None:

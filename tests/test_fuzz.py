@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from cheesebench.protocol.features import CALLED
+from cheesebench.protocol.expressions import CALLED
 from fuzz import loader, protocols
 from fuzz.__main__ import CAMPAIGNS
 from fuzz.campaign import CORPUS, Campaign, attempt, corpus
@@ -44,7 +44,7 @@ def test_every_function_of_the_language_is_drawn() -> None:
     drawn = {
         "expressions": " ".join(campaign("expressions").draw(chance).decode() for _ in range(3000)),
         "loader": " ".join(loader.changed(text, chance) for _ in range(3000)),
-        "lives and kernels": " ".join(protocols.changed(text, chance) for _ in range(3000)),
+        "lives": " ".join(protocols.changed(text, chance) for _ in range(3000)),
     }
     for name, texts in drawn.items():
         assert [function for function in CALLED if f"{function}(" not in texts] == [], name

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import cheesebench
-from cheesebench import AgentSpec, Family, StepwiseFamily
+from cheesebench import AgentSpec, DocumentModel, StepwiseFamily
 from cheesebench.errors import PluginError
-from cheesebench.executor import Executor
-from cheesebench.interface_checks import awaitable, checked, misfit
+from cheesebench.interface_checks import checked, misfit
 from cheesebench.interfaces import Agent
 from cheesebench.plugin_manager import BUILT_INS, SUPPLIED, PluginManager, supplied_by
 
@@ -61,38 +60,18 @@ class Learned(Mouse):
     def __init__(self, context: Any, rate: float) -> None: ...
 
 
-class Misspelt(StepwiseFamily):
-    """A family with one misspelt method, and one that takes too little."""
+class Unfinished(StepwiseFamily[Any, Any]):
+    """A family with one misspelt method."""
 
-    name, plural, document = "levers", "levers", dict
+    name, plural, document = "levers", "levers", DocumentModel
 
     def matches(self, tree: Any) -> bool:
         return False
 
     def load(self, tree: Any, path: Any, ancestors: Any, diagnostics: Any) -> None: ...
     def compile(self, specification: Any) -> None: ...
-    def listing(self, specification: Any) -> None: ...
     def cell(self, specification: Any, request: Any) -> list[Any]:
         return []
-
-
-class Complete(Misspelt):
-    """A family that has everything."""
-
-    def cells(self, specification: Any, request: Any) -> list[Any]:
-        return []
-
-
-class Empty(StepwiseFamily):
-    """A family of which next to nothing is written."""
-
-    name = "empty"
-
-
-class Unnamed(Complete):
-    """A family whose name is no text."""
-
-    name = 3  # type: ignore[assignment]
 
 
 class Blank:
@@ -118,15 +97,8 @@ async def later() -> list[Any]:
 #: The specs, to be filled in as somebody does who runs no type checker.
 cb: Any = cheesebench
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
-    ("families", lambda: [Misspelt()], "the Misspelt 'levers', which has 'cell', not 'cells'. Rename it."),
-    (
-        "families",
-        lambda: [Empty()],
-        "the Empty 'empty', which has no document, plural, matches, load, compile, listing and cells. Add them (see "
-        "cheesebench.Family).",
-    ),
-    ("families", lambda: [Complete], "the class Complete. Return an object of it, Complete(...)."),
-    ("families", lambda: [Unnamed()], "an Unnamed, whose 'name' is 3, an int. Make it text."),
+    ("families", lambda: [Mouse(None)], "a Mouse, which is no Family. Return a Family."),
+    ("families", lambda: [Unfinished], "the class Unfinished. Return an object of it, Unfinished(...)."),
     ("views", lambda: [Blank()], "the Blank 'blank', which has no 'max_length'. Add 'def max_length(self, scene)'."),
     ("agents", lambda: [Mouse(None)], "a Mouse, which has no 'name'. Return an AgentSpec."),
     ("agents", lambda: [cb.AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose create is None. Make it a f*"),
@@ -156,6 +128,10 @@ HOOKS: list[tuple[Callable[[], Any], str]] = [
     (lambda: AgentSpec("mouse", Mouse), "returned AgentSpec(*, an AgentSpec. Return a list of AgentSpec objects."),
     (lambda: {"mouse": Mouse}, "returned {'mouse': *, a dict. Return a list of AgentSpec objects."),
     (lambda: Mouse, "returned <class '*.Mouse'>, a type. Return a list of AgentSpec objects."),
+    (
+        lambda: [Unfinished()],  # type: ignore[abstract]
+        "TypeError: Can't instantiate abstract class Unfinished with*cells* (test_interface_checks.py:*). Fix it, or *",
+    ),
     (later, "returned a coroutine. Write 'def', not 'async def'."),
     (raising, "ZeroDivisionError: no luck (test_interface_checks.py:*). Fix it, or remove it."),
 ]
@@ -234,19 +210,3 @@ def test_what_is_set_in_the_constructor_counts() -> None:
     free = SimpleNamespace(begin_trial=lambda seen: None, act=lambda seen: [0], observe=lambda *all_of_it: None)
     assert misfit(free, Agent) == ""
     assert misfit(Mouse(None), Agent) == ""
-    assert misfit(Complete(), Family) == ""
-
-
-def test_who_returns_something_to_await_need_not_be_a_coroutine_function() -> None:
-    class Plain:
-        capacity = 1
-
-        def run(self, job: Any, report: Any) -> Any: ...
-        def close(self) -> Any: ...
-
-    assert misfit(Plain(), Executor) == ""
-    waiting = later()
-    assert awaitable(waiting, "The executor 'pool'", "run") is waiting
-    waiting.close()
-    with pytest.raises(PluginError, match=r"'pool': run returned 3, an int, which cannot be awaited. Write 'async def"):
-        awaitable(3, "The executor 'pool'", "run")

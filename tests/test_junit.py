@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
-from cheesebench.junit import PREFIX, case_properties, suite_properties
+from cheesebench.pytest_session.ci import PREFIX, case_properties, suite_properties
+from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import RunSummary, summarise_run
 
 

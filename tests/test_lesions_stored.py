@@ -5,7 +5,7 @@ from __future__ import annotations
 from cheesebench.protocol import Specification
 from cheesebench.protocol.validation import construct_status
 from website.installed import CATALOGUE
-from website.lesions import is_current, lesions, rows_of, stored, validated
+from website.lesions import CLASSICS, WHY, classics, is_current, lesions, rows_of, stored, validated
 
 #: The pass rate that an intact subject who knows the rules must reach over judged trials, and once it can know.
 INTACT, AT_LAST = 0.95, 0.99
@@ -42,3 +42,10 @@ def test_a_protocol_without_a_construct_is_not_validated() -> None:
     plain = [one for one in map(CATALOGUE.load, CATALOGUE.files.values()) if isinstance(one, Specification)]
     without = [one for one in plain if one.construct is None]
     assert all(lesions(one).startswith("*Not validated*") for one in without)
+
+
+def test_a_classic_that_lacks_a_construct_or_a_reference_says_why_and_no_other_does() -> None:
+    lines = classics().splitlines()[2:]
+    assert len(lines) == len(list(CLASSICS.glob("*.protocol.yaml")))
+    lacking = {line.split("`")[1] for line in lines if "not validated" in line or "no reference" in line}
+    assert lacking == WHY.keys()

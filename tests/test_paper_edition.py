@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.random_rates import TASKS
-from cheesebench.experiment.designs import Design, plan_cell
-from cheesebench.experiment.selection import default_protocols
+from cheesebench.experiment.cells import default_protocols, plan_cell
 from cheesebench.experiment.subjects import live
+from cheesebench.family import Design
 from cheesebench.interfaces import AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.statistics import judge
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -43,7 +43,8 @@ every_paradigm = pytest.mark.parametrize("name", PACKAGE)
 
 @cache
 def specification_of(name: str) -> Specification:
-    return CATALOGUE.find(name, "paper").walkable()
+    specification: Specification = with_arena(CATALOGUE.find(name, "paper"))
+    return specification
 
 
 def test_it_is_an_edition_like_any_other_and_not_the_one_that_runs() -> None:
@@ -69,7 +70,7 @@ def test_there_are_six_dimensions() -> None:
 @every_paradigm
 def test_it_says_what_it_keeps_of_the_laboratory_s_protocol(name: str) -> None:
     for edition in ("paper", "default"):
-        fidelity = CATALOGUE.find(name, edition).walkable().document.fidelity
+        fidelity = with_arena(CATALOGUE.find(name, edition)).document.fidelity
         assert fidelity is not None
         assert all(fidelity.model_dump().values())
 

@@ -28,6 +28,38 @@ def test_names_that_only_look_like_it(name: str, monkeypatch: pytest.MonkeyPatch
     assert redact("the correct horse battery") == "the correct horse battery"
 
 
+KEY = "sk-proj-Xy7Qw2Lm9Zr4Tb6Nv8Kc1"
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        KEY[3:11],
+        KEY[12:25],
+        "\n".join(KEY),
+        "\x1b[31m".join((KEY[:9], KEY[9:13], KEY[13:])),
+        "\u200b".join(KEY[6:20]),
+        f"{KEY[:14]}\r\n   {KEY[14:]}",
+        f"{KEY}{KEY[::-1]}{KEY[8:18]}",
+    ],
+)
+def test_no_piece_of_a_key_stays_however_it_is_split(echo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOUSE_KEY", KEY)
+    for text in (f"before {echo} after", f"{'#..#' * 99}\n{echo} {'#' * 400}"):
+        bare = re.sub(r"\x1b\[31m|[\s\u200b]", "", redact(text))
+        assert REDACTED in bare
+        assert not any(KEY[at : at + 8] in bare for at in range(len(KEY) - 7))
+    assert redact(f"before {echo} after").startswith("before ")
+    assert redact(f"before {echo} after").endswith(" after")
+
+
+def test_paths_and_words_in_secret_variables_have_no_secret_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/home/mouse/projects/key-2026.json")
+    monkeypatch.setenv("DB_PASSWORD", "password4everyone")
+    text = "/home/mouse/projects/results: the password is wrong"
+    assert redact(text) == text
+
+
 @pytest.mark.parametrize("text", ["", "an ordinary task-list", "risk-averse-subjects-of-the-maze", "sk-1"])
 def test_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text

@@ -10,16 +10,17 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from cheesebench.experiment.designs import Design, plan_cell
+from cheesebench.experiment.cells import plan_cell
 from cheesebench.experiment.subjects import live
+from cheesebench.family import Design
 from cheesebench.interfaces import RUNNING, PictureView
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.author_tests import run_tests
 from cheesebench.paradigms.arena.environment import environment_class
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
-from cheesebench.protocol.inherit import protocol_name
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.protocol.catalogue import protocol_name
 from cheesebench.statistics import judge
 
 #: Trials of a life that are played at random, and most steps of each.
@@ -36,7 +37,8 @@ every_view = pytest.mark.parametrize("view", list(installed_plugins().views))
 
 def specification_of(name: str) -> Specification:
     """Load it in the test, so that a broken file fails its own tests and no others."""
-    return _catalogue.load(_catalogue.files[name]).walkable()
+    specification: Specification = with_arena(_catalogue.load(_catalogue.files[name]))
+    return specification
 
 
 @cache

@@ -4,7 +4,7 @@ import json
 import math
 from types import MappingProxyType
 
-from cheesebench.strict_json import strict_json
+from cheesebench.files import strict_json
 
 
 def test_what_json_knows_is_written_as_it_is() -> None:

@@ -12,13 +12,13 @@ import pytest
 from cheesebench.chat import Picture
 from cheesebench.interfaces import RUNNING, PictureView, ReadableView, Scene, View
 from cheesebench.paradigms.arena import ArenaParadigm, scenes
-from cheesebench.paradigms.arena.audit import visibility
+from cheesebench.paradigms.arena.audit import validity
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import Gallery, LookKey
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views.ascii_2d_fpv import FOG
 from cheesebench.plugins.views.boards import FORWARD_OF, Boards
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol.checks import AGENT_GLYPHS, DRAWN
 
 #: Trials of each life, and steps of each, in which looks are met.
@@ -35,16 +35,16 @@ every_view = pytest.mark.parametrize("view", list(_plugins.views.values()), ids=
 @cache
 def paradigm_of(name: str) -> ArenaParadigm:
     """Load it in the test, so that a broken file fails its own tests and no others."""
-    return ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
+    return ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[name])))
 
 
 @cache
-def met_in(name: str) -> dict[LookKey, visibility.Met]:
-    return visibility.looks(paradigm_of(name), MET_IN, 3)
+def met_in(name: str) -> dict[LookKey, validity.Met]:
+    return validity.looks(paradigm_of(name), MET_IN, 3)
 
 
-def cues_of(name: str) -> list[visibility.Cue]:
-    return list(visibility.cues(paradigm_of(name), _plugins.view("ascii_2d"), met_in(name)))
+def cues_of(name: str) -> list[validity.Cue]:
+    return list(validity.cues(paradigm_of(name), _plugins.view("ascii_2d"), met_in(name)))
 
 
 def places(name: str, poses: list[int]) -> Iterator[tuple[int, int, int]]:
@@ -61,11 +61,11 @@ def places(name: str, poses: list[int]) -> Iterator[tuple[int, int, int]]:
 def test_every_cue_can_be_seen_from_a_pose_that_can_be_reached(name: str, view: View) -> None:
     cues = cues_of(name)
     assert cues
-    hidden = [cue.name for cue in cues if not visibility.is_visible(paradigm_of(name), view, cue, random.Random(0))]
+    hidden = [cue.name for cue in cues if not validity.is_visible(paradigm_of(name), view, cue, random.Random(0))]
     assert not hidden
 
 
-def differing(cue: visibility.Cue) -> list[tuple[int, int]]:
+def differing(cue: validity.Cue) -> list[tuple[int, int]]:
     """Return the squares (column, row) on which the two scenes differ."""
     rows = enumerate(zip(cue.present.tiles, cue.absent.tiles, strict=True))
     return [
@@ -85,7 +85,7 @@ def test_maps_show_a_cue_from_everywhere_but_from_on_top_of_it(name: str, view: 
         poses = random.Random(cue.name).sample(cue.poses, min(12, len(cue.poses)))
         for pose, (column, row, _) in zip(poses, places(name, poses), strict=True):
             beneath = squares == [(column, row)]
-            assert visibility.seen_from(paradigm, shown, cue, pose) != beneath or beneath, (cue.name, pose)
+            assert validity.seen_from(paradigm, shown, cue, pose) != beneath or beneath, (cue.name, pose)
 
 
 @every_protocol
@@ -110,7 +110,7 @@ def test_egocentric_views_show_a_cue_wherever_it_is_in_sight(name: str, view: st
                 in_sight |= near and not covered and (x, y) != (column, row)
             if in_sight:
                 tried += 1
-                assert visibility.seen_from(paradigm, shown, cue, pose), (cue.name, column, row, heading)
+                assert validity.seen_from(paradigm, shown, cue, pose), (cue.name, column, row, heading)
     assert tried
 
 
@@ -173,7 +173,7 @@ class Counting:
 def test_what_is_drawn_once_is_kept(view: View) -> None:
     counting = Counting(view)
     old = Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"  # its trials are long
-    life = ArenaSubject(ArenaParadigm(Catalogue().load(old).walkable()).program, counting, 7, 2)
+    life = ArenaSubject(ArenaParadigm(with_arena(Catalogue().load(old))).program, counting, 7, 2)
     life.begin_trial()
     before = counting.drawn
     for _ in range(100):

@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.whole_files import write_whole, written_whole
+from cheesebench.files import read_bytes, write_whole, written_whole
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    fifo, file = tmp_path / "fifo", tmp_path / "file"
+    os.mkfifo(fifo)
+    file.write_bytes(b"abc")
+    assert read_bytes(file, 2) == b"ab"
+    for strange in (fifo, tmp_path, Path("/dev/zero")):
+        with pytest.raises(OSError):  # noqa: PT011
+            read_bytes(strange, 2)
 
 
 def permissions(path: Path) -> int:
@@ -68,7 +79,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("into", [">> told.txt", "| cat > told.txt"])
 def test_standard_output_is_written_to(tmp_path: Path, into: str) -> None:
-    code = "from cheesebench.whole_files import write_whole; write_whole('/dev/stdout', 'it\\n')"
+    code = "from cheesebench.files import write_whole; write_whole('/dev/stdout', 'it\\n')"
     command = f'({shlex.quote(sys.executable)} -c "{code}"; echo then) {into}'
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
     assert (tmp_path / "told.txt").read_text() == "it\nthen\n"

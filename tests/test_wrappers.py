@@ -73,9 +73,7 @@ def test_other_texts_are_refused() -> None:
 
 
 def test_in_vector_environments_of_gymnasium_s_own() -> None:
-    vector = gymnasium.make_vec(
-        "cheesebench/TMaze-v1", num_envs=2, vectorization_mode="sync", wrappers=(OneHotCharacters,)
-    )
+    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, wrappers=(OneHotCharacters,))
     observations, _ = vector.reset(seed=1)
     assert vector.observation_space.contains(observations)
     assert observations.dtype == np.uint8
@@ -83,24 +81,22 @@ def test_in_vector_environments_of_gymnasium_s_own() -> None:
     assert observations.sum() == 94
 
 
-def test_in_cheesebench_s_own_vector_environments() -> None:
-    own = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
+def test_around_a_vector_environment() -> None:
+    own: Any = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
+    own.set_attr("subject", [0, 1])
     with pytest.raises(OptionError, match=r"VectorizeTransformObservation\(environment, OneHotCharacters\)"):
-        OneHotCharacters(own)  # type: ignore[arg-type]  # what people try first
-    vector = VectorizeTransformObservation(own, OneHotCharacters)
+        OneHotCharacters(own)  # what people try first
+    vector: Any = VectorizeTransformObservation(own, OneHotCharacters)
     single = OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1", subject=1))
     assert vector.single_observation_space == single.observation_space
     vector.action_space.seed(0)
-    seen, (expected, _) = vector.reset(seed=1)[0], single.reset(seed=1)
+    seen, (expected, _) = vector.reset(seed=[1, 1])[0], single.reset(seed=1)
     for _ in range(20):
         np.testing.assert_array_equal(seen[1], expected)
         actions = vector.action_space.sample()
         seen, _, terminated, truncated, _ = vector.step(actions)
         expected, *_ = single.step(actions[1])
         assert not (terminated | truncated)[1]
-    numbers = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, observations="ids")
-    with pytest.raises(OptionError, match=r"takes texts, not Discrete.*with observations='strings'"):
-        VectorizeTransformObservation(numbers, OneHotCharacters)
 
 
 # -- a life as one episode
@@ -120,7 +116,7 @@ def lives(environment: gymnasium.Env[Any, Any], **reset: Any) -> tuple[list[Any]
     return seen, infos
 
 
-def test_a_life_is_what_a_lane_lives() -> None:
+def test_a_life_is_what_a_lane_of_a_vector_environment_lives() -> None:
     whole = WholeLife(gymnasium.make("cheesebench/BarnesMaze-v1", subject=2))
     lane = gymnasium.make_vec("cheesebench/BarnesMaze-v1", num_envs=1, subject=2)
     expected: list[Any] = list(lane.reset(seed=6)[0])
@@ -193,9 +189,7 @@ def test_a_copied_life_begins_anew(how: Callable[[Any], Any]) -> None:
 
 
 def test_whole_lives_at_once() -> None:
-    vector = gymnasium.make_vec(
-        "cheesebench/TMaze-v1", num_envs=2, vectorization_mode="sync", wrappers=(WholeLife, OneHotCharacters)
-    )
+    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, wrappers=(WholeLife, OneHotCharacters))
     vector.reset(seed=1)
     trials = np.zeros(2, int)
     over = np.zeros(2, bool)

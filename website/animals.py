@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cheesebench.audit import audit_animal
+from cheesebench.auditing import audit_animal
 from cheesebench.interfaces import AuditSettings
-from cheesebench.statistics.declared_animal import COHORTS, MOST
+from cheesebench.planning.simulation import COHORTS, MOST
+from cheesebench.protocol import with_arena
 from cheesebench.statistics.wording import percent
 from website.installed import CATALOGUE
 from website.markup import code, table
@@ -14,7 +15,7 @@ def animals() -> str:
     """Return what becomes of the declared animals of the protocols that run by default."""
     rows = []
     for name in CATALOGUE.names():
-        (found,) = audit_animal(CATALOGUE.find(name).walkable(), AuditSettings())
+        (found,) = audit_animal(with_arena(CATALOGUE.find(name)), AuditSettings())
         numbers = found.numbers
         if "fails" not in numbers:
             continue  # there is no reference

@@ -16,8 +16,8 @@ from pathlib import Path
 from cheesebench.interfaces import AuditSettings
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, Order, measure
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.paradigms.arena.audit.lesions import Ceiling, Order, measure
+from cheesebench.protocol import Catalogue, Specification, with_arena
 from website.markup import code, table
 
 OLD = Path(__file__).parents[1] / "tests" / "fixtures" / "old_nine"
@@ -44,7 +44,8 @@ FOUND = (
 
 def load(name: str) -> Specification:
     """Return an old protocol."""
-    return Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml").walkable()
+    specification: Specification = with_arena(Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml"))
+    return specification
 
 
 def attack(name: str, lesion: str) -> Ceiling:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.commands.study import varies
-from cheesebench.experiment.designs import DESIGNS
-from cheesebench.experiment.studies import find_study, shipped_studies
-from cheesebench.hookspecs import API_VERSION, OLDEST_API_VERSION
-from cheesebench.interfaces import FigureReporter, PictureView, ReadableView, Reporter, RunReporter
+from cheesebench.experiment.cells import DESIGNS, find_study, shipped_studies
+from cheesebench.hookspecs import API_VERSION, OLDEST_API_VERSION, FigureReporter, Reporter, RunReporter
+from cheesebench.interfaces import PictureView, ReadableView
 from website.installed import PLUGINS
 from website.markup import code, escape, prose, sections, sentence, table
 

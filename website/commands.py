@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cheesebench.cli import build_parser
-from cheesebench.environment_variables import VARIABLES
-from cheesebench.options import INI, OPTIONS, Option
+from cheesebench.options import INI, OPTIONS, VARIABLES, Option
 from website.markup import code, escape, fenced, prose, sections, sentence, table
 
 #: Characters of a usage line, whatever the terminal is.
@@ -65,7 +64,7 @@ def options() -> str:
 
 
 def _value(option: Option) -> str:
-    if option.choices:
+    if option.choices and not option.value_name:
         return " {" + ",".join(option.choices) + "}"
     return f" {option.value_name}" if option.value_name else ""
 

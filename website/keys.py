@@ -9,27 +9,25 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from cheesebench.paradigms.dialogue.language import documents as dialogue
-from cheesebench.protocol import values
-from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.diagnostics import LETTERS
-from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.findings import GROUPS, MEANINGS
+from cheesebench.diagnostics import GROUPS, LETTERS, MEANINGS
+from cheesebench.paradigms.dialogue import documents as dialogue
+from cheesebench.protocol import documents
+from cheesebench.protocol.documents import DocumentModel, ProtocolDocument
 from website.markup import code, escape, prose, sections, sentence, table
 
 #: What the kinds of values are called on the page.
 _NAMED: Sequence[tuple[Any, str]] = (
-    (values.Name, "name"),
-    (values.Names, "name or list of names"),
-    (values.Glyph, "character"),
-    (values.GlyphOrName, "character, or variable that holds one"),
-    (values.Expression, "expression"),
-    (values.Probability, "number from 0 to 1"),
-    (values.Count, "whole number from 1"),
-    (values.Truth, "`true` or `false`"),
-    (values.Text, "text"),
-    (values.Citation, "text"),
-    (values.Scalar, "value"),
+    (documents.Name, "name"),
+    (documents.Names, "name or list of names"),
+    (documents.Glyph, "character"),
+    (documents.GlyphOrName, "character, or variable that holds one"),
+    (documents.Expression, "expression"),
+    (documents.Probability, "number from 0 to 1"),
+    (documents.Count, "whole number from 1"),
+    (documents.Truth, "`true` or `false`"),
+    (documents.Text, "text"),
+    (documents.Citation, "text"),
+    (documents.Scalar, "value"),
     (dialogue.NodeId, "node"),
     (dialogue.ConditionName, "condition"),
     (dialogue.Edge, "pair of nodes"),
@@ -52,13 +50,13 @@ def dialogue_keys() -> str:
     return _page(dialogue.DialogueDocument)
 
 
-def _page(root: type[Model]) -> str:
+def _page(root: type[DocumentModel]) -> str:
     return sections(part for model, places in _reached(root).items() for part in _section(model, places))
 
 
-def _reached(root: type[Model]) -> dict[type[Model], list[str]]:
+def _reached(root: type[DocumentModel]) -> dict[type[DocumentModel], list[str]]:
     """Return all models that can be in a document, outer ones first, with the places where each is written."""
-    found: dict[type[Model], list[str]] = {root: []}
+    found: dict[type[DocumentModel], list[str]] = {root: []}
     queue = [root]
     for model in queue:
         hints = get_type_hints(model, include_extras=True)
@@ -77,14 +75,14 @@ def _by_name(hint: Any) -> bool:
     return get_origin(hint) is dict or any(map(_by_name, get_args(hint)))
 
 
-def _models_in(hint: Any) -> Iterator[type[Model]]:
-    if isinstance(hint, type) and issubclass(hint, Model):
+def _models_in(hint: Any) -> Iterator[type[DocumentModel]]:
+    if isinstance(hint, type) and issubclass(hint, DocumentModel):
         yield hint
     for inner in get_args(hint):
         yield from _models_in(inner)
 
 
-def _section(model: type[Model], places: Sequence[str]) -> list[str]:
+def _section(model: type[DocumentModel], places: Sequence[str]) -> list[str]:
     hints = get_type_hints(model, include_extras=True)
     rows = []
     for name, field in model.model_fields.items():
@@ -100,14 +98,14 @@ def _section(model: type[Model], places: Sequence[str]) -> list[str]:
     ]
 
 
-def _anchor(model: type[Model]) -> str:
+def _anchor(model: type[DocumentModel]) -> str:
     return model.__name__.lower()
 
 
 def _default(field: FieldInfo) -> str:
     """Return what a key is that is left out, where that is something."""
     default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
-    if default is None or default in ([], {}) or isinstance(default, Model):
+    if default is None or default in ([], {}) or isinstance(default, DocumentModel):
         return ""
     return f"; default {code(str(default).lower() if isinstance(default, bool) else default)}"
 
@@ -117,7 +115,7 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
     for named, text in _NAMED:
         if hint == named:
             return text + (_bounds(field) if hint in (int, float) else "")
-    if isinstance(hint, type) and issubclass(hint, Model):
+    if isinstance(hint, type) and issubclass(hint, DocumentModel):
         return f"[{hint.__name__}](#{_anchor(hint)})"
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -128,9 +126,9 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
         return _with_short_form(inside, wide[0], bool(models)) if wide else inside
     if origin in (Union, types.UnionType):
         rest = [one for one in arguments if one is not type(None)]
-        scalars = get_args(values.Scalar)
+        scalars = get_args(documents.Scalar)
         if set(scalars) <= set(rest):  # a union of unions is flat: what belongs together is called by its name again
-            rest = [values.Scalar, *(one for one in rest if one not in scalars)]
+            rest = [documents.Scalar, *(one for one in rest if one not in scalars)]
         return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
     if origin is Literal:
         return ", ".join(code(one) for one in arguments)

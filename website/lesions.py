@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.audit import audit_specification
+from cheesebench.auditing import audit_specification
 from cheesebench.interfaces import AuditSettings
-from cheesebench.protocol import Specification
-from cheesebench.protocol.validation import RULE, SUFFIX, applies
+from cheesebench.protocol import Specification, arenas
+from cheesebench.protocol.validation import RULE, SAID, SUFFIX, applies, construct_status, most_left
 from website.installed import CATALOGUE
 from website.markup import code, escape, table
 
@@ -29,7 +29,7 @@ FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
 def validated() -> dict[str, Specification]:
     """Return the shipped protocols that name a construct, the classics among them, by their names."""
     files = [*CATALOGUE.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
-    loaded = [one.walkable() for one in map(CATALOGUE.load, files) if one.has_place]
+    loaded = arenas(map(CATALOGUE.load, files))
     return {one.name: one for one in loaded if one.construct is not None}
 
 
@@ -104,6 +104,33 @@ def lesions(specification: Specification) -> str:
     return f"{heading}. Best pass rate under each lesion:\n\n" + table(
         ["lesion", "best pass rate", "limit", "by session"], rows
     )
+
+
+#: Why a classic has no construct, or none that an audit could validate; and why no number of animals fits.
+WHY = {
+    "contextual_fear": "the printed shocks tell the chamber",
+    "delayed_alternation": "counting alone passes",
+    "five_choice": "a reflex is enough",
+    "go_no_go": "the source gives responses and d', not this rate",
+    "hebb_williams": "the picture shows the path; the source scores other problems",
+    "odd_one_out": "its problems can be learnt as a list; the rats learnt other ones",
+    "operant_goal": "we found no number that fits",
+    "probabilistic_reversal": "counting alone passes",
+    "progressive_ratio": "the clicks tell the lever that pays",
+    "y_maze": "counting alone passes",
+}
+
+
+def classics() -> str:
+    """Return a table of the classics: whether each is validated and has a reference, and if not, why."""
+    rows = []
+    for one in arenas(map(CATALOGUE.load, sorted(CLASSICS.glob("*.protocol.yaml")))):
+        status = SAID[construct_status(one)] if one.construct else "not validated"
+        judged = "no reference" if one.judged is None else ""
+        leaves = most_left(one) if one.construct else None
+        other = "" if leaves is None else f"{leaves[0]} {leaves[1]:.2f}"
+        rows.append([code(one.name), status, judged, other, WHY.get(one.name, "")])
+    return table(["protocol", "construct", "reference", "most left by an unnamed lesion", "why not"], rows)
 
 
 def _left(row: Mapping[str, Any]) -> str:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from website import animals, attacks, built_in, commands, keys, models, protocols, published, runs, verdicts
+from website import (
+    animals,
+    attacks,
+    built_in,
+    commands,
+    keys,
+    lesions,
+    models,
+    protocols,
+    published,
+    readme,
+    runs,
+    verdicts,
+)
 
 #: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
 PARTS: Mapping[str, Callable[[], str]] = {
     "animals": animals.animals,
     "attacks": attacks.attacks,
+    "classics": lesions.classics,
     "keys": keys.protocol_keys,
     "dialogue-keys": keys.dialogue_keys,
     "findings": keys.findings,
@@ -27,6 +41,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "models": models.models,
     "protocols": protocols.protocols,
     "published": published.numbers,
+    "readme": readme.readme,
     "run-log": runs.run_log,
     "verdicts": verdicts.verdicts,
     "thresholds": verdicts.thresholds,

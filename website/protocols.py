@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import Illustrated
-from cheesebench.protocol import DEFAULT_EDITION, BaseSpecification, Specification
+from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification
+from cheesebench.protocol import Specification, arenas
 from website.installed import CATALOGUE, PLUGINS
 from website.lesions import lesions
 from website.markup import code, escape, fenced, prose, sections, table
@@ -33,7 +33,10 @@ def protocols() -> str:
     for name, folder in CATALOGUE.folders.items():
         inside = [CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))]
         groups.append((f"The folder {name}", f"These run with `--protocols {name}`.", inside))
-    parts = ["## Fidelity", *_fidelity([one for _, _, members in groups for one in members if one.has_place])]
+    parts = [
+        "## Fidelity",
+        *_fidelity(one for _, _, members in groups for one in members),
+    ]
     for heading, about, members in groups:
         parts += [f"## {heading}", about, _overview(members), *(_section(one) for one in members)]
     return sections(parts)
@@ -43,7 +46,7 @@ def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
     """Return what protocols say that they keep of the laboratory's, as tables: one for each edition."""
     found: dict[str, list[list[str]]] = {}
     for one in members:
-        fidelity = one.walkable().document.fidelity
+        fidelity = getattr(one.document, "fidelity", None)
         # What an edition inherits was said of its parent.
         if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(encoding="utf-8"):
             said = (fidelity.preserved, fidelity.simplified, fidelity.retained)
@@ -64,13 +67,10 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
     rows = []
     for one in members:
         link = f"[{code(one.name)}](#{_anchor(one)})"
-        if one.has_place:
-            arena = one.walkable()
-            size = f"{arena.planned_trials} x {arena.limit}"
-            rows.append([link, escape(one.title), size, _rate(arena.reference), _rate(arena.document.chance), ""])
-        else:
-            size = str(PLUGINS.family(one).listing(one).row["domains x conditions"])
-            rows.append([link, escape(one.title), "", "", "", size])
+        of_family = PLUGINS.family(one).listing(one).row
+        size = [str(of_family.get("trials x limit", "")), str(of_family.get("domains x conditions", ""))]
+        rates = [_rate(getattr(one, "reference", None)), _rate(getattr(one.document, "chance", None))]
+        rows.append([link, escape(one.title), size[0], *rates, size[1]])
     headers = ["protocol", "title", "trials x steps", "rodent", "random", "domains x conditions"]
     return table(headers, rows)
 
@@ -81,9 +81,10 @@ def _rate(source: object) -> str:
 
 
 def _section(one: BaseSpecification) -> str:
-    facts = _facts(one.walkable()) if one.has_place else _dialogue_facts(one)
+    arena = next(iter(arenas([one])), None)
+    facts = _dialogue_facts(one) if arena is None else _facts(arena)
     kept = [[label, value] for label, value in facts if value]
-    validity = lesions(one.walkable()) if one.has_place else ""
+    validity = "" if arena is None else lesions(arena)
     heading = f"### {one.name} {{#{_anchor(one)}}}"
     return sections([heading, escape(one.title), _picture(one), table(["", ""], kept), validity])
 
@@ -98,7 +99,7 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
         for block in one.schedule
     ]
     arena = document.arena
-    drawn = next((kind for kind in ("pool", "ring", "radial", "boxes") if getattr(arena, kind) is not None), "map")
+    drawn = next((kind for kind in ("pool", "ring", "radial") if getattr(arena, kind) is not None), "map")
     return [
         ("dimension", escape(document.dimension)),
         ("species", escape(document.species or "")),
@@ -157,7 +158,7 @@ def _cited(cite: Mapping[str, str]) -> str:
 def _picture(one: BaseSpecification) -> str:
     """Return what subject 0 sees first, in the plainest view."""
     paradigm, view = PLUGINS.compile(one), PLUGINS.view(_VIEW)
-    if not isinstance(paradigm, Illustrated):
+    if not paradigm.is_stepwise:
         return ""
     still = paradigm.still(view, 0, 0)
     return fenced("text", view.render(still.scene, still.column, still.row, still.heading))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cheesebench.statistics.published import published
+from cheesebench.published import published
 from website.markup import code, escape, sections, table
 
 

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from contextlib import closing
 
-from cheesebench.experiment.log_schema import SCHEMA
+from cheesebench.experiment.log_file import SCHEMA
 from website.markup import code, prose, sections, sentence, table
 
 _COMMENT = re.compile(r"^ *(\w+) [^-\n]*-- (.+)$", re.MULTILINE)

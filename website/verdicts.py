@@ -6,9 +6,9 @@ import functools
 
 import griffe
 
-from cheesebench.experiment.designs import DESIGNS
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.experiment.cells import DESIGNS
 from cheesebench.protocol.documents import ProtocolDocument
+from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import CellResult, judge
 from cheesebench.statistics.summary import TAXONOMY
 from cheesebench.statistics.wording import percent, points
@@ -16,15 +16,13 @@ from website.markup import code, escape, sections, sentence, table
 
 #: Constants that a verdict depends on: the module and their names.
 _THRESHOLDS = (
-    ("spending", ("ALPHA", "LOOKS", "EARLY", "FULL", "LATE")),
-    ("sequential", ("FUTILE_FROM", "FUTILE_ERRORS")),
-    ("comparison", ("TAIL", "POWER", "MOST_SUBJECTS")),
-    ("bounds", ("EXACT_SUBJECTS",)),
-    ("means", ("LEAST_SUBJECTS",)),
-    ("wording", ("SPREAD",)),
-    ("regression", ("LOSS", "LOSS_IN_MARGINS", "PAIR_LOOKS")),
-    ("intervals", ("ICC_FLOOR", "CONTRADICTING_ICC", "CONTRADICTING_P")),
-    ("curve", ("CURVE_PARTS",)),
+    ("statistics.betting", ("STAKES", "LIMIT", "LEAST_SUBJECTS", "STALE_FROM", "DOUBLED")),
+    ("records", ("GOAL", "MOST_SUBJECTS", "FIRST_SETS")),
+    ("statistics.question", ("PASS_TAIL", "FAIL_TAIL")),
+    ("statistics.comparison", ("ALPHA", "LOSS", "LOSS_IN_MARGINS", "BASELINE_SUBJECTS")),
+    ("statistics.intervals", ("CONTRADICTING_ICC", "CONTRADICTING_P")),
+    ("planning.simulation", ("ICC_FLOOR",)),
+    ("statistics.sample", ("CURVE_PARTS",)),
 )
 #: Shares of right trials that the examples have, and numbers of subjects.
 _SHARES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5)
@@ -35,7 +33,7 @@ _REFERENCE = 0.8
 
 @functools.cache
 def _module(name: str) -> griffe.Module:
-    loaded = griffe.load(f"cheesebench.statistics.{name}", extensions=griffe.load_extensions("griffe_sphinx"))
+    loaded = griffe.load(f"cheesebench.{name}", extensions=griffe.load_extensions("griffe_sphinx"))
     assert isinstance(loaded, griffe.Module)
     return loaded
 
@@ -49,18 +47,21 @@ def _described(module: str, owner: str) -> list[tuple[str, str]]:
 def verdicts() -> str:
     """Return the verdicts and their meanings."""
     return table(
-        ["verdict", "meaning"], [[code(name), sentence(text)] for name, text in _described("summary", "Verdict")]
+        ["verdict", "meaning"],
+        [[code(name), sentence(text)] for name, text in _described("statistics.summary", "Verdict")],
     )
 
 
 def flags() -> str:
     """Return what is said beside a verdict."""
-    return table(["flag", "meaning"], [[code(name), sentence(text)] for name, text in _described("summary", "Flags")])
+    return table(
+        ["flag", "meaning"], [[code(name), sentence(text)] for name, text in _described("statistics.summary", "Flags")]
+    )
 
 
 def outcomes() -> str:
     """Return what can become of a trial."""
-    about = _module("summary")["TAXONOMY"].docstring.value
+    about = _module("statistics.summary")["TAXONOMY"].docstring.value
     return sections([f"{', '.join(map(code, TAXONOMY))}.", sentence(about)])
 
 

@@ -9,17 +9,26 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from cheesebench.audit import AuditReport, audit_specification, findings_table
+from cheesebench.auditing import AuditReport, findings_table
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import counted, installed_catalogue, load_protocol, one_line, shown_path
-from cheesebench.commands.parsing import PROTOCOL, add_json, describe, positive_number, whole_number
+from cheesebench.commands.common import (
+    PROTOCOL,
+    add_json,
+    counted,
+    describe,
+    installed_catalogue,
+    load_protocol,
+    one_line,
+    positive_number,
+    shown_path,
+    whole_number,
+)
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
-from cheesebench.protocol import Specification
+from cheesebench.functions import audit
+from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, and whether the "
@@ -53,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
-        settings = AuditSettings(
+        report = audit(
+            specification,
+            views=options.view,
             trials=options.trials,
             seed=options.seed,
             effort=options.effort,
@@ -61,7 +72,6 @@ def run(options: argparse.Namespace) -> int:
             processes=options.processes or os.cpu_count() or 1,
             progress=_progress(specification.name),
         )
-        report = audit_specification(specification, settings, view_names=options.view)
         _clear_progress()
         reports.append(report)
         if not options.json:
@@ -74,10 +84,10 @@ def run(options: argparse.Namespace) -> int:
     return FINDINGS if failed else 0
 
 
-def _chosen(options: argparse.Namespace) -> list[Specification]:
-    """Return the protocols that are named, or all of the edition; raises OptionError where neither is given."""
+def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
+    """Return the named protocols, or all of the edition; raises OptionError if neither is given."""
     if options.edition is not None:
-        return [one.walkable() for one in installed_catalogue().select(options.protocols, options.edition)]
+        return installed_catalogue().select(options.protocols, options.edition)
     if not options.protocols:
         raise OptionError("cheesebench audit: no protocol given. Name one or more, or give --edition.")
     return [load_protocol(name) for name in options.protocols]
@@ -104,11 +114,10 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def _progress(name: str) -> Callable[[str], None] | None:
-    """Return a function that shows the current step on a terminal; None where stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda what: print(f"\r\x1b[K{one_line(name)}: {one_line(what)}", end="", file=sys.stderr, flush=True)
+def _progress(name: str) -> Callable[[str], None]:
+    """Return a function that shows parts and verdicts as they come: on one line of a terminal, else a line each."""
+    before, after = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
+    return lambda what: print(f"{before}{one_line(name)}: {one_line(what)}", end=after, file=sys.stderr, flush=True)
 
 
 def _clear_progress() -> None:

@@ -9,20 +9,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
-from cheesebench.commands.common import one_line, paragraph, shown_path
-from cheesebench.commands.parsing import add_baselines, add_run, describe
+from cheesebench.commands.common import add_baselines, add_run, describe, one_line, paragraph, shown_path
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.manifest import check_name
-from cheesebench.experiment.records import CellKey
-from cheesebench.statistics.counts import CountedRun
+from cheesebench.experiment.provenance import check_name
+from cheesebench.files import write_whole
+from cheesebench.records import CellKey
+from cheesebench.statistics.comparison import BASELINE_SUBJECTS, CountedRun, false_alarms
 from cheesebench.statistics.wording import percent
-from cheesebench.whole_files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "A baseline is a small JSON file of counts, made to be committed; later runs can be compared with it without "
@@ -36,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the baseline."""
     check_name(options.name, "a baseline")
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         counted = count_run(log)
@@ -62,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     if low := list(_at_chance(counted, floors)):
         said = f"Warning: at or below chance, where a run cannot be shown to be worse: {'; '.join(low)}."
         print(paragraph(said), file=sys.stderr)
+    for said in _lucky(counted):
+        print(paragraph(f"Warning: {said}"), file=sys.stderr)
     print(
         f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
         "and seed of that run",
@@ -71,9 +70,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _at_chance(run: CountedRun, floors: Mapping[CellKey, float | None]) -> Iterator[str]:
-    """Yield the cells that do not succeed more often than random moves do."""
+    """Yield the cells that do not succeed more often than random moves."""
     for cell in run.cells:
         floor = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
         rates = [one.passed / one.scored for one in cell.subjects.values() if one.scored]
         if floor is not None and rates and sum(rates) / len(rates) <= floor:
             yield f"{cell.protocol} ({percent(sum(rates) / len(rates))}, chance {percent(floor)})"
+
+
+def _lucky(run: CountedRun) -> Iterator[str]:
+    """Yield warnings about a baseline with few subjects, or with a number of subjects that depended on its results."""
+    if any(cell.sequential for cell in run.cells):
+        yield (
+            "the run stopped because of its results, so it is lucky (or unlucky) on average, and later runs look worse "
+            f"(or better) than they are. Bless a run of --design cohort --subjects {BASELINE_SUBJECTS}."
+        )
+        return
+    few = {len(cell.subjects) for cell in run.cells if len(cell.subjects) < BASELINE_SUBJECTS}
+    rates = [[one.passed / one.scored for one in cell.subjects.values() if one.scored] for cell in run.cells]
+    if few and any(len(own) > 1 for own in rates):
+        alarms = [max(false_alarms(own, luck) for own in rates) for luck in (1.0, 2.0)]
+        yield (
+            f"there are only {min(few)} subjects, and their luck stays in all later comparisons. An unchanged model is "
+            f"called worse in {percent(alarms[0])} if they were lucky by one standard error, and in "
+            f"{percent(alarms[1])} if by two. With {BASELINE_SUBJECTS} subjects smaller losses are seen."
+        )

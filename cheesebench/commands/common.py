@@ -1,7 +1,8 @@
-"""Helpers shared by commands: finding a protocol, text that is safe to print, writing a result."""
+"""Helpers that commands share: their arguments, finding a protocol, printable text, writing a result."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -9,25 +10,25 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, UnknownNameError, closest
-from cheesebench.film import printable
-from cheesebench.interfaces import RUNNING, STAY, SubjectEnvironment
+from cheesebench.files import write_whole, written_whole
+from cheesebench.interfaces import RUNNING, STAY, BaseSpecification, SubjectEnvironment
+from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, Catalogue, Specification
-from cheesebench.protocol.inherit import file_names, protocol_name
-from cheesebench.terminal import coloured
-from cheesebench.whole_files import write_whole, written_whole
+from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol.catalogue import file_names, protocol_name
+from cheesebench.terminal import coloured, printable
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
-#: More letters than a cell of a table has: to wrap the megabytes of a hostile log, again and again, takes hours.
+#: Most characters of a table cell: wrapping the megabytes of a hostile log repeatedly would take hours.
 LONGEST_CELL = 2_000
 
 
 def installed_catalogue() -> Catalogue:
-    """Return the protocols of all installed plugins."""
     return Catalogue(installed_plugins().protocol_directories)
 
 
@@ -61,10 +62,10 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
         raise UnknownNameError("protocol", name, here, remedy=remedy) from None
 
 
-def load_protocol(name: str) -> Specification:
-    """Return a checked arena protocol by name or path. Raises ProtocolError with its findings."""
+def load_protocol(name: str) -> BaseSpecification:
+    """Return a checked protocol by name or path. Raises ProtocolError with its findings."""
     catalogue = installed_catalogue()
-    return catalogue.load(find_protocol(catalogue, name)).walkable()
+    return catalogue.load(find_protocol(catalogue, name))
 
 
 def shown_path(path: Path | str) -> str:
@@ -74,22 +75,20 @@ def shown_path(path: Path | str) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return text as one printable line."""
     return printable(" ".join(str(text).split()))
 
 
 def shortened(text: str, most: int) -> str:
-    """Return text that has at most so many letters, and three points where there were more."""
+    """Return text cut to a number of letters, with three dots if it was longer."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 def terminal_width() -> int:
-    """Return the number of columns of the terminal; 80 where it is unknown."""
     return shutil.get_terminal_size((NARROW, 0)).columns
 
 
 def paragraph(text: object, indent: str = "") -> str:
-    """Return text as printable lines that are no longer than the terminal is wide, unless a word (a path) is."""
+    """Return text as printable lines that fit the terminal, except for longer words such as paths."""
     return textwrap.fill(
         one_line(text),
         terminal_width(),
@@ -101,22 +100,22 @@ def paragraph(text: object, indent: str = "") -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain-text table that is no wider than the terminal (80 columns where its width is unknown).
+    """Return a plain-text table that fits the terminal (80 columns if its width is unknown).
 
-    Cells are made printable, and wrapped where there is no room; None is an empty cell.
+    Cells are made printable and wrapped as needed; None is an empty cell.
     """
     from tabulate import tabulate
 
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
     cells = [["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)] for row in cells]
-    # Not headers of tabulate's, which take two columns more than they have letters.
+    # Not tabulate's headers, which are two columns wider than their text.
     text: str = tabulate([cells[0], ["-" * room for room in wide], *cells[1:]], tablefmt="plain", disable_numparse=True)
     return coloured("\n".join(line.rstrip() for line in text.splitlines()))
 
 
 def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Return whether a ``table`` of this would have to break words to be no wider than the terminal."""
+    """Return whether a ``table`` of this would have to break words to fit the terminal."""
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
     return any(len(word) > room for row in cells for cell, room in zip(row, wide, strict=True) for word in cell.split())
@@ -128,18 +127,18 @@ def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[lis
     ]
 
 
-#: Where a cell may be wrapped: at blanks, and in a word that is too long after its slashes and hyphens.
+#: Where a cell may be wrapped: at blanks, and after slashes and hyphens of words that are too long.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
 def _widths(rows: list[list[str]], width: int) -> list[int]:
-    """Return columns that are together no wider than ``width`` with two blanks between them, if they can be.
+    """Return column widths that fit into ``width``, with two blanks between columns, if possible.
 
     The widest is narrowed first, and no word is broken as long as another column can be narrowed. The first column,
     which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    # At most the whole width to begin with: what is narrowed column by column is wrapped each time.
+    # Start from at most the whole width, because each narrowing wraps the cells again.
     wide = [max(len(line) for cell in column for line in _wrapped(cell, width)) for column in columns]
     words = [max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell))) for column in columns]
     for places, least in ((range(1, len(wide)), words), (range(1, len(wide)), None), (range(1), None)):
@@ -163,7 +162,7 @@ def _wrapped(cell: str, room: int) -> list[str]:
 
 
 def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
-    """Begin a subject's trial (from 1), in the earlier ones of which it has waited; return the first observation."""
+    """Begin a subject's trial (from 1), after waiting through the earlier ones; return the first observation."""
     for number in range(1, trial + 1):
         observation = life.begin_trial()
         if observation is None:
@@ -174,7 +173,6 @@ def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
 
 
 def write_picture(picture: Picture, path: str) -> None:
-    """Write the PNG of an observation to a file."""
     try:
         write_whole(path, picture.png)
     except OSError as error:
@@ -206,3 +204,95 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
 
 def _unwritable(path: str, error: OSError) -> OptionError:
     return OptionError(f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists.")
+
+
+#: Help of an argument that is a protocol.
+PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
+
+
+def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
+    """Add a description and example arguments to the command's help; line breaks of the description are kept."""
+    width = shutil.get_terminal_size().columns - 2  # as argparse
+    lines = f"{parser.description or ''} {description}".strip().splitlines()
+    parser.description = "\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in lines)
+    parser.epilog = "examples:\n" + "\n".join(f"  {parser.prog} {example}".rstrip() for example in examples)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+    for name in names:
+        add_option(parser, name)
+
+
+def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
+    """Add a run option as declared; ``changes`` overrides keywords of ``add_argument``."""
+    option = BY_KEY[name.replace("-", "_")]
+    default: Any = list(option.default) if isinstance(option.default, tuple) else option.default
+    keywords: dict[str, Any] = {"dest": option.key, "default": default, **option.arguments(), **changes}
+    parser.add_argument(option.short, **keywords)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, its run.sqlite, or latest")
+    add_option(parser, "results")
+
+
+def add_baselines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baselines", metavar="DIR", default="baselines", help="directory of the baselines (default: baselines)"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", metavar="PATH", help="write the output to this file (default: standard output)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def add_life(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
+    parser.add_argument(
+        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+    )
+
+
+def add_trial(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        default=1,
+        help="begin in this trial; in earlier trials the subject stays still",
+    )
+
+
+def positive_number(text: str) -> int:
+    if (number := whole_number(text)) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+    return number
+
+
+def proportion(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
+    return number
+
+
+def whole_number(text: str) -> int:
+    # 63 bits suffice for any seed and cannot overflow.
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
+    return int(text)
+
+
+def port_number(text: str) -> int:
+    """Parse a port number for argparse; 0 is any free port."""
+    if (number := whole_number(text)) > 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port: ports go up to 65535")
+    return number

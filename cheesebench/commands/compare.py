@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from cheesebench.baselines import find_counted
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import write_output
-from cheesebench.commands.parsing import add_baselines, add_option, add_output, describe
+from cheesebench.commands.common import add_baselines, add_option, add_output, describe, write_output
 from cheesebench.errors import OptionError
+from cheesebench.functions import compare
 from cheesebench.plugin_manager import installed_plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Subjects with the same number form a pair. The answer, per protocol and over all of them, is about the first "
@@ -35,27 +32,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, if it has several")
     parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    add_option(parser, "compare-fail", help="With worse, exit with 1 if RUN_A is worse. Default: never")
+    add_option(
+        parser,
+        "compare-fail",
+        help="Exit with 1 if RUN_A is worse, undecided, or either (worse,undecided). Default: never",
+    )
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, write the table, and return 1 if something is worse and that was to fail."""
+    """Compare, write the table, and return 1 if something is worse and that is to count as failure."""
     plugins = installed_plugins()
-    from cheesebench.statistics.runs import ComparisonReporter, compare_runs
+    from cheesebench.statistics.comparison import ComparisonReporter
 
     reporter = plugins.reporter(options.format)
     if not isinstance(reporter, ComparisonReporter):
         able = sorted(name for name, one in plugins.reporters.items() if isinstance(one, ComparisonReporter))
         raise OptionError(f"--format {options.format} cannot show comparisons. Use one of {', '.join(able)}.")
-    first, second = (
-        find_counted(Path(options.results), name, Path(options.baselines)) for name in (options.first, options.second)
-    )
-    found = compare_runs(
-        first,
-        second,
+    found = compare(
+        options.first,
+        options.second,
+        results=options.results,
+        baselines=options.baselines,
         models=(options.first_model, options.second_model),
-        protocols=tuple(options.protocols or ()),
+        protocols=options.protocols or (),
     )
     write_output(reporter.render_comparison(found), options.output)
-    return FINDINGS if found.worse and options.compare_fail == "worse" else 0
+    fails = (options.compare_fail or "").split(",")
+    return FINDINGS if ("worse" in fails and found.worse) or ("undecided" in fails and found.undecided) else 0

@@ -8,16 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, shown_path
-from cheesebench.commands.parsing import PROTOCOL, describe
-from cheesebench.protocol import BaseSpecification, Catalogue
+from cheesebench.commands.common import PROTOCOL, describe, find_protocol, installed_catalogue, one_line, shown_path
+from cheesebench.interfaces import BaseSpecification
+from cheesebench.protocol import Catalogue
 
 #: Longest value that is shown whole.
 LONGEST = 300
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Both are compared after their parents are merged. The exit code is 1 if they differ.",

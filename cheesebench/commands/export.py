@@ -1,4 +1,4 @@
-"""``cheesebench export``: a run as tables for other programs, or as Inspect AI logs."""
+"""``cheesebench export``: a run as tables, as Inspect AI logs, or in formats for sharing results."""
 
 from __future__ import annotations
 
@@ -8,36 +8,35 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from cheesebench.commands.common import counted, one_line, shown_path
-from cheesebench.commands.parsing import add_run, describe
+from cheesebench.commands.common import add_run, counted, describe, one_line, shown_path
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.log_file import inside, locate
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import CellPlan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
-        "Writes tables of trials, values, steps, events and calls, or logs for 'inspect view' of Inspect AI.",
+        "Writes tables of trials, values, steps, events and calls, logs for 'inspect view' of Inspect AI, or what "
+        "Every Eval Ever, a model's repository on the Hugging Face Hub, and Psych-DS take.",
         "20250131-093000-ab12 --csv",
         "20250131-093000-ab12 --parquet --table trials,steps --observations",
         "20250131-093000-ab12 --inspect --output logs",
+        "20250131-093000-ab12 --hugging-face my-lab/cheesebench",
     )
     add_run(parser)
     form = parser.add_mutually_exclusive_group(required=True)
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
     form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
-    form.add_argument(
-        "--inspect",
-        dest="form",
-        action="store_const",
-        const="inspect",
-        help="an eval log for each model, protocol and view",
-    )
+    for name, about in (
+        ("inspect", "an eval log for each model, protocol and view"),
+        ("every-eval-ever", "a record for each model, protocol and view, and a line for each trial"),
+        ("psych-ds", "the trials of people and models as a Psych-DS folder"),
+    ):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=about)
+    form.add_argument("--hugging-face", metavar="DATASET", help=".eval_results of each model, for this benchmark")
     parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable (or use commas)")
     parser.add_argument("--observations", action="store_true", help="include the observation after each step")
     parser.add_argument(
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the files, and say on stderr which."""
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         directory = Path(options.output) if options.output else inside(log.directory, "export")
         try:
@@ -55,12 +53,30 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(f"{directory} cannot be created: {error.strerror}. Give another --output.") from None
         if options.form == "inspect":
             return _inspect(log, directory)
-        return _tables(log, directory, options)
+        if options.form in ("csv", "parquet"):
+            return _tables(log, directory, options)
+        return _shared(log, directory, options)
+
+
+def _shared(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
+    from cheesebench.exporting import Source
+    from cheesebench.interop.shared import write_every_eval_ever, write_hugging_face, write_psych_ds
+
+    if options.hugging_face:
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", options.hugging_face):
+            raise OptionError(f"--hugging-face {options.hugging_face}: name a data set of the Hub, as in my-lab/mazes.")
+        paths: Iterable[Path] = write_hugging_face(directory, log, options.hugging_face)
+    elif options.form == "psych-ds":
+        paths = [write_psych_ds(directory, Source(log, installed_plugins()))]
+    else:
+        paths = write_every_eval_ever(directory, log)
+    for path in paths:
+        print(one_line(shown_path(path)), file=sys.stderr)
+    return 0
 
 
 def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
-    from cheesebench.exporting.files import write_csv, write_parquet
-    from cheesebench.exporting.tables import TABLES, Source
+    from cheesebench.exporting import TABLES, Source, write_csv, write_parquet
 
     write, suffix = (write_csv, "csv") if options.form == "csv" else (write_parquet, "parquet")
     source = Source(log, installed_plugins(), options.observations)
@@ -81,7 +97,7 @@ def _chosen(given: list[str] | None, known: Iterable[str]) -> list[str]:
 
 
 def _inspect(log: RunLog, directory: Path) -> int:
-    from cheesebench.exporting.inspect_log import write_inspect
+    from cheesebench.interop.inspect_log import write_inspect
 
     for number, plan in enumerate(log.plans()):
         path = directory / f"{_file_name(plan, number)}.eval"

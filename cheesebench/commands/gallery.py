@@ -7,21 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cheesebench.chat import Picture
-from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output, write_picture
-from cheesebench.commands.parsing import PROTOCOL, describe, whole_number
+from cheesebench.commands.common import (
+    PROTOCOL,
+    describe,
+    find_protocol,
+    installed_catalogue,
+    one_line,
+    whole_number,
+    write_output,
+    write_picture,
+)
 from cheesebench.errors import OptionError
-from cheesebench.film import printable
 from cheesebench.interface_checks import rendered
-from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
+from cheesebench.interfaces import DEFAULT_EDITION, HEADINGS, Still, View
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import DEFAULT_EDITION, Specification
+from cheesebench.protocol import Specification, arenas, with_arena
+from cheesebench.terminal import printable
 
-#: What stands above this line of a page that is written again stays: it is for words, the rest for pictures.
+#: Text above this line is kept when the page is written again; everything below is generated.
 MARK = "<!-- Generated below: cheesebench gallery"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Writes a Markdown page; with --output, its pictures are written beside it, and text above the generated "
@@ -36,15 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the page of the named protocols, or write it with its pictures beside it."""
     catalogue, plugins = installed_catalogue(), installed_plugins()
     if options.protocols:
-        specifications = [catalogue.load(find_protocol(catalogue, name)).walkable() for name in options.protocols]
+        specifications = [with_arena(catalogue.load(find_protocol(catalogue, name))) for name in options.protocols]
     else:
         found, broken = catalogue.all()
         if broken:
             raise broken[0]
-        specifications = [one.walkable() for one in found if one.edition == DEFAULT_EDITION and one.has_place]
+        specifications = [one for one in arenas(found) if one.edition == DEFAULT_EDITION]
     page = Path(options.output) if options.output is not None else None
     folder = page.stem if page is not None else "pictures"
     text, pictures = gallery(specifications, list(plugins.views.values()), options.seed, folder)
@@ -63,7 +69,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def kept(page: str) -> str:
-    """Return the hand-written part of a page."""
     return page.partition(MARK)[0]
 
 
@@ -86,8 +91,6 @@ def _section(
     specification: Specification, views: Sequence[View], seed: int, folder: str, pictures: dict[str, Picture]
 ) -> Iterator[str]:
     paradigm = installed_plugins().compile(specification)
-    if not isinstance(paradigm, Illustrated):
-        return
     name = one_line(specification.name)
     still = paradigm.still(views[0], seed, 0)
     yield f"## {name}"

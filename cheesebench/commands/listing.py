@@ -7,29 +7,26 @@ import json
 from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
-from cheesebench.commands.common import counted, installed_catalogue, paragraph, shown_path, table
-from cheesebench.commands.parsing import add_json, describe
+from cheesebench.commands.common import add_json, counted, describe, installed_catalogue, paragraph, shown_path, table
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
 from cheesebench.family import Listing
 from cheesebench.interface_checks import blaming, returned
-from cheesebench.interfaces import AgentSpec
+from cheesebench.interfaces import AgentSpec, BaseSpecification
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
+from cheesebench.protocol import SUFFIX, Catalogue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     about = "Lists protocols, agents, backends, views and report formats."
     describe(parser, about, "", "--json")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print everything that can be named."""
     plugins = installed_plugins()
     found, tables = collect(plugins, installed_catalogue())
-    # JSON is pure ASCII, so whatever a stranger's plugin calls itself, a terminal is safe.
+    # JSON is pure ASCII, so the names of third-party plugins cannot harm a terminal.
     print(json.dumps(found, indent=2) if options.json else _as_text(found, tables))
     return 0
 
@@ -41,7 +38,7 @@ Tables = dict[str, list[dict[str, object]]]
 def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any], Tables]:
     """Return all that is installed as JSON values, and the protocols as rows of tables.
 
-    A broken file or plugin takes nothing else down.
+    A broken file or plugin does not affect the others.
     """
     tables: Tables = {family.plural: [] for family in plugins.families.values()}
     listed: dict[str, list[dict[str, Any]]] = {family.plural: [] for family in plugins.families.values()}
@@ -125,6 +122,6 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
-    """Return the protocols of a family. Where the files are is in the JSON; the edition is in the name."""
+    """Return the protocols of a family. The JSON has the paths; the edition is in the name."""
     own = [{name: value for name, value in row.items() if name not in ("edition", "file")} for row in rows]
     return table(list(own[0]), [list(row.values()) for row in own])

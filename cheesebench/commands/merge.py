@@ -1,4 +1,4 @@
-"""``cheesebench merge``: one run made of the shards that several sessions have run."""
+"""``cheesebench merge``: one run from the shards that several sessions ran."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import counted, one_line, shown_path, write_output
-from cheesebench.commands.parsing import add_option, describe
+from cheesebench.commands.common import add_option, counted, describe, one_line, shown_path, write_output
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.looks import is_finished
-from cheesebench.experiment.manifest import check_run_id
-from cheesebench.experiment.merging import merge_runs
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.provenance import check_run_id
+from cheesebench.experiment.session import is_finished
+from cheesebench.experiment.shards import merge_runs
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import CellPlan
 
-#: Cells that are named where some are missing.
+#: Most missing cells that are named.
 _NAMED = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "The shards (pytest --shard 1/8, ...) may be given in any order. The run that they make is judged, reported, "
@@ -37,9 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Merge, write the report, and say what is missing."""
-    from cheesebench.statistics import summarise_subjects
-    from cheesebench.statistics.course import CellCourse
+    from cheesebench.model_run import summarise_log
+    from cheesebench.statistics.judgement import judge_set
 
     results = Path(options.results)
     if options.run_id is not None:
@@ -47,11 +44,9 @@ def run(options: argparse.Namespace) -> int:
     merged = merge_runs([locate(results, name) for name in options.runs], results, options.run_id)
     plugins = installed_plugins()
     with RunLog.open_read_only(merged.path) as log:
-        summary = summarise_subjects(
-            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
-        )
+        summary = summarise_log(log)
         absent = {plan.key for cells in merged.missing.values() for plan in cells}
-        unfinished = [plan for plan in log.plans() if plan.key not in absent and not is_finished(log, plan, CellCourse)]
+        unfinished = [plan for plan in log.plans() if plan.key not in absent and not is_finished(log, plan, judge_set)]
         write_output(plugins.report("markdown", summary, log), str(log.directory / "report.md"))
         write_output(plugins.report("text", summary, log), None)
         directory = log.directory

@@ -9,17 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cheesebench.chat import ModelEntry, Price
-from cheesebench.commands.common import paragraph, table
-from cheesebench.commands.parsing import add_json, add_option, describe
+from cheesebench.commands.common import add_json, add_option, describe, paragraph, table
 from cheesebench.errors import OptionError
-from cheesebench.film import printable
 from cheesebench.models import known_models, user_models
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
+from cheesebench.terminal import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "With PART, only models that have it in their name, alias, family, backend or id. Any other model can be named "
@@ -34,18 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the models whose facts contain a text."""
     entries = list(known_models(installed_plugins(), user_models(options.models)).values())
     matching = [entry for entry in entries if _has(entry, options.part.casefold())]
     if not matching:
         raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
-    # JSON is pure ASCII, so whatever a stranger's list says, a terminal is safe.
+    # JSON is pure ASCII, so a third-party list cannot harm a terminal.
     print(json.dumps(as_values(matching), indent=2) if options.json else printable(redact(as_text(matching))))
     return 0
 
 
 def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
-    """Return the entries as JSON values, all fields of ModelEntry."""
     values = []
     for entry in entries:
         value = dataclasses.asdict(entry)
@@ -65,7 +61,6 @@ def _redacted(value: Any) -> Any:
 
 
 def as_text(entries: Sequence[ModelEntry]) -> str:
-    """Return a table of the entries, and below it what is to be said of some of them."""
     rows = [
         [
             entry.name,

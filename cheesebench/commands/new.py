@@ -3,18 +3,96 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
-from cheesebench.author.protocols import TEMPLATES, edition_text, protocol_text
-from cheesebench.author.writing import write_files
-from cheesebench.commands.common import find_protocol, installed_catalogue, one_line
-from cheesebench.commands.parsing import PROTOCOL, describe
-from cheesebench.errors import OptionError
-from cheesebench.protocol import SUFFIX
+from cheesebench.commands.common import PROTOCOL, describe, find_protocol, installed_catalogue, one_line
+from cheesebench.errors import OptionError, PluginError
+from cheesebench.files import write_whole
+from cheesebench.interfaces import RUNNING, STAY, BaseSpecification
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol.catalogue import protocol_name
+from cheesebench.protocol.documents import is_name, is_protocol_name
+
+
+def filled(template: str, **values: str) -> str:
+    """Return a template (such as ``plugin/readme``) with ``$name`` placeholders filled in."""
+    text = files("cheesebench.commands").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    return Template(text).substitute(values)
+
+
+def write_files(directory: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by their path below a directory; if one exists already, raise OptionError and write nothing."""
+    for name in texts:
+        if (directory / name).exists():
+            raise OptionError(f"{directory / name} already exists. Give another --output.")
+    for name, text in texts.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+        except OSError as error:
+            raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --output.") from None
+
+
+#: Paradigms to start from; an edition starts from another protocol.
+TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
+#: Seed of a template's tests.
+SEED = 1
+#: Trials after which a draw of two values has almost surely had both.
+_ENOUGH = 100
+
+
+def protocol_text(template: str, name: str) -> str:
+    """Return a new protocol of this name. Raises OptionError for an invalid name."""
+    check_name("a paradigm", name)
+    if template != "chamber":
+        return filled(f"protocol/{template}", name=name)
+    # Draws depend on the protocol's name, so determine which trials the tests must play.
+    draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
+    lit, dark = _first_trials(draft, "light", ("on", "off"))
+    return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
+
+
+def edition_text(name: str, parent: BaseSpecification) -> str:
+    """Return a new edition of a protocol. Raises OptionError for an invalid name, or for the parent's edition."""
+    check_name("an edition", name)
+    if parent.edition == name:
+        raise OptionError(f"'{name}' is the parent's own edition. Choose another name.")
+    extended = protocol_name(Path(parent.path).name.removesuffix(SUFFIX))
+    if not is_protocol_name(extended):
+        remedy = f"Rename it: {parent.paradigm}.{parent.edition}{SUFFIX}."
+        raise OptionError(f"{Path(parent.path).name} has a name that cannot be extended. {remedy}")
+    title = f"{parent.title or parent.paradigm}, {name}".replace("'", "''")
+    return filled("protocol/edition", name=name, parent=extended, paradigm=parent.paradigm, title=f"'{title}'")
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise OptionError unless this can be a name in a protocol."""
+    if not is_name(name) or len(name) > 60:
+        raise OptionError(f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter.")
+
+
+def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int]:
+    specification, found = Catalogue().inspect_text(text)
+    if specification is None:
+        raise PluginError("\n".join(map(str, found)))
+    plugins = installed_plugins()
+    life = plugins.compile(specification).environment(next(iter(plugins.views.values())), SEED, 0)
+    trials: dict[object, int] = {}
+    for number in range(1, _ENOUGH):
+        if life.begin_trial() is None or all(value in trials for value in values):
+            break
+        while life.step(STAY)[2] == RUNNING:
+            pass
+        trials.setdefault(life.result().variables[variable], number)
+    return [trials[value] for value in values]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "The new file has no errors and passes its own tests.",
@@ -30,12 +108,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the protocol and say what comes next."""
     file, text = _edition(options) if options.template == "edition" else _paradigm(options)
     path = Path(options.output or file)
     if not path.name.endswith(SUFFIX):
         raise OptionError(f"--output {options.output}: the name of a protocol file ends with {SUFFIX}.")
-    # A parent may be out of reach from there.
+    # The parent may not be found from there.
     specification, found = installed_catalogue().inspect_text(text, str(path))
     if specification is None:
         raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")

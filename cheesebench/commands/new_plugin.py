@@ -3,16 +3,64 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import Literal, get_args
 
-from cheesebench.author.packages import KINDS, distribution, plugin_files
-from cheesebench.author.writing import write_files
-from cheesebench.commands.common import one_line
-from cheesebench.commands.parsing import describe
+from cheesebench import __version__
+from cheesebench.commands import COMMANDS
+from cheesebench.commands.common import describe, one_line
+from cheesebench.commands.new import filled, write_files
+from cheesebench.errors import OptionError
+from cheesebench.hookspecs import API_VERSION
+
+Kind = Literal["backend", "agent", "view", "executor", "family", "command"]
+#: What can be written.
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+
+
+def plugin_files(kind: Kind, name: str) -> dict[str, str]:
+    """Return path -> text of a package that supplies a plugin of this name; OptionError for an invalid name."""
+    if not _NAME.fullmatch(name) or len(name) > 40:
+        raise OptionError(f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}.")
+    if kind == "command" and name in COMMANDS:
+        raise OptionError(f"'{name}' is a command of cheesebench already. Choose another name: my-{name}.")
+    word = name.replace("-", "_")
+    values = {
+        "name": name,
+        "kind": kind,
+        "distribution": distribution(name),
+        "module": f"cheesebench_{word}",
+        "key": f"{word.upper()}_API_KEY",
+        "title": "".join(part.capitalize() for part in word.split("_")),
+        "version": __version__,
+        "word": word,
+        "api": str(API_VERSION),
+        "data": '"py.typed", "protocols/*.yaml"' if kind == "family" else '"py.typed"',
+    }
+    folder = f"src/{values['module']}"
+    paths = {
+        "pyproject.toml": "pyproject",
+        "README.md": f"{kind}_readme",
+        ".gitignore": "gitignore",
+        ".github/workflows/test.yml": "workflow",
+        f"{folder}/__init__.py": f"{kind}_init",
+        f"{folder}/{kind}.py": kind,
+        f"{folder}/py.typed": "empty",
+        "tests/test_conformance.py": f"{kind}_test",
+    }
+    if kind == "family":
+        paths[f"{folder}/protocols/{word}.protocol.yaml"] = "family_protocol"
+    return {path: filled(f"plugin/{template}", **values) for path, template in paths.items()}
+
+
+def distribution(name: str) -> str:
+    return f"cheesebench-{name.replace('_', '-')}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "The package can be installed as it is, registers itself by its entry point, and passes its own tests.",
@@ -26,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the package and print the next steps."""
     texts = plugin_files(options.kind, options.name)
     directory = Path(options.output or distribution(options.name))
     write_files(directory, texts)

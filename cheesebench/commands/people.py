@@ -1,4 +1,4 @@
-"""``cheesebench people``: people live through paradigms in the browser, into an ordinary run."""
+"""``cheesebench people``: people take part in paradigms in the browser, recorded as an ordinary run."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.commands.common import counted, installed_catalogue
-from cheesebench.commands.parsing import add_option, add_options, describe, port_number
+from cheesebench.commands.common import add_option, add_options, counted, describe, installed_catalogue, port_number
 from cheesebench.errors import OptionError
+from cheesebench.files import read_bytes
 from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.protocol import with_arena
+from cheesebench.records import PERSON
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan
-    from cheesebench.protocol import BaseSpecification, Specification
-    from cheesebench.server.participants import Task
-    from cheesebench.server.seats import Seats
+    from cheesebench.interfaces import BaseSpecification
+    from cheesebench.protocol import Specification
+    from cheesebench.records import CellPlan
+    from cheesebench.server.people import ParticipantStore, Task
 
     Cells = dict[CellPlan, BaseSpecification]
 
-#: What people are run with unless something else is said; a resumed run keeps what it was started with.
-_DESIGN, _VIEW, _SEED = "cohort", "ascii_2d", 0
+#: Defaults for people; a resumed run keeps its own.
+_DESIGN, _VIEW = "cohort", "ascii_2d"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
-        "Prints a link. Whoever opens it is told what is recorded. If they agree, they see exactly what a model is "
+        "Prints a link. People who open it are told what is recorded. If they agree, they see exactly what a model is "
         "shown, with the same instructions, and act by pressing keys. Each person is a subject of the run, under the "
         "model 'human'. No names and no addresses are recorded. Ctrl-C ends the command; --resume continues the run. "
         "--resume also takes a run of a model: people then do the same protocols, and one report shows both.",
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_option(parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})")
     add_option(parser, "subjects", default=None, help="how many people can take part (default: the design's number)")
-    add_option(parser, "seed", default=None, help=f"seed of the run (default: {_SEED})")
+    add_option(parser, "seed", default=None, help="seed of the run (default: drawn)")
     add_option(parser, "agent", default="llm", help="the agent whose instructions they are given (default: llm)")
     add_options(parser, "resume", "run-id", "results")
     parser.add_argument("--port", metavar="N", type=port_number, help="listen here (default: any; resumed: the same)")
@@ -58,32 +59,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="name of this machine for people's browsers, used in the link; repeatable",
     )
-    parser.add_argument(
-        "--consent", metavar="FILE", help="text that people must agree to, besides the list of what is recorded"
-    )
+    about = "text that people must agree to, besides the list of what is recorded"
+    parser.add_argument("--consent", metavar="FILE", help=about)
+    parser.add_argument("--debriefing", metavar="FILE", help="text at the end, beside people's own curve")
+    about = "a code, or an address (https://...) to go back to, shown at the end"
+    parser.add_argument("--completion", metavar="CODE", default="", help=about)
+    parser.add_argument("--key-times", action="store_true", help="record how long people take for each key, in ms")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
-    from cheesebench.server.door import LOOPBACK, Door, check_address, new_token, serve
-    from cheesebench.server.participants import Participants
-    from cheesebench.server.people import METHODS, People
+    from cheesebench.server.http_guard import LOOPBACK, RequestGuard, check_address, new_token, serve
+    from cheesebench.server.people import METHODS, Participants, People, Words
 
     address = options.address or LOOPBACK
     names = tuple(options.host_name or ())
     if address in ("0.0.0.0", "::") and not names:
         raise OptionError(f"--address {address}: say what people's browsers call this machine, with --host-name.")
-    consent = _paragraphs(options.consent)
+    consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
     check_address(address, options.port or 0)  # before a run is begun
-    with _opened(options, plugins) as (log, seats, cells):
+    with _opened(options, plugins) as (log, store, cells):
+        if store.setting("key_times", str(options.key_times)) != str(options.key_times):
+            how = "without" if options.key_times else "with"
+            raise OptionError(f"This run was begun {how} --key-times, as its people agreed. Resume it like that.")
         told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
+        words = Words(instructions=told, consent=consent, debriefing=debriefing, completion=options.completion)
         seed = log.manifest["options"]["seed"]
-        participants = Participants(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
-        kept = int(seats.setting("port", "0"))
-        door = Door(
-            token=seats.setting("token", new_token()),
+        participants = Participants(log, store, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
+        kept = int(store.setting("port", "0"))
+        guard = RequestGuard(
+            token=store.setting("token", new_token()),
             address=address,
             port=kept if options.port is None else options.port,
             names=names,
@@ -91,27 +97,27 @@ def run(options: argparse.Namespace) -> int:
         )
 
         def begun(port: int) -> None:
-            seats.keep("port", str(port))
+            store.keep("port", str(port))
             print(f"Give this link to people (run {log.run_id}, {counted(participants.places, 'place')}):")
-            print(f"{door.url(port)}")
-            print(f"Ctrl-C ends it; it goes on with: cheesebench people --resume {log.run_id}", flush=True)
+            print(f"{guard.url(port)}")
+            print(f"Ctrl-C ends it; continue with: cheesebench people --resume {log.run_id}", flush=True)
 
-        serve(People(participants, told, consent).serving(door), begun)
+        serve(People(participants, words, options.key_times).serving(guard), begun)
         done = [len(log.completed_subjects(plan)) for plan in cells]
-        settled = " Nobody else is needed." if participants.settled else ""
-        taken = counted(seats.count(), "place")
-        print(f"{taken} taken, {min(done)} complete.{settled} cheesebench report {log.run_id}")
+        enough = " No more people are needed." if participants.complete else ""
+        taken = counted(store.count(), "place")
+        print(f"{taken} taken, {min(done)} complete.{enough} cheesebench report {log.run_id}")
     return 0
 
 
 @contextlib.contextmanager
-def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tuple[RunLog, Seats, Cells]]:
-    """Yield the log, new or resumed, claimed for this process, and the cells of people in it."""
+def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tuple[RunLog, ParticipantStore, Cells]]:
+    """Yield the log (new or resumed, claimed for this process) and its cells of people."""
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.log_file import claim, locate
-    from cheesebench.experiment.manifest import new_run_id, recorded_options
+    from cheesebench.experiment.provenance import SEED_DRAWN, draw_seed, new_run_id, recorded_options
     from cheesebench.options import OPTIONS
-    from cheesebench.server.seats import Seats
+    from cheesebench.server.people import ParticipantStore
 
     results = Path(options.results)
     with contextlib.ExitStack() as stack:
@@ -129,29 +135,27 @@ def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tup
                 "edition": options.edition or "default",
                 "design": options.design or _DESIGN,
                 "subjects": options.subjects,
-                "seed": _SEED if options.seed is None else options.seed,
+                "seed": draw_seed() if options.seed is None else options.seed,
             }
-            recorded = recorded_options(values)
+            recorded = {**recorded_options(values), SEED_DRAWN: options.seed is None}
             run_id = options.run_id or new_run_id()
             log = stack.enter_context(
                 RunLog.create(results, run_id, cells.items(), options=recorded, plugins=plugins.strangers())
             )
             stack.callback(claim(log.path).close)
-        seats = Seats(log.directory)
-        stack.callback(seats.close)
+        store = ParticipantStore(log.directory)
+        stack.callback(store.close)
         for plan in cells:
             complete = len(log.completed_subjects(plan))
             log.note("started", f"{plan.subjects - complete} of {plan.subjects} people to come", plan)
             if complete == plan.subjects:
                 log.note("finished", f"{complete} people", plan)
         stack.callback(log.note, "closed", "people")
-        yield log, seats, cells
+        yield log, store, cells
 
 
 def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
-    """Return the cells of a new run."""
-    from cheesebench.experiment.designs import find_design
-    from cheesebench.experiment.selection import Broken, named_protocols
+    from cheesebench.experiment.cells import Broken, find_design, named_protocols
 
     if not options.protocols:
         raise OptionError("Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all.")
@@ -161,33 +165,29 @@ def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
     for one in named_protocols(installed_catalogue(), Path.cwd(), names, options.edition):
         if isinstance(one, Broken):
             raise one.error
-        specification = one.walkable()
+        specification = with_arena(one)
         cells[_plan(specification, plugins.view(options.view or _VIEW).name, design)] = specification
     return cells
 
 
 def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
-    """Return the cells of people in a run; one that has none gets them for the protocols of its models."""
-    from cheesebench.experiment.designs import find_design
-    from cheesebench.experiment.records import PERSON
+    """Return the cells of people in a run; a run without any gets them for the protocols of its models."""
+    from cheesebench.experiment.cells import find_design
     from cheesebench.experiment.replay import recorded_protocol
 
-    given = [
-        name for name in ("protocols", "edition", "design", "seed", "run_id") if getattr(options, name) is not None
-    ]
-    given += [name for name in ("view", "subjects") if getattr(options, name) is not None and _has_people(log)]
-    if given:
+    fixed = ("protocols", "edition", "design", "seed", "run_id", *(("view", "subjects") if _has_people(log) else ()))
+    if given := [name for name in fixed if getattr(options, name) is not None]:
         raise OptionError(
             f"A resumed run keeps the settings that it was started with. Leave --{given[0].replace('_', '-')} out."
         )
     plans = log.plans()
     if not _has_people(log):
-        walked = {plan.protocol: plan for plan in plans if not plan.in_words}
+        walked = {plan.protocol: plan for plan in plans if not plan.items}
         if not walked:
             raise OptionError(f"The run '{log.run_id}' has no protocol that people can take part in.")
         added: Cells = {}
         for plan in walked.values():
-            specification = recorded_protocol(log, plan, plugins).walkable()
+            specification = with_arena(recorded_protocol(log, plan, plugins))
             design = find_design(plan.design, options.subjects or plan.subjects)
             added[_plan(specification, plugins.view(options.view or plan.view).name, design)] = specification
         log.add_cells(added.items())
@@ -197,15 +197,13 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
 
 
 def _has_people(log: RunLog) -> bool:
-    from cheesebench.experiment.records import PERSON
 
     return any(plan.model == PERSON for plan in log.plans())
 
 
 def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
-    from cheesebench.experiment.designs import plan_cell
-    from cheesebench.experiment.log_types import check_fits
-    from cheesebench.experiment.records import PERSON
+    from cheesebench.experiment.cells import plan_cell
+    from cheesebench.experiment.log_file import check_fits
 
     plan = plan_cell(specification, PERSON, view, design, "life")
     check_fits(plan)
@@ -213,13 +211,15 @@ def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
 
 
 def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:
-    from cheesebench.server.participants import Task
+    from cheesebench.server.people import Task
 
-    return Task(plan=plan, paradigm=plugins.compile(specification.walkable()), view=plugins.view(plan.view))
+    return Task(
+        plan=plan, paradigm=plugins.compile(specification), view=plugins.view(plan.view), steps=specification.most_calls
+    )
 
 
 def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
-    """Return what says, from how a view is read, what people are told."""
+    """Return the function that makes the instructions for people from a view's explanation."""
     spec = plugins.model_agent(agent)
     if spec.instructions is None:
         able = ", ".join(sorted(name for name, one in plugins.model_agents.items() if one.instructions is not None))
@@ -231,8 +231,8 @@ def _paragraphs(path: str | None) -> list[str]:
     if path is None:
         return []
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_bytes(path, 2**16).decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise OptionError(f"--consent {path} cannot be read: {why}. Name a text file (UTF-8).") from None
+        raise OptionError(f"{path} cannot be read: {why}. Name a text file (UTF-8).") from None
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

@@ -5,19 +5,32 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import TextIO
 
 from cheesebench.chat import Picture
-from cheesebench.commands import keys
-from cheesebench.commands.common import counted, load_protocol, one_line, wait_for_trial, write_picture
-from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
+from cheesebench.commands.common import (
+    PROTOCOL,
+    add_life,
+    add_trial,
+    counted,
+    describe,
+    load_protocol,
+    one_line,
+    wait_for_trial,
+    write_picture,
+)
 from cheesebench.errors import OptionError
-from cheesebench.film import printable
 from cheesebench.interfaces import (
+    ACTION_LETTERS,
     ACTIONS,
     FORWARD,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
     RUNNING,
+    STAY,
     ObservableSubject,
     PictureView,
     SubjectEnvironment,
@@ -25,12 +38,75 @@ from cheesebench.interfaces import (
     TrialResult,
 )
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.terminal import printable
+
+#: Keys of a terminal: letters of actions, WASD, the space bar, and arrows (in both modes that terminals have).
+KEYS = {
+    "f": FORWARD, "w": FORWARD, "\x1b[A": FORWARD, "\x1bOA": FORWARD,
+    "l": ROTATE_LEFT, "a": ROTATE_LEFT, "\x1b[D": ROTATE_LEFT, "\x1bOD": ROTATE_LEFT,
+    "r": ROTATE_RIGHT, "d": ROTATE_RIGHT, "\x1b[C": ROTATE_RIGHT, "\x1bOC": ROTATE_RIGHT,
+    "s": STAY, " ": STAY, "\x1b[B": STAY, "\x1bOB": STAY,
+}  # fmt: skip
+#: q and Ctrl-D (Ctrl-C is left to the terminal).
+QUIT_KEYS = ("q", "\x04")
+QUIT_WORDS = ("Q", "QUIT", "EXIT")
+_KEY = re.compile("\x1b[\\[O][A-Z]|.", re.DOTALL)
+
+
+def parse_actions(text: str) -> list[int]:
+    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``; OptionError for others."""
+    actions = []
+    for word in re.split(r"[\s,]+", text.upper().strip()):
+        for name in [word] if word in ACTIONS else word:
+            if name not in ACTIONS and name not in ACTION_LETTERS:
+                raise OptionError(
+                    f"'{name}' in '{text.strip()}' is not an action. Use F (forward), L and R (turn), S (stay)."
+                )
+            actions.append(ACTIONS.index(name) if name in ACTIONS else ACTION_LETTERS.index(name))
+    return actions
+
+
+def from_lines(lines: TextIO) -> Iterator[int]:
+    """Yield the actions of each line until one says q or the input ends; report and skip words that are no actions."""
+    for line in lines:
+        if line.strip().upper() in QUIT_WORDS:
+            return
+        try:
+            yield from parse_actions(line)
+        except OptionError as error:
+            print(printable(f"{error} q quits."))
+
+
+def reads_keys() -> bool:
+    """Return whether single key presses can be read: standard input is a terminal, and this is not Windows."""
+    return sys.platform != "win32" and sys.stdin.isatty()
+
+
+def from_terminal() -> Generator[int]:
+    """Yield an action for every key until q; closing the iterator restores the terminal."""
+    import termios
+    import tty
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        # TCSANOW keeps typed-ahead input.
+        tty.setcbreak(terminal, termios.TCSANOW)
+        while pressed := os.read(terminal, 64):
+            for key in _KEY.findall(pressed.decode("utf-8", "replace")):
+                name = key.lower() if len(key) == 1 else key
+                if name in QUIT_KEYS:
+                    return
+                if name in KEYS:
+                    yield KEYS[name]
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
 
 _CLEAR = "\x1b[2J\x1b[H"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Keys: arrows or WASD to move, space bar to stay, q to quit. Without a terminal, lines of letters are read "
@@ -47,8 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play until the actions or the schedule are over."""
-    given = None if options.actions is None else keys.parse_actions(options.actions)
+    given = None if options.actions is None else parse_actions(options.actions)
     view = installed_plugins().view(options.view)
     if isinstance(view, PictureView) != (options.output is not None):
         raise OptionError(
@@ -59,19 +134,19 @@ def run(options: argparse.Namespace) -> int:
         )
     specification = load_protocol(options.protocol)
     life = installed_plugins().compile(specification).environment(view, options.seed, options.subject)
-    by_key = given is None and keys.reads_keys()
+    by_key = given is None and reads_keys()
     first = wait_for_trial(life, options.trial)
     game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output, trial=options.trial)
     if given is not None:
         game.play(iter(given), first)
     elif by_key:
         print("Arrows or WASD move, the space bar stays, q quits.\n")
-        # Closed whatever happens, so that the terminal is given back as it was.
-        with contextlib.closing(keys.from_terminal()) as actions:
+        # Always closed, to restore the terminal.
+        with contextlib.closing(from_terminal()) as actions:
             game.play(actions, first)
     else:
         print("Letters move: F (forward), L and R (turn), S (stay), then Enter; q quits.\n")
-        game.play(keys.from_lines(sys.stdin), first)
+        game.play(from_lines(sys.stdin), first)
     return 0
 
 
@@ -104,7 +179,6 @@ class Game:
         print(f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}.")
 
     def _play_trial(self, observation: str, actions: Iterator[int]) -> bool:
-        """Return whether the trial was played to its end."""
         self._show(0, "start", observation, 0.0)
         print()
         shown = 0

@@ -12,15 +12,14 @@ from typing import Any
 
 from cheesebench import __version__
 from cheesebench.commands import COMMANDS
-from cheesebench.commands.common import paragraph, table
-from cheesebench.commands.parsing import add_json, describe
+from cheesebench.commands.common import add_json, describe, paragraph, table
 from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
 from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, items_of
 
-#: Who supplies the built-in plugins.
+#: Origin of the built-in plugins.
 OURS = "pytest-cheesebench"
-#: Hooks that are asked for things with names, and what those things are.
+#: Hooks that supply named things, and the plural of those.
 _SUPPLIES = {
     "cheesebench_agents": "agents",
     "cheesebench_model_agents": "model agents",
@@ -50,19 +49,17 @@ class Plugin:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     about = "Prints each plugin's distribution, version and module, what it supplies, and why something was not loaded."
     describe(parser, about, "", "--json")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all plugins, and what is wrong with them."""
     manager = installed_plugins()
     plugins = list(collect(manager))
     replaced = list(replacements(plugins))
     if options.json:
-        # JSON is pure ASCII, so whatever a stranger's plugin calls itself, a terminal is safe.
+        # JSON is pure ASCII, so the names of third-party plugins cannot harm a terminal.
         found = {"api": API_VERSION, "plugins": [asdict(one) for one in plugins], "replaced": replaced}
         print(json.dumps(found, indent=2))
         return 0
@@ -96,7 +93,7 @@ def collect(manager: PluginManager) -> Iterator[Plugin]:
     for point in sorted(points, key=lambda one: (one.name, one.value)):
         dist = point.dist
         plugin = manager.get_plugin(point.name)
-        # If two entry points have one name, only one of them is loaded.
+        # If two entry points share a name, only one of them is loaded.
         failure = manager.failures.get(point.name, "")
         if plugin is not None and getattr(plugin, "__name__", point.value) == point.value.partition(":")[0]:
             failure = ""
@@ -121,14 +118,14 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         if hook in _SUPPLIES:
             try:
                 names = [str(getattr(one, "name", one)) for one in items_of(supply, hook)]
-            except CheeseBenchError as error:  # a stranger's; the other plugins are listed all the same
+            except CheeseBenchError as error:  # the other plugins are still listed
                 names = [f"fails: {error}"]
         supplied[hook] = names
     return supplied
 
 
 def _hooks(plugin: Plugin) -> str:
-    # Models are many, and have a command of their own.
+    # There are many models; they have a command of their own.
     said = []
     for hook, names in plugin.hooks.items():
         what = _SUPPLIES.get(hook, hook)
@@ -138,7 +135,7 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply: the later plugin's is used, but for our commands."""
+    """Yield a sentence for each name that two plugins supply: the later one is used, except for built-in commands."""
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:
         for hook, names in plugin.hooks.items():

@@ -7,15 +7,24 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from cheesebench.commands.common import NARROW, find_protocol, installed_catalogue, one_line, write_output
-from cheesebench.commands.parsing import PROTOCOL, add_output, describe
+from cheesebench.commands.common import (
+    NARROW,
+    PROTOCOL,
+    add_output,
+    describe,
+    find_protocol,
+    installed_catalogue,
+    one_line,
+    write_output,
+)
 from cheesebench.errors import OptionError
-from cheesebench.protocol import Specification
+from cheesebench.interfaces import DEFAULT_EDITION
+from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import ReferenceSpec
-from cheesebench.protocol.values import DEFAULT_EDITION
+from cheesebench.statistics.wording import BETTER
 
-#: A line of a card: what it is, and the text; and a card: its title and sections of such lines with a heading.
+#: A line of a card (label and text), and a card: its title, and sections of such lines with a heading.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -24,12 +33,12 @@ _INTRODUCTION = """\
 
 <!-- Generated: cheesebench reference --format markdown --output docs/references.md -->
 
-For anyone who quotes a verdict. This page lists every number that a verdict compares a model with, as the protocols
-declare it (`reference:` in each file), and how it was obtained. A *measured* value has a spread between animals (or an
-interval), and the comparison is between two groups of subjects. A *declared* value has none: it is used as a point, and
-the verdict ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from
-the one that counts as a success here. The *mapping* states how the laboratory's measurement became a proportion of
-successful trials; read it before you quote a verdict."""
+This page lists every number that a verdict compares a model with. A *measured* value has a spread between animals, or
+an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
+ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from the one that counts as a
+success here. Read how a number was obtained before you quote a verdict: this page has the beginning, and `cheesebench
+reference NAME` prints the rest, with the curve by session, what is preserved and what is simplified.
+"""
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = (
@@ -39,7 +48,6 @@ _LINKS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Prints value, interval, curve, species and source of every reference, and how it was obtained. Without a "
@@ -54,12 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the cards of the named protocols, or of all that are installed."""
     catalogue = installed_catalogue()
     if options.protocols:
         found = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
         for one in found:
-            if not one.has_place:
+            if not arenas([one]):
                 sentence = f"'{one.name}' is a {one.family}, and only protocols with an arena declare references."
                 raise OptionError(f"{sentence} Remove it from the command.")
     else:
@@ -67,19 +74,67 @@ def run(options: argparse.Namespace) -> int:
         if broken:
             raise broken[0]
         found += [one for one in map(catalogue.load, catalogue.inside()) if one.edition == DEFAULT_EDITION]
-    specifications = [one.walkable() for one in found if one.has_place]
+    specifications = arenas(found)
     write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
     return 0
 
 
 def text(specifications: Iterable[Specification]) -> str:
-    """Return the cards for a terminal."""
     return "\n\n".join(_text_card(*card) for card in _cards(specifications)) + "\n"
 
 
 def markdown(specifications: Iterable[Specification]) -> str:
-    """Return the cards as one Markdown page."""
-    return "\n\n".join([_INTRODUCTION, *(_markdown_card(*card) for card in _cards(specifications))]) + "\n"
+    """Return one Markdown page: a table of all numbers, then how each was obtained."""
+    rows, notes = list[list[str]](), dict[str, str]()
+    inherited, without = list[str](), list[str]()
+    shown = set[tuple[ReferenceSpec, ...]]()
+    for specification in specifications:
+        references = specification.references
+        if not references:
+            without.append(f"`{specification.name}`")
+        elif references in shown:
+            inherited.append(f"`{specification.name}`")
+        else:
+            rows += [_row(specification, one) for one in references]
+            said = [f"{_linked(_beginning(one.status))} *{_linked(one.source or 'No source.')}*" for one in references]
+            notes.setdefault("\n\n".join(said), f"### {_escape(specification.name)}")
+        shown.add(references)
+    head = ["protocol", "measure", "value", "margin", "spread or interval", "animals", "species", "kind"]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+    sections = [f"{name}\n\n{text}" for text, name in notes.items()]
+    rest = []
+    if inherited:
+        rest.append(f"With the numbers of the protocol that they extend: {', '.join(inherited)}.")
+    if without:
+        rest.append(f"Without a number, so without a verdict: {', '.join(without)}.")
+    return "\n\n".join([_INTRODUCTION.rstrip(), table, *rest, "## How each was obtained", *sections]) + "\n"
+
+
+def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
+    if reference.interval is not None:
+        spread = f"{reference.interval[0]:g} to {reference.interval[1]:g}"
+    else:
+        spread = "none" if reference.sd is None else f"SD {round(reference.sd, 3):g}"
+    margin = specification.document.margin if reference.better is None else reference.margin
+    species = _linked(re.split("[,;]", reference.species or "not stated")[0])
+    return [
+        f"`{specification.name}`",
+        _escape(reference.measure),
+        f"{round(reference.value, 3):g}",
+        "" if margin is None else f"{margin:g}",
+        spread,
+        str(reference.n_animals or "not stated"),
+        species,
+        reference.kind,
+    ]
+
+
+def _beginning(text: str) -> str:
+    """Return the first whole sentences of a text, at least one, and more up to 40 words."""
+    first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
+    while more and (first.count('"') % 2 or len(first.split()) + len(more[0].split()) <= 40):
+        first = f"{first} {more.pop(0)}"
+    return first if first.endswith(".") else f"{first}."
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
@@ -138,21 +193,19 @@ def _facts(reference: ReferenceSpec) -> Facts:
         facts.append(("sd by session", " ".join(f"{round(value, 3):g}" for value in reference.curve_sd)))
     if reference.over:
         facts.append(("value over", in_words(reference.over)))
-    if reference.at is not None:
-        facts.append(("measured at", reference.at))
     if reference.where is not None:
         facts.append(("compared where", reference.where))
     return [*facts, ("mapping", reference.status)]
 
 
 def _judged(reference: ReferenceSpec) -> Facts:
-    """Return what a verdict about a measure is made with; nothing if it is only reported."""
+    """Return the parameters of a verdict about a measure; empty if it is only reported."""
     if reference.better is None or reference.margin is None:
         return []
     limits = reference.range
     return [
-        ("verdict about it", f"{reference.better} is better, margin {reference.margin:g}"),
-        ("possible range", "not stated: by t" if limits is None else f"{limits[0]:g} to {limits[1]:g}"),
+        ("verdict about it", f"{BETTER[reference.better]}, margin {reference.margin:g}"),
+        ("possible range", "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"),
     ]
 
 
@@ -173,17 +226,6 @@ def _text_card(title: str, sections: Sections) -> str:
             )
             lines.append(filled)
     return "\n".join(lines)
-
-
-def _markdown_card(title: str, sections: Sections) -> str:
-    parts = [f"## {_escape(one_line(title))}"]
-    for heading, facts in sections:
-        if heading:
-            parts.append(f"### {_escape(one_line(heading))}")
-        parts.append(
-            "\n".join(["| | |", "| --- | --- |", *(f"| {label} | {_linked(value)} |" for label, value in facts)])
-        )
-    return "\n\n".join(parts)
 
 
 def _linked(text: str) -> str:

@@ -7,15 +7,25 @@ import dataclasses
 from collections.abc import Iterable
 
 from cheesebench.chat import Picture
-from cheesebench.commands.common import load_protocol, one_line, shown_path, table, wait_for_trial, write_picture
-from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
+from cheesebench.commands.common import (
+    PROTOCOL,
+    add_life,
+    add_trial,
+    describe,
+    load_protocol,
+    one_line,
+    shown_path,
+    table,
+    wait_for_trial,
+    write_picture,
+)
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.film import printable
 from cheesebench.interface_checks import rendered
-from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Scene, Still, View
+from cheesebench.interfaces import HEADINGS, PictureView, Scene, Still, View
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Arena
-from cheesebench.protocol.expansion import arena_as_yaml
+from cheesebench.protocol import Arena, with_arena
+from cheesebench.protocol.arena import arena_as_yaml
+from cheesebench.terminal import printable
 
 #: ``--view all`` shows every view.
 ALL = "all"
@@ -23,7 +33,6 @@ Square = tuple[int, int]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "The picture is what an agent sees at the start of the first trial (or of --trial), followed by a legend.",
@@ -46,19 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the picture in every view that is asked for, and the legend."""
-    specification = load_protocol(options.protocol)
+    specification = with_arena(load_protocol(options.protocol))
     if options.expand:
         if options.state or options.view or options.output:
             raise OptionError("--expand shows no picture, so --state, --view and --output have no effect. Remove them.")
-        arena = arena_as_yaml(specification)
+        if specification.arena.drawn is None:
+            raise OptionError(f"The arena of {specification.name} is already a map. Edit it in {specification.path}.")
+        arena = arena_as_yaml(specification.arena.drawn, specification.document.arena)
         print(printable(f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
         return 0
     if options.state is not None and options.state not in specification.states:
         raise UnknownNameError("state", options.state, specification.states)
     paradigm = installed_plugins().compile(specification)
-    if not isinstance(paradigm, Illustrated):
-        raise OptionError(f"Protocols of the family '{specification.family}' have no picture. Use 'cheesebench play'.")
     views = _views(options.view)
     if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
         raise OptionError("--output needs one view that draws images. Name it with --view.")
@@ -73,12 +81,12 @@ def run(options: argparse.Namespace) -> int:
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")
         print(_shown(rendered(view, still.scene, still.column, still.row, still.heading), options.output))
-    print(f"\n{legend(specification.arena, _turned_back(stills[0][1]))}")
+    print(f"\n{legend(specification.arena, stills[0][1])}")
     return 0
 
 
 def _shown(observation: str, output: str | None) -> str:
-    """Return an observation as a terminal can show it; a picture is written to a file."""
+    """Return an observation as text for a terminal; a picture is written to a file."""
     if not isinstance(observation, Picture):
         return printable(observation)
     text = f"\n{printable(str(observation))}" if str(observation) else ""
@@ -106,8 +114,12 @@ def _turned_back(still: Still) -> Still:
     return dataclasses.replace(still, scene=scene, column=column, row=row, heading=heading, quarters=0)
 
 
-def legend(arena: Arena, still: Still) -> str:
-    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups."""
+def legend(arena: Arena, shown: Still) -> str:
+    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups.
+
+    The pose is that in the picture; if the picture is rotated, a sentence says by how much.
+    """
+    still = _turned_back(shown)
     closed = {
         (column + still.left, row + still.top)
         for row, tiles in enumerate(still.scene.tiles)
@@ -125,13 +137,14 @@ def legend(arena: Arena, still: Still) -> str:
         [_glyphs(still, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
     ]
     rows += [[landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks]
-    column, row = still.column + still.left, still.row + still.top
-    lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[still.heading]}."]
+    column, row = shown.column + shown.left, shown.row + shown.top
+    lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[shown.heading]}."]
+    if shown.quarters % 4:
+        lines[0] += f" The picture is the arena rotated clockwise by {90 * (shown.quarters % 4)} degrees."
     lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]
     return f"{table(['glyph', 'name', 'what', 'squares'], rows)}\n\n" + "\n".join(lines)
 
 
 def _glyphs(still: Still, squares: Iterable[Square]) -> str:
-    """Return the distinct glyphs that these squares of the arena show, in order."""
     tiles = still.scene.tiles
     return " ".join(dict.fromkeys(tiles[row - still.top][column - still.left].glyph for column, row in squares))

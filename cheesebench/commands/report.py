@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
-from cheesebench.commands.common import write_output
-from cheesebench.commands.parsing import add_option, add_output, add_run, describe
+from cheesebench.commands.common import add_option, add_output, describe, write_output
 from cheesebench.errors import OptionError
-from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import locate
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.experiment.log_file import inside, locate
+from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.hookspecs import RunReporter, RunsReporter
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.statistics.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
-        "Everything is computed from the run's log; the run may still be in progress.",
+        "Everything is computed from the run's log, which may still grow. Several runs are one leaderboard: "
+        "models as rows, only whole logs that are as they were written, and equal rules.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --html",
+        "20250131-093000-ab12 --verify",
+        "monday tuesday wednesday --html leaderboard.html --verify",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
-    add_run(parser)
+    runs = "the id of a run, its directory, its run.sqlite, or latest"
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=runs)
+    add_option(parser, "results")
     parser.add_argument(
         "--format", metavar="NAME", help="markdown (default), html, json, text, matrix, comment, badge, ..."
     )
@@ -32,24 +39,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
     )
     add_option(parser, "html", nargs="?", const="", help=about)
+    about = (
+        "check first that the log is as it was written, and that nothing is gone; of several, replay every trial, too"
+    )
+    parser.add_argument("--verify", action="store_true", help=about)
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Judge the run's trials and write the report."""
     if options.html is not None and (options.format is not None or options.output is not None):
         raise OptionError("--html names its own format and file. Remove --format and --output.")
     plugins = installed_plugins()
     name = "html" if options.html is not None else options.format or "markdown"
-    plugins.reporter(name)  # an unknown one is reported before anything is computed
-    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        from cheesebench.statistics import summarise_subjects
+    reporter = plugins.reporter(name)  # an unknown one is reported before anything is computed
+    if len(options.runs) > 1 and isinstance(reporter, RunReporter) and not isinstance(reporter, RunsReporter):
+        raise OptionError(f"The format '{name}' shows one run. Name one, or another format.")
+    with ExitStack() as stack:
+        logs = [
+            stack.enter_context(RunLog.open_read_only(locate(Path(options.results), name)))
+            for name in dict.fromkeys(options.runs)
+        ]
+        log, several = logs[0], len(logs) > 1
+        for one in logs:
+            if several or options.verify or any(plan.design == "leaderboard" for plan in one.plans()):
+                rows = one.verify()
+                print(f"Verified: {one.path} has the {rows:,} rows that were written.", file=sys.stderr)
+            else:
+                one.check_pages()
+            if several and options.verify:
+                print(f"Replayed: {one.path}, {plural(_replay(one, plugins), 'trial')}.", file=sys.stderr)
+        from cheesebench.model_run import summarise_log, summarise_logs
 
-        log.check_pages()  # sums over calls are made without a look at each
-        summary = summarise_subjects(
-            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
-        )
-        text = plugins.report(name, summary, log)
+        summary = summarise_logs(logs) if several else summarise_log(log)
+        if isinstance(reporter, RunsReporter):
+            text = reporter.render_runs(summary, logs, plugins)
+        else:
+            text = plugins.report(name, summary, log)
         output = options.output
         if options.html is not None:
             # Without a path: beside the log.
@@ -58,3 +83,15 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         write_output(f"{output}\n", None)
     return 0
+
+
+def _replay(log: RunLog, plugins: PluginManager) -> int:
+    """Live every trial of a log again and return their number. Raises RunLogError for one that comes out otherwise."""
+    replayed = 0
+    for plan in log.plans():
+        family = plugins.family(recorded_protocol(log, plan, plugins))
+        for life in log.trials_by_subject(plan):
+            wanted = {record.trial for record in life if not record.missing}
+            if wanted:
+                replayed += sum(1 for _ in family.watch(log, plugins, plan, {life[0].subject: wanted}))
+    return replayed

@@ -1,4 +1,4 @@
-"""``cheesebench runs``: the runs of a results directory, with what they came to."""
+"""``cheesebench runs``: the runs of a results directory, with their results."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import breaks_words, counted, one_line, paragraph, table
-from cheesebench.commands.parsing import add_json, add_option, describe
+from cheesebench.commands.common import (
+    add_json,
+    add_option,
+    breaks_words,
+    counted,
+    describe,
+    one_line,
+    paragraph,
+    table,
+)
 from cheesebench.errors import OptionError
 from cheesebench.terminal import coloured
 
 if TYPE_CHECKING:
-    from cheesebench.server.overview import RunLine
+    from cheesebench.server.watch import RunLine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "The latest first, one line each: model, date, cost, verdicts. Includes runs that are in progress.",
@@ -31,15 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the runs."""
-    from cheesebench.server.overview import Overview, to_json
+    from cheesebench.server.watch import Overview, line_to_json
 
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(f"There is no directory {results}. Name the one that holds the runs: --results DIR.")
     matching = [line for line in Overview(results).lines() if options.model is None or options.model in line.models]
     if options.json:
-        print(json.dumps([to_json(line) for line in matching], indent=2))
+        print(json.dumps([line_to_json(line) for line in matching], indent=2))
         return 0
     if not matching:
         whose = "" if options.model is None else f" of '{options.model}'"
@@ -76,7 +82,6 @@ def _trials(line: RunLine) -> str:
 
 
 def _paragraphs(line: RunLine) -> str:
-    """Return what a row says, for a terminal that has no room for one."""
     if line.problem:
         return f"{one_line(line.run_id)}  unreadable"
     trials = counted(line.done, "trial") if _trials(line) == "1" else f"{_trials(line)} trials"

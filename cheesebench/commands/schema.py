@@ -7,19 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cheesebench.commands.common import one_line, write_output
-from cheesebench.commands.parsing import add_output, describe
+from cheesebench.commands.common import add_output, describe, one_line, write_output
 from cheesebench.errors import OptionError
+from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
-from cheesebench.whole_files import write_whole
 
-#: What the YAML extension of VS Code (Red Hat's) reads, and where.
+#: Settings file and key of VS Code's YAML extension (Red Hat).
 SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "For editors. Begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
@@ -35,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the schema; with --install also the setting that names it."""
     if not options.install:
         write_output(schema_text(), options.output)
         return 0
@@ -52,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_schema(settings: str, schema: str) -> str:
-    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError where they cannot be read.
+    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError if they cannot be read.
 
-    Everything else stays as it is. VS Code allows comments in its settings: those are not rewritten.
+    Other settings are kept. VS Code allows comments in its settings; a file with comments is not rewritten.
     """
     try:
         values: Any = json.loads(settings or "{}")

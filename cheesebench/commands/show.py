@@ -8,52 +8,62 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import counted, one_line, shortened, table, write_output
-from cheesebench.commands.parsing import add_output, add_run, describe, whole_number
+from cheesebench.commands.common import (
+    add_output,
+    add_run,
+    counted,
+    describe,
+    one_line,
+    positive_number,
+    shortened,
+    table,
+    whole_number,
+    write_output,
+)
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.film import printable
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.call_log import CallRecord
-    from cheesebench.experiment.prompt_rebuild import RebuiltCall
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.experiment.replay import RebuiltCall
+    from cheesebench.records import CallRecord, CellPlan
 
 #: Characters of a reply in the list of calls.
 EXCERPT = 50
 #: Parts of a plan's settings that the head of a call does not repeat.
-_ELSEWHERE = ("backend", "id", "served", "dropped")
+_ELSEWHERE = ("backend", "id", "served", "dropped", "reasoning")
 _HEADERS = ("call", "trial", "in trial", "prompt", "cached", "reply", "seconds", "end", "text")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Prints one call with its whole prompt (rebuilt from the run's log and checked against it), or without "
-        "--call a list of the subject's calls. All numbers count from 0.",
+        "--call a list of the subject's calls. Trials and calls count from 1, subjects from 0.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --call 12",
-        "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 0",
+        "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 1",
     )
     add_run(parser)
     parser.add_argument(
-        "--call", metavar="N", type=whole_number, help="number of the call among the subject's, or those of --trial"
+        "--call",
+        metavar="N",
+        type=positive_number,
+        help="number of the call among the subject's, or those of --trial, from 1",
     )
     for name in ("protocol", "model", "view", "variant"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, if the run has several")
     parser.add_argument(
         "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
     )
-    parser.add_argument("--trial", metavar="N", type=whole_number, help="a trial of that subject")
+    parser.add_argument("--trial", metavar="N", type=positive_number, help="a trial of that subject, from 1")
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show one call, or the list of a subject's calls."""
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         plan = _cell(log.plans(), options)
         records = list(log.calls.of_life(plan, options.subject))
@@ -66,18 +76,17 @@ def run(options: argparse.Namespace) -> int:
             shown = [
                 (number, record)
                 for number, record in enumerate(records)
-                if options.trial is None or record.trial == options.trial
+                if options.trial is None or record.trial + 1 == options.trial
             ]
             write_output(f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output)
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
-        # A pipe may lead to a terminal; the file that is asked for has every character.
+        # A pipe may lead to a terminal; only a file gets every character.
         write_output(text if options.output else printable(text), options.output)
     return 0
 
 
 def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
-    """Return the one cell that is meant."""
     candidates = [plan for plan in plans if plan.agent]
     if not candidates:
         raise RunLogError(f"Run '{options.run_id}' asked no language model, so there are no calls to show.")
@@ -87,7 +96,7 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
         if wanted is not None and wanted not in values:
             raise UnknownNameError(f"{kind} in this run called", wanted, values)
         if wanted is None and len(values) > 1:
-            # Several variants of one cell: the plain one is meant, if there is one.
+            # Of several variants, the plain one is meant if it exists.
             if kind == "variant" and "" in values:
                 wanted = ""
             else:
@@ -97,17 +106,17 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
-    """Return the call's number in the subject's life."""
+    """Return the number of the call among all calls of the subject."""
     numbers = [
-        number for number, record in enumerate(records) if options.trial is None or record.trial == options.trial
+        number for number, record in enumerate(records) if options.trial is None or record.trial + 1 == options.trial
     ]
-    if options.call >= len(numbers):
+    if options.call > len(numbers):
         where = f"Trial {options.trial} of subject" if options.trial is not None else "Subject"
         raise RunLogError(
-            f"{where} {options.subject} has {counted(len(numbers), 'call')}; they count from 0, so there is no call "
+            f"{where} {options.subject} has {counted(len(numbers), 'call')}; calls count from 1, so there is no call "
             f"{options.call}."
         )
-    return numbers[int(options.call)]
+    return numbers[int(options.call) - 1]
 
 
 def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
@@ -115,7 +124,7 @@ def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
         _HEADERS,
         (
             (
-                *(number, record.trial, record.call),
+                *(number + 1, record.trial + 1, record.call + 1),
                 *(record.reply.usage.prompt, record.reply.usage.cached, record.reply.usage.completion),
                 *(f"{record.seconds:.2f}", record.fault or record.reply.finish, _excerpt(record.reply.text)),
             )
@@ -129,11 +138,14 @@ def _excerpt(text: str) -> str:
 
 
 def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
-    from cheesebench.experiment.prompt_rebuild import rebuild_call
+    from cheesebench.experiment.replay import rebuild_call
 
     record = records[number]
     call = rebuild_call(log, installed_plugins(), plan, subject, record.trial, record.call)
-    head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of the subject)"
+    head = (
+        f"{_title(plan, subject)}, trial {record.trial + 1}, call {record.call + 1} of the trial "
+        f"({number + 1} of the subject)"
+    )
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 
 
@@ -170,7 +182,11 @@ def _sections(call: RebuiltCall) -> Iterator[str]:
     yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
     if call.record.fault is None and call.actions is not None:
         yield "--- read as ---"
-        yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: the model is asked again"
+        played = ", ".join(_runs([ACTIONS[action] for action in call.actions]))
+        if call.unparsed:
+            yield f"no action found ({f'{played} played' if played else 'the model is asked again'})"
+        else:
+            yield played or "no action: the model is asked again"
 
 
 def _runs(names: Sequence[str]) -> list[str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import counted, installed_catalogue
-from cheesebench.commands.lint import protocol_files
-from cheesebench.commands.parsing import PROTOCOL, describe
-from cheesebench.errors import PluginError, ProtocolError
-from cheesebench.film import printable
-from cheesebench.interfaces import SelfTesting
+from cheesebench.commands.common import PROTOCOL, counted, describe, installed_catalogue
+from cheesebench.errors import ProtocolError
+from cheesebench.functions import protocol_files
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.terminal import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Prints one line for each entry under 'tests:'. The exit code is 1 if one fails or a file has errors.",
@@ -39,11 +36,6 @@ def run(options: argparse.Namespace) -> int:
             broken += 1
             print(error)
             continue
-        if not isinstance(paradigm, SelfTesting):
-            raise PluginError(
-                f"{path}: protocols of the family '{paradigm.specification.family}' have no tests. Remove it, or run "
-                f"it: pytest --model NAME --protocols {path}."
-            )
         for report in paradigm.own_tests(view):
             played += 1
             failed += not report.passed

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from cheesebench.chat import Picture
-from cheesebench.commands import keys
-from cheesebench.commands.common import load_protocol, one_line, table, wait_for_trial
-from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
+from cheesebench.commands import play
+from cheesebench.commands.common import (
+    PROTOCOL,
+    add_life,
+    add_trial,
+    describe,
+    load_protocol,
+    one_line,
+    table,
+    wait_for_trial,
+)
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import ACTIONS, RUNNING, ObservableSubject, SubjectEnvironment, TrialResult
 from cheesebench.plugin_manager import installed_plugins
@@ -20,7 +28,6 @@ _HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Prints for each step the action, changes in the picture, reward, state, and the rules that fired with "
@@ -36,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a table for every trial that the actions last for."""
-    actions = keys.parse_actions(options.actions)
+    actions = play.parse_actions(options.actions)
     if not actions:
         raise OptionError("--actions has no action. Use F (forward), L and R (turn), S (stay).")
     specification = load_protocol(options.protocol)
@@ -91,7 +97,7 @@ class Trace:
         return self._life.state if isinstance(self._life, ObservableSubject) else ""
 
     def _fired(self, result: TrialResult | None) -> Iterator[str]:
-        """Yield the rules that have fired since this was asked last, each with its place in the file."""
+        """Yield the rules that fired since the last call, each with its place in the file."""
         events = result.events if result is not None else ()
         if result is None and isinstance(self._life, ObservableSubject):
             events = self._life.events
@@ -101,7 +107,7 @@ class Trace:
 
 
 def changes(before: str, now: str) -> str:
-    """Return what is different, in a few words: squares by column and row (from 0), or how many there are."""
+    """Return the differences in a few words: squares by column and row (from 0), or their number."""
     if before == now:
         return ""
     if isinstance(now, Picture):
@@ -127,6 +133,6 @@ def _glyph(glyph: str) -> str:
 
 def _end(result: TrialResult | None) -> str:
     if result is None:
-        return "The actions are over; the trial goes on."
+        return "No actions are left; the trial has not ended."
     judgement = {True: ", success", False: ", no success", None: ""}[result.success]
     return one_line(f"The trial ends: {result.outcome}{judgement}.")

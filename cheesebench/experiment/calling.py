@@ -1,25 +1,546 @@
-"""One call to a model: looked up in the log, else made within budget and limits, with retries."""
+"""One call to a model: budget, limits, the choice of a server, retries."""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+import ipaddress
+import itertools
+import math
 import random
+import re
+import socket
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
-from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Price
+from cheesebench.chat import (
+    FATAL,
+    TRANSIENT,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Connection,
+    FaultKind,
+    Price,
+    Usage,
+)
 from cheesebench.errors import CheeseBenchError, RunLogError
-from cheesebench.experiment.budget import Budget, BudgetSpentError, CallSizes, SubjectSettledError
-from cheesebench.experiment.call_log import CallRecord, digest, readable
-from cheesebench.experiment.records import SETTLED, CallTotals
-from cheesebench.experiment.servers import THROTTLES, ModelServer, ServerPool, Stay
+from cheesebench.experiment.log import digest, readable
+from cheesebench.records import CallRecord, CallTotals
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.records import CellPlan
+
+#: Initial limit of calls in flight.
+START = 16
+#: Seconds after a halving in which further rejections are attributed to the same load and ignored.
+GRACE = 1.0
+
+
+class Limiter:
+    """Admits calls, those with the most remaining work first. For one event loop.
+
+    ``most`` is the maximum number in flight.
+    """
+
+    def __init__(self, most: int, start: int = START) -> None:
+        self.most = most
+        self._limit = float(min(start, most))
+        self.in_flight = 0
+        self.throttled = 0
+        """Number of rejections by the server."""
+        self._doubling = True
+        self._halved_at = float("-inf")
+        self._paused_until = 0.0
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def limit(self) -> int:
+        return int(self._limit)
+
+    @asynccontextmanager
+    async def slot(self, work: float = 0.0) -> AsyncIterator[None]:
+        """Wait for a slot among the calls in flight; calls with more remaining ``work`` go first."""
+        await self._enter(work)
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._admit()
+
+    async def _enter(self, work: float) -> None:
+        place = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (-work, next(self._numbers), place))
+        self._admit()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                # Admitted and cancelled at the same time: release the slot.
+                self.in_flight -= 1
+                self._admit()
+            raise
+
+    def _admit(self) -> None:
+        pause = self._paused_until - time.monotonic()
+        if pause > 0:
+            if self._waiting and self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(pause, self._wake)
+            return
+        while self._waiting and self.in_flight < self.limit:
+            _, _, place = heapq.heappop(self._waiting)
+            if not place.done():
+                self.in_flight += 1
+                place.set_result(None)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._admit()
+
+    def resume(self) -> None:
+        self._paused_until = 0.0
+        self._admit()
+
+    def lower(self, most: int) -> None:
+        self.most = min(self.most, most)
+        self._limit = min(self._limit, float(self.most))
+
+    def succeeded(self) -> None:
+        """Record a reply; if the limit was reached, let it grow."""
+        if self.in_flight + 1 >= self.limit and self._limit < self.most:
+            self._limit = min(self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit))
+
+    def objected(self, retry_after: float | None) -> None:
+        """Record a rejection for load: halve the limit, and pause for as long as the server asks."""
+        now = time.monotonic()
+        self.throttled += 1
+        self._doubling = False
+        if now - self._halved_at >= GRACE:
+            self._halved_at = now
+            self._limit = max(1.0, min(self._limit, float(self.in_flight + 1)) / 2)
+        if retry_after:
+            self._paused_until = max(self._paused_until, now + retry_after)
+
+
+#: Seconds between two polls of what other processes have spent, at least; or this many times what one poll takes.
+INTERVAL, POLL_SHARE = 0.02, 20.0
+#: Assumptions before the first reply: tokens per character of the prompt (mazes are dense), tokens of a reply without
+#: a limit, and the equivalent of a picture in characters.
+DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
+
+
+class UnansweredError(CheeseBenchError):
+    """A call that is not made, or not answered: the subject's unfinished trials are missing."""
+
+    #: What its agent had counted in the trial that is broken off.
+    tally: Mapping[str, int] = {}
+
+
+class BudgetSpentError(UnansweredError):
+    """The budget of the run is spent; unfinished trials are missing, with ``budget`` as the cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a whole run: dollars, tokens (prompt and reply), minutes of this session. None: unlimited."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether there is a limit that needs token counts from servers."""
+        return self.cost is not None or self.tokens is not None
+
+
+@dataclass(slots=True)
+class CallSizes:
+    """Expected size of a model's calls, from the densest prompt and the longest reply so far."""
+
+    _density: float = 0.0
+    _reply: int = 0
+
+    def expected(self, request: ChatRequest, price: Price | None) -> CallTotals:
+        """Return the expected tokens of a call, and dollars as if nothing were cached."""
+        prompt = math.ceil(_length(request) * (self._density or DENSITY))
+        most = request.sampling.max_tokens
+        reply = self._reply or most or REPLY
+        dear = price is not None and (price.written or 0.0) > price.prompt
+        usage = Usage(prompt=prompt, completion=reply, written=prompt if dear else 0)
+        cost = 0.0 if price is None else price.cost(usage)
+        return CallTotals(prompt=prompt, completion=reply, cost=cost)
+
+    def learn(self, request: ChatRequest, usage: Usage) -> None:
+        """Update the expectations with the actual usage of a call."""
+        self._density = max(self._density, usage.prompt / max(1, _length(request)))
+        self._reply = max(self._reply, usage.completion)
+
+
+def _length(request: ChatRequest) -> int:
+    parts = (part for message in request.messages for part in message.parts)
+    return sum(len(part) if isinstance(part, str) else PICTURE for part in parts)
+
+
+class Budget:
+    """Counts spending. ``began`` is the start of the session (UNIX time).
+
+    ``recorded`` returns the spending recorded in the run log. It is called once; or, if several ``processes`` spend
+    from the same budget, periodically, and whenever there is no room left by what is known. In between, each of the
+    others is taken to spend, and to have in flight, four times as much as this one.
+    """
+
+    def __init__(self, limits: Limits, recorded: Callable[[], CallTotals], began: float, processes: int = 1) -> None:
+        self._limits = limits
+        self._began = began
+        self._recorded = recorded
+        self._processes = processes
+        self._polls = processes > 1 and limits.counts_tokens
+        self._next_poll = 0.0
+        self.spent = recorded()
+        #: What was counted here since the last poll of what all processes have spent.
+        self._since = CallTotals()
+        #: Expected totals of the calls in flight.
+        self._reserved = CallTotals()
+        self._in_flight = 0
+        self._landed = asyncio.Event()
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether there is a limit that needs token counts from servers."""
+        return self._limits.counts_tokens
+
+    def share_of(self, spent: CallTotals) -> float:
+        """Return the share of the dollar or token limit, whichever is larger; 0.0 without such a limit."""
+        limits = self._limits
+        dollars = spent.cost / limits.cost if limits.cost else 0.0
+        return max(dollars, (spent.prompt + spent.completion) / limits.tokens if limits.tokens else 0.0)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinity without one, 0.0 after it."""
+        if self._limits.minutes is None:
+            return math.inf
+        return max(0.0, self._began + 60 * self._limits.minutes - time.time())
+
+    def add(self, call: CallTotals) -> None:
+        self.spent += call
+        self._since += call
+
+    @asynccontextmanager
+    async def room(self, expected: CallTotals) -> AsyncIterator[None]:
+        """Wait until the budget has room for one more call besides those in flight, and reserve it.
+
+        A call is admitted while the spending and the expected cost of the calls in flight are below the limits, so that
+        a limit is exceeded by at most one call if expectations hold. Raises BudgetSpentError like ``check``. The actual
+        cost of a call must be counted (``add``) before control returns to the event loop.
+        """
+        if self._polls and not self._in_flight:
+            self._look()
+        self.check()
+        while not self._fits():
+            if self._since != CallTotals() and self._polls:
+                self._look()
+                self.check()
+                continue
+            if not self._in_flight:
+                break  # one call may be too large for what is left
+            self._landed.clear()
+            await self._landed.wait()
+            self.check()
+        self._in_flight += 1
+        self._reserved += expected
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._reserved = self._reserved - expected if self._in_flight else CallTotals()
+            self._landed.set()
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        self.spent, self._since = self._recorded(), CallTotals()
+        self._next_poll = time.monotonic() + max(INTERVAL, POLL_SHARE * (time.monotonic() - began))
+
+    def _fits(self) -> bool:
+        limits, others = self._limits, self._processes - 1
+        # The others may be faster: taken for four times so, they stay within one call each (test_call_budgets.py).
+        parts = ((self.spent, 1), (self._reserved, 1 + 4 * others), (self._since, 4 * others))
+        cost = sum(times * part.cost for part, times in parts)
+        tokens = sum(times * (part.prompt + part.completion) for part, times in parts)
+        return (limits.cost is None or cost < limits.cost) and (limits.tokens is None or tokens < limits.tokens)
+
+    def check(self) -> None:
+        """Raise BudgetSpentError if no further call may be made."""
+        if self._polls and time.monotonic() > self._next_poll:
+            self._look()
+        limits, spent = self._limits, self.spent
+        tokens = spent.prompt + spent.completion
+        if limits.cost is not None and spent.cost >= limits.cost:
+            raise BudgetSpentError(f"the run has cost ${spent.cost:.2f}; --max-cost {limits.cost:g} is reached")
+        if limits.tokens is not None and tokens >= limits.tokens:
+            raise BudgetSpentError(f"the run has used {tokens:,} tokens; --max-tokens {limits.tokens} is reached")
+        minutes = (time.time() - self._began) / 60
+        if limits.minutes is not None and minutes >= limits.minutes:
+            raise BudgetSpentError(
+                f"the run has taken {minutes:.1f} minutes; --max-minutes {limits.minutes:g} is reached"
+            )
+
+
+#: Kinds of journal entries: about a server, and about a call that is retried.
+NoticeKind = Literal["server", "retry"]
+Notify = Callable[[NoticeKind, str], None]
+#: Faults that tell of a crowd rather than of a call.
+THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
+#: Seconds until a dead server is tried again; doubled each time, up to LONGEST_ABSENCE.
+FIRST_ABSENCE, LONGEST_ABSENCE = 1.0, 60.0
+#: Calls in a row that a server has to break (status 500, no JSON) to count as dead: one may break it by what it asks.
+BROKEN = 3
+#: Seconds for which a server has to do nothing but refuse, to count as dead.
+REFUSING = 60.0
+#: Seconds of a pause that is worth a line, and until the next such line.
+NOTICED, HUSH = 1.5, 60.0
+
+
+@dataclass(slots=True, eq=False)
+class ModelServer:
+    """One server of a model. ``name`` is its scheme, host and port; empty where the backend knows the only one."""
+
+    name: str
+    connection: Connection | None
+    limiter: Limiter
+    #: Subjects that are at home here, and those that are guests.
+    subjects: int = 0
+    guests: int = 0
+    #: Calls that it has answered.
+    calls: int = 0
+    up: bool = True
+    #: Whether it is not asked again in this session: its key or its model is a wrong one.
+    retired: bool = False
+    #: When it is tried again while it is dead, and the pause before that.
+    retry_at: float = 0.0
+    absence: float = field(default_factory=lambda: FIRST_ABSENCE)
+    #: When it last came up, and when it last answered.
+    up_since: float = 0.0
+    answered_at: float = 0.0
+    #: Faults since then, and when the first of them came.
+    faults: int = 0
+    failing_since: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Stay:
+    """Where a subject's calls go: its home; its host while the home is dead; a dead server that it tries again."""
+
+    home: ModelServer | None = None
+    host: ModelServer | None = None
+    trying: ModelServer | None = None
+
+
+class ServerPool:
+    """The servers of one model, at least one. For one event loop.
+
+    ``tell`` is given a kind of the journal and a line: ``server`` when one dies or comes back, ``retry`` when a call is
+    tried again.
+    """
+
+    def __init__(self, servers: Sequence[ModelServer], tell: Notify = lambda kind, line: None) -> None:
+        self.servers = tuple(servers)
+        self._tell = tell
+        #: Until when (monotonic) nothing more is said of calls that are tried again.
+        self._hushed_until = 0.0
+
+    def server_for(self, stay: Stay) -> ModelServer:
+        """Return who is asked next for a subject. A dead server is asked only if no other is left, or to try it."""
+        if len(self.servers) == 1:
+            return self.servers[0]
+        if stay.trying is not None:
+            return stay.trying
+        if stay.home is None:
+            # All subjects of a dead server may have ended meanwhile: then a new subject tries it.
+            due = next((server for server in self.servers if not server.up and self._is_due(server)), None)
+            stay.home = due or self._fewest()
+            stay.home.subjects += 1
+            if due is not None:
+                stay.trying = due
+                return due
+        if stay.home.up:
+            self._leave(stay)
+            return stay.home
+        if self._is_due(stay.home):
+            stay.trying = stay.home
+            return stay.home
+        if stay.host is None or not stay.host.up:
+            self._leave(stay)
+            if not any(server.up for server in self.servers):
+                return self._next_tried()
+            stay.host = self._fewest()
+            stay.host.guests += 1
+        return stay.host
+
+    def answered(self, server: ModelServer) -> None:
+        """A reply has come; a dead server is up again."""
+        now = time.monotonic()
+        server.calls += 1
+        server.faults, server.answered_at = 0, now
+        if not server.up and not server.retired:
+            server.up, server.up_since = True, now
+            self._tell("server", f"{server.name} answers again.")
+
+    def failed(self, server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
+        """A call that was sent at ``sent`` (monotonic) has failed; return whether another server can take it at once.
+
+        It can if this server is dead and that one is up.
+        """
+        if len(self.servers) == 1 or fault.kind not in TRANSIENT:
+            return False
+        now = time.monotonic()
+        server.failing_since = server.failing_since if server.faults else now
+        server.faults += 1
+        if server.up and _is_death(server, fault, sent):
+            self._lose(server, str(fault))
+        elif not server.up:
+            self._is_due(server)  # where none is up, the next one is tried next
+        return not server.up and any(other.up for other in self.servers)
+
+    def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
+        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable, and at most once a minute."""
+        now = time.monotonic()
+        if pause < NOTICED or now < self._hushed_until:
+            return
+        self._hushed_until = now + HUSH
+        of = "" if most is None else f" of {most}"
+        self._tell("retry", f"{text}; retry {retry}{of} in {pause:.0f} s")
+
+    def retire(self, server: ModelServer, text: str) -> bool:
+        """Never ask a server again; return whether there are others."""
+        if len(self.servers) == 1:
+            return False
+        if not server.retired:
+            server.retired = True
+            self._lose(server, text)
+        return not all(other.retired for other in self.servers)
+
+    def resume(self) -> None:
+        for server in self.servers:
+            server.limiter.resume()
+
+    @property
+    def none_left(self) -> str:
+        """Words for an error where all of several servers are dead; else nothing."""
+        dead = len(self.servers) > 1 and not any(server.up for server in self.servers)
+        return f"none of the {len(self.servers)} servers answers; the last one said: " if dead else ""
+
+    def load(self) -> str:
+        """Return how many subjects and calls each server has had, as a line for the journal."""
+        return "; ".join(
+            f"{server.name or 'the server'}: {server.subjects} subjects, {server.calls} calls"
+            for server in self.servers
+        )
+
+    def _lose(self, server: ModelServer, text: str) -> None:
+        now = time.monotonic()
+        if now - server.up_since > LONGEST_ABSENCE:
+            server.absence = FIRST_ABSENCE  # one that comes and goes is tried more and more rarely
+        server.up, server.retry_at = False, now + server.absence
+        # Subjects that queue at this server need not wait any longer.
+        server.limiter.resume()
+        up = sum(other.up for other in self.servers)
+        rest = f"its subjects go on with the other {up}" if up > 1 else "its subjects go on with the other one"
+        self._tell("server", f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})")
+
+    def _fewest(self) -> ModelServer:
+        """Return the server with the fewest subjects, the first of those in the list, among those that are up."""
+        up = [server for server in self.servers if server.up]
+        return min(up or [self._next_tried()], key=lambda server: server.subjects + server.guests)
+
+    def _next_tried(self) -> ModelServer:
+        """Return the server to ask where none is up."""
+        return min(self.servers, key=lambda server: (server.retired, server.retry_at))
+
+    def _is_due(self, server: ModelServer) -> bool:
+        """Return whether a dead server is to be tried now; the caller must then try it."""
+        now = time.monotonic()
+        if server.retired or now < server.retry_at:
+            return False
+        server.retry_at, server.absence = now + server.absence, min(2 * server.absence, LONGEST_ABSENCE)
+        return True
+
+    @staticmethod
+    def _leave(stay: Stay) -> None:
+        if stay.host is not None:
+            stay.host.guests -= 1
+            stay.host = None
+
+
+def _is_death(server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
+    """Return whether a fault says that the server is dead, and not only that a call went wrong."""
+    if sent < server.up_since:  # an earlier death
+        return False
+    if fault.kind == "connection":
+        return True
+    if fault.kind == "timeout":  # others may well be answered in the meantime
+        return server.answered_at < sent
+    if fault.kind in THROTTLES:
+        return time.monotonic() - server.failing_since > REFUSING
+    return server.faults >= BROKEN
+
+
+def addresses(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return the URLs that an option, or a started server, names: one or several, also with commas between them."""
+    texts = [given] if isinstance(given, str) else list(given or ())
+    return tuple(dict.fromkeys(url for text in texts for part in text.split(",") if (url := part.strip())))
+
+
+def server_name(url: str | None) -> str:
+    """Return scheme, host and port of a URL: what may be said about a server without giving anything away."""
+    try:
+        parts = urlsplit(url or "")
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{host}{port}" if parts.scheme and host else ""
+
+
+def each_address(url: str) -> tuple[str, ...]:
+    """Return one URL for each server behind a name; the URL itself where it stands for one.
+
+    A plain name (``http://vllm:8000/v1``) that the name service resolves to several private addresses of one kind is
+    that of several servers, such as the pods of a headless service in Kubernetes. A name with a certificate, and a
+    public one, is one server: behind it is a balancer of its own.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 80
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if parts.scheme == "http" else []
+    except (OSError, ValueError):
+        return (url,)
+    # A machine may have an address of either kind; in the order of their numbers, which is the same for everybody.
+    kind = min((family for family, *_ in found), default=None)
+    ips = sorted({ipaddress.ip_address(where[0]) for family, *_, where in found if family == kind})
+    if len(ips) < 2 or not all(ip.is_private for ip in ips):
+        return (url,)
+    port_text = f":{parts.port}" if parts.port else ""
+    named = (f"[{ip}]" if ip.version == 6 else str(ip) for ip in ips)
+    return tuple(urlunsplit(parts._replace(netloc=f"{ip}{port_text}")) for ip in named)
+
+
+def is_private(url: str) -> bool:
+    """Return whether the host of a URL is this machine or in a private network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))
+
 
 #: Seconds before the first retry; doubled for each further one, up to LONGEST_PAUSE.
 FIRST_PAUSE = 1.0
@@ -27,6 +548,8 @@ LONGEST_PAUSE = 60.0
 #: Seconds that a call may take with all of its attempts and pauses (or two attempts, where they may take longer);
 #: waiting for a place does not count. Throttling faults are waited out for so long at most.
 PATIENCE = 900.0
+#: Seconds for which a server is waited for that takes no connection: a local one may be loading its model.
+LOADING = 300.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
 MIN_FAILED_SUBJECTS = 2
@@ -34,6 +557,7 @@ MIN_FAILED_SUBJECTS = 2
 SILENCE = 60.0
 #: Replies in a row that may come without a count of tokens where a budget needs one.
 UNCOUNTED = 10
+UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
 MOST_NAMES = 8
 
@@ -46,10 +570,11 @@ class _FailedError(Exception):
         # With several servers, every fault says whose it is; those of our own clients do already.
         named = server.name and server.name not in str(fault)
         self.fault = ChatFaultError(fault.kind, f"{server.name}: {fault}", fault.retry_after) if named else fault
+        self.fault.refused = fault.refused
         self.server, self.sent = server, sent
 
 
-class SubjectStoppedError(CheeseBenchError):
+class SubjectStoppedError(UnansweredError):
     """A subject cannot continue for external reasons, given in the text."""
 
 
@@ -73,7 +598,7 @@ class Patience:
 
 @dataclass(slots=True)
 class ModelChannel:
-    """The way to one model: its servers, and whether anybody still answers there.
+    """The way to one model: its servers, and whether any of them still answers.
 
     ``replaying`` says that only recorded replies count.
     """
@@ -85,13 +610,13 @@ class ModelChannel:
     retry_errors: bool = False
     #: Why no call of this model can succeed, once that is known.
     stop_reason: str = ""
-    #: Whether a reply has ever come: what is refused afterwards may be somebody on the way having a bad moment.
+    #: Whether a reply has ever come: a later refusal may be a temporary fault of a proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
     sizes: CallSizes = field(default_factory=CallSizes)
     #: Whether no further call is sent, because the session ends; and how many are in flight.
     closing: bool = False
-    flying: int = 0
+    in_flight: int = 0
     #: Subjects that wait for a reply, and since when none has come.
     _asking: int = 0
     _waiting_since: float = 0.0
@@ -104,7 +629,6 @@ class ModelChannel:
     _given_up: int = 0
 
     def answered(self) -> None:
-        """A reply has come."""
         self.has_replied = True
         self._silent_since, self._given_up, self._waiting_since = None, 0, time.monotonic()
 
@@ -112,20 +636,17 @@ class ModelChannel:
         """Stop where the server keeps to itself what its replies take: no budget can be kept."""
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
-            self.stop(
-                "the server does not report the tokens of its replies, so --max-tokens and --max-cost cannot be "
-                "enforced. Use --max-minutes instead"
-            )
+            self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """A call has failed; return whether there has been no reply for longer than anybody waits."""
+        """A call has failed; return whether there has been no reply for longer than any call waits."""
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
         return now - self._silent_since > PATIENCE
 
     @contextmanager
     def asks(self) -> Iterator[None]:
-        """Somebody waits for a reply."""
+        """Note that a call waits for a reply."""
         if not self._asking:
             self._waiting_since = time.monotonic()
         self._asking += 1
@@ -136,7 +657,7 @@ class ModelChannel:
 
     @property
     def waited(self) -> tuple[float, str]:
-        """Seconds since anybody who waits has had a reply, and what the last fault said (maybe nothing)."""
+        """Seconds since the last reply to any waiting call, and the text of the last fault (may be empty)."""
         return (time.monotonic() - self._waiting_since if self._asking else 0.0), self._last_fault
 
     @property
@@ -181,12 +702,12 @@ class Caller:
     stopped: bool = False
     _trial: int = -1
     _call: int = 0
-    _in_flight: float = 0.0
+    _seconds_in_flight: float = 0.0
     #: The call as it was refused, if it is asked again; and the server that it stays with.
     _refused: CallRecord | None = None
     _stay: Stay = field(default_factory=Stay)
 
-    def read_as(self, actions: Sequence[int]) -> None:
+    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
         """See ``Asker``; nothing to do, because actions are in the log."""
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
@@ -195,7 +716,7 @@ class Caller:
         Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was recorded is not what is asked now.
         """
         if trial != self._trial:
-            self._trial, self._call, self._in_flight = trial, 0, 0.0
+            self._trial, self._call, self._seconds_in_flight = trial, 0, 0.0
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
         self._check_stopped()
@@ -215,13 +736,13 @@ class Caller:
 
     def _check_stopped(self) -> None:
         if self.stopped:
-            raise SubjectSettledError("the verdict is settled")
+            raise SubjectStoppedError("the cell is decided")
 
     def _record(
         self, request: ChatRequest, trial: int, call: int, request_digest: str, reply: ChatReply, **how: Any
     ) -> CallRecord:
         if (refused := self._refused) is not None:
-            # Who asks until a filter lets an answer through must not look like somebody who was answered at once.
+            # A call that is repeated until a filter passes its answer must not look like one that was answered at once.
             how["attempts"] += refused.attempts
             how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
         return CallRecord(
@@ -237,13 +758,13 @@ class Caller:
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
         """Return the recorded call; None, or the refused one, if it is to be made."""
         known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
-        where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
+        where = (
+            f"call {call} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
+        )
         if known is None:
             if self.channel.replaying:
                 missing = {record.missing for record in self.source.trials(self.plan, self.subject)}
-                # A subject that was stopped may be ahead of the others here, and waits for them.
-                causes = {"budget": BudgetSpentError, SETTLED: SubjectSettledError}
-                raise next((causes[one] for one in causes if one in missing), SubjectStoppedError)(
+                raise (BudgetSpentError if "budget" in missing else SubjectStoppedError)(
                     f"{where} is not in the replayed run"
                 )
             return None
@@ -266,7 +787,7 @@ class Caller:
         jitter: random.Random | None = None
         taken, faults, attempts, moves, malformed = 0.0, 0, 0, 0, 0
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
-        before = self._in_flight
+        before = self._seconds_in_flight
         pool = self.channel.pool
         while True:
             attempts += 1
@@ -281,33 +802,34 @@ class Caller:
             except _FailedError as failure:
                 fault, server = failure.fault, failure.server
                 if pool.failed(server, fault, failure.sent) and moves < len(pool.servers):
-                    # It was in flight when its server died: another one is asked, at once. Not for ever: what is asked
-                    # may be what they all die of.
+                    # The server died while it was in flight: another one is asked at once, but not endlessly, because
+                    # the prompt itself may be what kills them.
                     moves += 1
-                    self.channel.failed(_said(fault))
+                    self.channel.failed(said(fault))
                     continue
-                throttled = fault.kind in THROTTLES
+                # A server that takes no connection is loading, or starts again: it is waited for like a busy one.
+                throttled = fault.kind in THROTTLES or (fault.refused and taken < LOADING)
                 faults += not throttled
                 malformed += fault.kind == "malformed"
                 # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
                 jitter = jitter or random.Random(f"{request_digest}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
-                silent = self.channel.failed(_said(fault))
+                silent = self.channel.failed(said(fault))
                 gives_up = silent if throttled else faults > self.channel.patience.retries
                 # A wish for a pause is no licence to hold us for a day, nor are many slow attempts.
-                gives_up = gives_up or taken + (self._in_flight - before) + pause > deadline
+                gives_up = gives_up or taken + (self._seconds_in_flight - before) + pause > deadline
                 passing = fault.kind in TRANSIENT or (
                     fault.kind in FATAL and self.channel.has_replied and faults <= MAX_AUTH_RETRIES
                 )
-                if not passing and fault.kind in FATAL and pool.retire(server, _said(fault)):
+                if not passing and fault.kind in FATAL and pool.retire(server, said(fault)):
                     faults = 0
                     continue
                 if not passing or gives_up:
                     self._give_up(failure, request, trial, call, request_digest, attempts, silent)
                 taken += pause
                 most = None if throttled else self.channel.patience.retries
-                pool.retrying(_said(fault), attempts if throttled else faults, most, pause)
+                pool.retrying(said(fault), attempts if throttled else faults, most, pause)
             # When the time is over, so is the pause: the next attempt says why there is none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
@@ -323,6 +845,9 @@ class Caller:
                     reply, seconds = await self._ask(server, request)
                     break
             # It has died while we waited for a place.
+        if self.plan.settings.get("reasoning") and reply.finish == "length" and not reply.reasoning:
+            # Cut off before the tag, or the field, that ends its thoughts: nothing of this is its answer.
+            reply = replace(reply, text="", reasoning=reply.text)
         reply = self.log.calls.as_recorded(reply)
         if reply.model and reply.model not in channel.served_by and len(channel.served_by) < MOST_NAMES:
             channel.served_by.add(reply.model)
@@ -338,7 +863,7 @@ class Caller:
         self._check_stopped()
         if channel.stop_reason:
             raise SubjectStoppedError(channel.stop_reason)
-        left = channel.patience.trial - self._in_flight
+        left = channel.patience.trial - self._seconds_in_flight
         if left <= 0:
             raise SubjectStoppedError(
                 f"the calls of one trial took more than {channel.patience.trial:g} s (--trial-timeout)"
@@ -348,25 +873,28 @@ class Caller:
             await asyncio.get_running_loop().create_future()  # the session is over, and cancels us
         assert server.connection is not None
         began = time.monotonic()
-        channel.flying += 1
+        channel.in_flight += 1
         try:
             # The backend keeps the time too; whatever it forgets, nothing hangs.
             async with asyncio.timeout(timeout + 5):
                 reply = await server.connection.complete(replace(request, timeout=timeout))
         except TimeoutError:
+            server.limiter.objected(None)
             late = ChatFaultError("timeout", f"no reply within {timeout:g} s")
             raise _FailedError(server, late, began) from None
         except ChatFaultError as fault:
-            if fault.kind in THROTTLES:
-                # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
+            if fault.kind == "timeout":  # many servers queue calls instead of refusing them
+                server.limiter.objected(None)
+            elif fault.kind in THROTTLES:
+                # No call waits for longer than PATIENCE, so none may be held back for longer.
                 wish = fault.retry_after or 0.0
                 server.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
             raise _FailedError(server, fault, began) from fault
         finally:
             self._stay.trying = None
-            channel.flying -= 1
+            channel.in_flight -= 1
             seconds = time.monotonic() - began
-            self._in_flight += seconds
+            self._seconds_in_flight += seconds
         server.limiter.succeeded()
         channel.pool.answered(server)
         return reply, seconds
@@ -384,7 +912,7 @@ class Caller:
         """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
         fault, server = failure.fault, failure.server
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        text = f"{self.channel.pool.none_left}{_said(fault)}{tried}"
+        text = f"{self.channel.pool.none_left}{said(fault)}{tried}"
         if fault.kind in FATAL:
             self.channel.stop(text)
         elif fault.kind in TRANSIENT:
@@ -392,14 +920,29 @@ class Caller:
         else:
             # A record does not say which of several servers it was.
             words = str(fault).replace(server.name, "the server") if server.name else str(fault)
-            said = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
-            record = self._record(request, trial, call, request_digest, said, fault=fault.kind, attempts=attempts)
+            refusal = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
+            record = self._record(request, trial, call, request_digest, refusal, fault=fault.kind, attempts=attempts)
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
 
 
-def _said(fault: ChatFaultError) -> str:
-    return f"{fault.kind.replace('_', ' ')}: {fault}"
+#: What a refused request names, and the option that changes it.
+_REMEDIES = (
+    (re.compile(r"temperature", re.IGNORECASE), "Try --temperature none, which leaves it to the server."),
+    (re.compile(r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens"), "Set the limit with --reply-tokens N."),
+    (re.compile(r"reasoning_effort"), "Change or remove --reasoning-effort."),
+    (re.compile(r"top_p"), "Change or remove --top-p."),
+    (re.compile(r"\bseed\b"), "List the model in a file of models (--models) with 'drops: [seed]'."),
+)
+
+
+def said(fault: ChatFaultError) -> str:
+    """Return the kind of a fault, its text, and for a refused parameter the remedy."""
+    text = f"{fault.kind.replace('_', ' ')}: {fault}"
+    if fault.kind != "bad_request" or "drops:" in text:
+        return text
+    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), "")
+    return f"{text} {remedy}".rstrip()
 
 
 def _system(request: ChatRequest) -> str:

@@ -13,31 +13,34 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.errors import OptionError, RunLogError, UnknownNameError
+from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError, UnsuitableError
 from cheesebench.executor import Yoke
-from cheesebench.experiment.designs import COHORT
-from cheesebench.experiment.lesioned import LesionedParadigm, claimed, lesion_of, obstacle, parse_control
+from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.records import CellPlan
 from cheesebench.interfaces import (
     ACTION_OF_LETTER,
     RUNNING,
-    CueControllable,
+    Located,
     Paradigm,
+    Pose,
+    Situated,
     SubjectEnvironment,
     TrialResult,
-    Yokeable,
 )
-from cheesebench.lesions import WORDS
+from cheesebench.lesions import INTACT, TEXT, WORDS, Lesion
+from cheesebench.records import CellPlan, LesionClaim
+from cheesebench.trial_loop import foresight
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import CompiledProtocol, CueControl, View
-    from cheesebench.protocol import Specification
+    from cheesebench.interfaces import BaseSpecification, CueControl, View
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: Whom each subject of a cell is yoked to.
+#: For language models: settings of the agent with which a prompt tells nothing of what came before.
+NO_MEMORY = "no-memory"
+FORGETS = {"history": 0, "learnings": 0}
+#: The master of each subject of a cell.
 Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
 #: The controls by name, and what each takes away.
@@ -47,6 +50,7 @@ CONTROLS = {
     "cue-shuffled": "landmarks, shown glyphs and texts are drawn at random, independent of the condition",
     "labels-swapped": "glyphs and texts swap places for the whole run: they are as informative, but mean something "
     "else",
+    NO_MEMORY: "a language model is told nothing of what came before the present stretch of a trial",
     f"{YOKED}:RUN": "rewards and events are those of a subject in another run, independent of this one's actions",
 }
 #: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``, ``hide=landmarks``; see ``lesioned``.
@@ -64,53 +68,50 @@ def check_control(name: str, results: Path) -> str:
     return name
 
 
-def control_cell(plan: CellPlan, name: str, specification: Specification | None = None) -> CellPlan:
-    """Return the plan of a control for a plain cell; a lesion needs the protocol's ``specification``."""
+def control_cell(plan: CellPlan, name: str, specification: BaseSpecification | None = None) -> CellPlan:
+    """Return the plan of a control for a plain cell; a lesion needs the protocol's ``specification``.
+
+    Raises UnsuitableError for ``no-memory`` of an agent that has no such settings.
+    """
+    if name == NO_MEMORY:
+        if not plan.settings.keys() >= FORGETS.keys():
+            raise UnsuitableError(
+                f"--control {NO_MEMORY} is for language models, and '{plan.agent or plan.model}' has no history to "
+                "leave out. Use --control memoryless."
+            )
+        plan = dataclasses.replace(plan, settings={**plan.settings, **FORGETS})
     variant = dataclasses.replace(plan.variant, control=name)
     lesion = parse_control(name)
     claim = None if lesion is None or specification is None else claimed(specification, lesion)
-    if plan.looks:  # a control makes no claim, so no look could decide it
-        plan = dataclasses.replace(plan, looks=(), design="cohort", subjects=min(plan.subjects, COHORT))
+    if plan.sequential:  # a control makes no claim, so nothing could decide it
+        plan = dataclasses.replace(plan, sequential=False, design="cohort", subjects=min(plan.subjects, COHORT))
     return dataclasses.replace(plan, variant=variant, claims=False, lesion=claim)
 
 
-def has_control(specification: Specification, name: str) -> bool:
-    """Return whether a protocol has anything that the control could remove."""
+def has_control(specification: BaseSpecification, name: str) -> bool:
     lesion = parse_control(name)
-    return lesion is None or not obstacle(specification, lesion)
+    return lesion is None or not specification.obstacle(lesion)
 
 
-def controlled(paradigm: CompiledProtocol, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> CompiledProtocol:
+def controlled(paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> Paradigm:
     """Return the paradigm that a cell's subjects live in: the compiled one, or its control.
 
-    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises OptionError where the protocol's
-    family knows no such control, UnknownNameError where nobody does.
+    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises UnsuitableError where the
+    protocol's family has no such control, UnknownNameError where no family has.
     """
     name = plan.control
-    if not name:
+    if name in ("", NO_MEMORY):
         return paradigm
-    if plan.lesion is not None and isinstance(paradigm, Paradigm):
+    if plan.lesion is not None:
         return LesionedParadigm(paradigm, lesion_of(plan))
-    if name == REWARD_SHUFFLED and isinstance(paradigm, Paradigm):
+    if name == REWARD_SHUFFLED:
         return _RewardShuffled(paradigm)
     if yokes is not None:
-        return yoked(paradigm, plan, yokes)
-    if not isinstance(paradigm, CueControllable):
-        raise OptionError(
-            f"--control {name}: protocols of the family '{paradigm.specification.family}' have no controls."
-        )
+        return _Yoked(paradigm, yokes)
     how = next((control for control in CUE_CONTROLS if control == name), None)
     if how is None:  # of a log that says so, or of another version
         raise UnknownNameError("control", name, CUE_CONTROLS)
     return paradigm.with_cues(how, seed)
-
-
-def yoked(paradigm: CompiledProtocol, plan: CellPlan, yokes: Yokes) -> CompiledProtocol:
-    """Return the paradigm in which every subject gets the rewards and events of the subject that it is yoked to."""
-    if not isinstance(paradigm, Yokeable):
-        family = paradigm.specification.family
-        raise OptionError(f"--control {plan.control}: protocols of the family '{family}' cannot be yoked.")
-    return _Yoked(paradigm, yokes)
 
 
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
@@ -132,7 +133,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
             # A sequential cell has only as many subjects as it needed.
-            numbers = sorted(run.completed_subjects(master)) if master.looks else range(master.subjects)
+            numbers = sorted(run.completed_subjects(master)) if master.sequential else range(master.subjects)
             number = numbers[(subject + 1) % len(numbers)]
             records = run.trials(master, number)
         if not records or any(record.missing for record in records):
@@ -143,18 +144,144 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     return yoke
 
 
-class _RewardShuffled:
+#: What a lesion's word takes away.
+_WITHOUT = {
+    "blind": "sight",
+    "anhedonia": "reward",
+    "naive": "reward",
+    "memoryless": "memory",
+}
+
+
+def lesion_of(plan: CellPlan) -> Lesion:
+    """Return the lesion of a cell's subjects; INTACT for plain cells and other controls."""
+    return INTACT if plan.lesion is None else Lesion.parse(plan.control)
+
+
+def parse_control(name: str) -> Lesion | None:
+    """Return the lesion that ``--control`` names, or None for another control."""
+    try:
+        lesion = Lesion.parse(name)
+    except CheeseBenchError:
+        return None
+    return None if lesion == INTACT else lesion
+
+
+def in_words(lesion: Lesion) -> str:
+    """Return a phrase for what the subject lacks, such as ``without landmarks and reward``."""
+    lacks = dict.fromkeys(what for word, what in _WITHOUT.items() if word in lesion.words)
+    hidden = sorted(lesion.hide)
+    lacks |= dict.fromkeys(f"the text of '{name[5:]}'" if name.startswith("text:") else name for name in hidden)
+    if lesion.forgets_trials:
+        lacks["memory across trials"] = None
+    lacks |= {f"memory of what came before '{state}' in a trial": None for state in sorted(lesion.forgets_at)}
+    if lesion.sees_pose_only:
+        lacks = {"any observation except its position": None, **lacks}
+    return f"without {' and '.join(name.replace('glyph:', '') for name in lacks)}"
+
+
+def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
+    """Return whether ``lesion`` removes everything that ``other`` removes, for a model's subject.
+
+    A blind subject sees nothing that could be hidden, and a memoryless one has nothing to forget. ``naive`` differs
+    from ``anhedonia`` only for a subject that knows the protocol file, which a model does not.
+    """
+    blind, memoryless = lesion.sees_nothing, lesion.memoryless
+    hidden = {name for name in other.hide if not (name.startswith("text:") and TEXT in lesion.hide)}
+    return (
+        (blind or not other.sees_nothing)
+        and (blind or lesion.sees_pose_only or not other.sees_pose_only)
+        and (blind or hidden <= lesion.hide)
+        and (lesion.feels_no_reward or not other.feels_no_reward)
+        and (memoryless or not other.memoryless)
+        and (memoryless or other.amnesia <= lesion.amnesia)
+    )
+
+
+def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
+    """Return the prediction of the protocol's construct for a lesion: its maximum rate, and whether it must not matter.
+
+    A lesion that removes more than one that abolishes the construct cannot leave a higher rate.
+    """
+    construct = specification.construct
+    if construct is None:
+        return LesionClaim(words=in_words(lesion))
+    bounds = [most for abolishing, most in construct.abolished_by if takes_at_least(lesion, abolishing)]
+    return LesionClaim(words=in_words(lesion), at_most=min(bounds, default=None), spared=lesion in construct.spared_by)
+
+
+class LesionedParadigm(Paradigm):
+    """A paradigm whose subjects lack a channel of what they see and feel; amnesia is the agent's (``Mind``)."""
+
+    def __init__(self, paradigm: Paradigm, lesion: Lesion) -> None:
+        self.specification = paradigm.specification
+        if why := self.specification.obstacle(lesion):
+            raise OptionError(f"--control {lesion}: {self.specification.name} has none: {why}.")
+        self._paradigm, self._lesion = paradigm, lesion
+
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+        if self._lesion.changes_the_picture:
+            view = self._paradigm.lesioned(view, self._lesion)
+        life = self._paradigm.environment(view, seed, subject)
+        return UnrewardedSubject(life) if self._lesion.feels_no_reward else life
+
+
+class UnrewardedSubject:
+    """An environment in which no step is rewarded."""
+
+    def __init__(self, life: SubjectEnvironment) -> None:
+        self._life = life
+        self.waiting = False
+
+    @property
+    def state(self) -> str:
+        return str(getattr(self._life, "state", ""))
+
+    def begin_trial(self) -> str | None:
+        observation = self._life.begin_trial()
+        self.waiting = self._life.waiting
+        return observation
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        """Execute one action; the reward is 0."""
+        observation, _, status = self._life.step(action)
+        self.waiting = self._life.waiting
+        return observation, 0.0, status
+
+    @property
+    def placed(self) -> bool:
+        """Whether the last step put the subject elsewhere."""
+        return isinstance(self._life, Situated) and self._life.placed
+
+    def foreseen(self, action: int) -> str | None:
+        """Return what this action shows if it only moves the subject."""
+        return foresight(self._life, action)
+
+    @property
+    def location(self) -> Pose | None:
+        return self._life.location if isinstance(self._life, Located) else None
+
+    #: No reward depends on where the subject goes.
+    goals: frozenset[tuple[int, int]] = frozenset()
+    happenings = 0
+
+    def result(self) -> TrialResult:
+        """Return the trial's result; success is judged by the actual behaviour."""
+        return self._life.result()
+
+
+class _RewardShuffled(Paradigm):
     """Every trial pays what another trial has earned."""
 
     def __init__(self, paradigm: Paradigm) -> None:
         self._paradigm = paradigm
-        self.specification: Specification = paradigm.specification
+        self.specification = paradigm.specification
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         return ShuffledRewards(self._paradigm.environment(view, seed, subject), f"{seed}|{subject}|{REWARD_SHUFFLED}")
 
 
-class ShuffledRewards:
+class ShuffledRewards(UnrewardedSubject):
     """An environment whose trials pay what a random earlier trial of the same subject has earned (with replacement).
 
     The whole sum is paid on the first step and nothing afterwards. So the trial's return does not depend on what the
@@ -164,8 +291,7 @@ class ShuffledRewards:
     """
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
-        self._life = life
-        self.waiting = False
+        super().__init__(life)
         # Random seeds a string by SHA-512, which is the same in every process.
         self._random = random.Random(key)
         #: Earnings of each finished trial; earnings of this trial so far; the reward still to be paid.
@@ -179,13 +305,11 @@ class ShuffledRewards:
 
     def begin_trial(self) -> str | None:
         """Begin the next trial and draw its payment."""
-        observation = self._life.begin_trial()
-        self.waiting = self._life.waiting
+        observation = super().begin_trial()
         self._sum, self._due = 0.0, self._random.choice(self._earned) if self._earned else 0.0
         return observation
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action; see the class for the reward."""
         observation, reward, status = self._life.step(action)
         self.waiting = self._life.waiting
         self._sum += reward
@@ -194,21 +318,16 @@ class ShuffledRewards:
             self._earned.append(self._sum)
         return observation, paid, status
 
-    def result(self) -> TrialResult:
-        """Return the trial's result; success is judged by the actual behaviour."""
-        return self._life.result()
 
-
-class _Yoked:
+class _Yoked(Paradigm):
     """Every subject is yoked to a subject of another run."""
 
-    def __init__(self, paradigm: Yokeable, yokes: Yokes) -> None:
+    def __init__(self, paradigm: Paradigm, yokes: Yokes) -> None:
         self._paradigm = paradigm
         self._yokes = yokes
         self.specification = paradigm.specification
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the yoked environment, with the other subject's draws."""
         yoke = self._yokes(subject)
         return self._paradigm.yoked_environment(view, yoke.seed, yoke.subject, yoke.trials)
 
@@ -225,6 +344,6 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
             f"{run.path} was made with another version of {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
             "Yoke to a run of the same protocol."
         )
-    if (len(run.completed_subjects(best)) if best.looks else best.subjects) < 2:
+    if (len(run.completed_subjects(best)) if best.sequential else best.subjects) < 2:
         raise RunLogError(f"{run.path} has only one subject. Yoke to a run with two or more.")
     return best

@@ -1,69 +1,283 @@
-"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects.
-
-It is longer than 400 lines because starting servers, asking each a first question and connecting belong together.
-"""
+"""The language models of a run: their options, their connections, and the workers that make their calls."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import io
+import json
+import os
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 from cheesebench.chat import (
-    FATAL,
     TRANSIENT,
     BackendContext,
+    BackendSpec,
     ChatFaultError,
+    ChatReply,
     ChatRequest,
     Connection,
+    FaultKind,
+    Finish,
     Message,
     Sampling,
     Server,
+    ServerFacts,
+    Usage,
+    check_address,
 )
-from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
+from cheesebench.errors import CheeseBenchError, OptionError, PluginError, RunLogError, UnknownNameError, raised_where
 from cheesebench.executor import Job, Report
-from cheesebench.experiment.budget import Budget, Limits
-from cheesebench.experiment.calling import MOST_NAMES, Caller, ModelChannel, Patience
-from cheesebench.experiment.connections import CheckedConnection
-from cheesebench.experiment.event_loop import run_blocking
-from cheesebench.experiment.guard import guarded
-from cheesebench.experiment.jobs import ParadigmCache, stopped
-from cheesebench.experiment.limiter import Limiter
-from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.pulse import Flight, Pulse
-from cheesebench.experiment.servers import (
+from cheesebench.experiment.calling import (
+    MOST_NAMES,
     THROTTLES,
+    UNCOUNTABLE,
+    Budget,
+    Caller,
+    Limiter,
+    Limits,
+    ModelChannel,
     ModelServer,
+    NoticeKind,
+    Patience,
     ServerPool,
-    Told,
     addresses,
     each_address,
     is_private,
+    said,
     server_name,
 )
-from cheesebench.family import Seat
+from cheesebench.experiment.cells import RunOptions, find_design, language_model, usual_design
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.subjects import ParadigmCache, stopped
+from cheesebench.family import LanguageModel, SubjectContext
+from cheesebench.files import read_bytes, write_whole
 from cheesebench.interface_checks import checked
+from cheesebench.models import resolve_model
+from cheesebench.options import OPTIONS
+from cheesebench.records import PERSON
 from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cheesebench.experiment.contestants import LanguageModel
+    from cheesebench.chat import ModelEntry
     from cheesebench.family import Trial
     from cheesebench.plugin_manager import PluginManager
 
-#: The question that is asked once before anything runs, and the tokens that the answer may take.
-PROBE, PROBE_TOKENS = "Reply with the word READY.", 16
+
+@contextmanager
+def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
+    """Run a backend's code: a mistake that it names stays what it is, but for secrets; all else is a PluginError.
+
+    ``doing`` says what it was asked to do, as in "answering the first question". The errors have no cause and no
+    context: a printed chain would show what was kept out of the text.
+    """
+    raised: CheeseBenchError
+    try:
+        yield
+        return
+    except CheeseBenchError as error:
+        if type(error).__module__ == CheeseBenchError.__module__:
+            error.args = tuple(redact(part) if isinstance(part, str) else quoted(repr(part)) for part in error.args)
+            raised = error
+        else:  # a stranger's class, which may say what it likes
+            raised = PluginError(f"The backend '{backend}' reports while {doing}: {quoted(str(error))}")
+    except (Exception, SystemExit) as error:
+        said = quoted(raised_where(error), 360)
+        raised = PluginError(f"The backend '{backend}' fails while {doing}: {said}. Please report this to its author.")
+    raised.__cause__ = raised.__context__ = None
+    vars(raised).pop("__notes__", None)
+    raise raised from None
+
+
+#: What SQLite cannot store as a number.
+_TOO_MANY = 2**63
+
+
+class CheckedConnection:
+    """A backend's connection; ``complete`` raises PluginError for what is no reply or no known fault."""
+
+    def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
+        """Connect; see ``backend_errors_explained`` for what is raised."""
+        self._who = f"The backend '{spec.name}'"
+        with backend_errors_explained(spec.name, "connecting"):
+            self._connection = checked(spec.connect(context), Connection, f"{self._who}: connect returned")
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply, or raise ChatFaultError as the backend did."""
+        try:
+            reply: object = await self._connection.complete(request)
+        except ChatFaultError as fault:
+            if not (wrong := _wrong_fault(fault)):
+                raise
+            did = "raised"
+        else:
+            if not (wrong := _wrong_reply(reply)) and isinstance(reply, ChatReply):
+                return reply
+            did = "returned"
+        # Outside of the handler: the fault must not become the context of what is shown.
+        raise PluginError(f"{self._who} {did} {wrong}. Please report this to its author.")
+
+    async def facts(self) -> ServerFacts:
+        """Return what the server says about itself: nothing, where the backend does not ask."""
+        ask = getattr(self._connection, "facts", None)
+        if ask is None:
+            return ServerFacts()
+        facts = await ask()
+        if not isinstance(facts, ServerFacts):
+            raise PluginError(f"{self._who}: facts returned {_shown(facts)}, but ServerFacts are expected.")
+        return facts
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+
+def _wrong_fault(fault: ChatFaultError) -> str:
+    kind: object = fault.kind
+    wish: object = fault.retry_after
+    known = get_args(FaultKind)
+    if kind not in known:
+        return f"ChatFaultError({_shown(kind)}, ...), but one of these kinds is expected: {', '.join(known)}"
+    if wish is not None and not isinstance(wish, int | float):
+        return f"ChatFaultError(retry_after={_shown(wish)}), but seconds or None are expected"
+    return ""
+
+
+def _wrong_reply(reply: object) -> str:
+    if not isinstance(reply, ChatReply):
+        return f"{type(reply).__name__}, but a ChatReply is expected"
+    for name in ("text", "reasoning", "model"):
+        value: object = getattr(reply, name)
+        if not isinstance(value, str):
+            return f"{name}={_shown(value)}, but text is expected"
+    known = get_args(Finish)
+    if reply.finish not in known:
+        return f"finish={_shown(reply.finish)}, but one of these is expected: {', '.join(known)}"
+    return _wrong_usage(reply.usage)
+
+
+def _wrong_usage(usage: object) -> str:
+    if not isinstance(usage, Usage):
+        return f"usage={_shown(usage)}, but a Usage is expected"
+    for name in (column.name for column in dataclasses.fields(usage)):
+        count: object = getattr(usage, name)
+        if not is_count(count):
+            return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
+    # They are parts of the prompt; more than the whole would make a call cost less than nothing.
+    if usage.cached + usage.written > usage.prompt:
+        parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
+        return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
+    return ""
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value is a number of tokens that a log can store. ``True`` is none, although it is an int."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY
+
+
+def _shown(value: object) -> str:
+    return quoted(repr(value), 60)
+
+
+T = TypeVar("T")
+
+
+def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end and return its result; unlike ``asyncio.run``, also below a loop that runs already.
+
+    A notebook has such a loop in its own thread; there the coroutine runs in a thread of its own.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+#: Seconds between two writes of a progress file, and after how many a file counts as left behind by a killed process.
+INTERVAL, STALE = 0.5, 5.0
+_PREFIX, _SUFFIX = "calls-", ".json"
+#: Bytes of such a file.
+_LONGEST = 4096
+
+
+class Flight(NamedTuple):
+    """Calls in flight, how many there may be at present, and the budget in dollars of the whole run, if it has one."""
+
+    calls: int
+    limit: int
+    budget: float | None = None
+
+
+class ProgressFile:
+    """Writes how many calls are in flight to a small file beside the run log, from ``start`` until ``stop``.
+
+    The log has only calls that were answered, and no budget, which is that of a session.
+    """
+
+    def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
+        self._file = directory / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
+        self._flight = flight
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the running event loop; a second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._keep_writing())
+
+    async def stop(self) -> None:
+        """End, and remove the file."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    async def _keep_writing(self) -> None:
+        while True:
+            # Nothing depends on it: a full disk is reported where something is lost.
+            with contextlib.suppress(OSError):
+                write_whole(self._file, json.dumps(self._flight()._asdict()))
+            await asyncio.sleep(INTERVAL)
+
+
+def read_flight(directory: Path) -> Flight | None:
+    """Return what all processes of a run have in flight; None where none of them says so."""
+    flights = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
+    if not flights:
+        return None
+    budget = next((one.budget for one in flights if one.budget is not None), None)
+    return Flight(sum(one.calls for one in flights), sum(one.limit for one in flights), budget)
+
+
+def _read(path: Path) -> Flight | None:
+    try:
+        if time.time() - path.lstat().st_mtime > STALE:
+            return None
+        if len(data := read_bytes(path, _LONGEST + 1)) > _LONGEST:
+            return None
+        content = json.loads(data)
+        budget = content.get("budget")
+        return Flight(int(content["calls"]), int(content["limit"]), None if budget is None else float(budget))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return None
+
+
+#: The question that is asked once before anything runs.
+PROBE = "Reply with the word READY."
 PROBE_ATTEMPTS = 3
-#: Seconds that the answer to it may take.
-PROBE_PATIENCE = 60.0
-#: Calls that anybody who is waited for seems to have before him, compared with whoever lives ahead.
+#: Priority bonus, in calls, of subjects of the current set over speculative ones.
 OVERSUBSCRIPTION = 1e12
-#: Seconds between two looks at whether the last calls have landed.
+#: Seconds between two polls of whether the last calls have landed.
 LANDING = 0.05
 #: Seconds that closing a connection may take.
 CLOSE_PATIENCE = 1.5
@@ -100,9 +314,9 @@ def start_servers(
     try:
         for name, model in models.items():
             if model.backend.serve is not None and not model.base_urls:
-                context = _context(model, None, directory, CallOptions().concurrency)
+                context = context_of(model, None, directory, CallOptions().concurrency)
                 context = replace(context, progress=lambda line: progress(redact(line)))
-                with guarded(model.backend.name, "starting its server"):
+                with backend_errors_explained(model.backend.name, "starting its server"):
                     who = f"The backend '{model.backend.name}': serve returned"
                     servers[name] = checked(model.backend.serve(context), Server, who)
     except BaseException:
@@ -132,71 +346,109 @@ def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], 
 
 
 def probe(
-    models: Mapping[str, LanguageModel], directory: Path, progress: Callable[[str], None] = lambda line: None
-) -> None:
-    """Make one test call to every server of every model.
+    models: Mapping[str, LanguageModel],
+    directory: Path,
+    progress: Callable[[str], None] = lambda line: None,
+    *,
+    timeout: float = 300.0,
+    pictures: bool = False,
+    counts: bool = False,
+) -> dict[str, int]:
+    """Make one test call to every server of every model, with the run's sampling; ``timeout`` (seconds) is for it all.
 
-    Raises UnreachableModelError for the first model that does not answer, and PluginError for an error in a backend;
-    the messages contain no secrets. A server that cannot be reached, while another one of its model can, is a line for
-    ``progress``: the run begins without it.
+    Returns by model the context of its servers in tokens (the smallest one), where they say it.
+
+    With ``pictures`` the question holds one; with ``counts`` the server must say how many tokens the reply took (it is
+    an OptionError if it does not). Raises UnreachableModelError for the first model that does not answer, and
+    PluginError for an error in a backend; the messages contain no secrets. A server that cannot be reached, while
+    another one of its model can, is a line for ``progress``: the run begins without it.
     """
 
-    async def ask_all() -> None:
-        await asyncio.gather(*(_probe(name, model, directory, progress) for name, model in models.items()))
+    async def ask_all() -> list[int | None]:
+        asked = (_probe(name, model, directory, progress, timeout, pictures, counts) for name, model in models.items())
+        return await asyncio.gather(*asked)
 
-    run_blocking(ask_all())
+    contexts = zip(models, run_blocking(ask_all()), strict=True)
+    return {name: context for name, context in contexts if context is not None}
 
 
-async def _probe(name: str, model: LanguageModel, directory: Path, progress: Callable[[str], None]) -> None:
+async def _probe(
+    name: str,
+    model: LanguageModel,
+    directory: Path,
+    progress: Callable[[str], None],
+    timeout: float,
+    pictures: bool,
+    counts: bool,
+) -> int | None:
     if not model.backend.probe:
-        return
+        return None
     urls = model.base_urls or (None,)
-    faults = await asyncio.gather(*(_probe_server(model, url, directory) for url in urls))
+    found = await asyncio.gather(*(_probe_server(model, url, directory, timeout, pictures, counts) for url in urls))
+    faults = [one if isinstance(one, ChatFaultError) else None for one in found]
     unreachable = [(url, fault) for url, fault in zip(urls, faults, strict=True) if fault is not None]
     for url, fault in unreachable:
-        kind = fault.kind.replace("_", " ")
-        said = quoted(str(fault), 1000)
+        text = quoted(said(fault), 1000)
         if fault.kind not in TRANSIENT or len(unreachable) == len(urls):
             where = f" at {server_name(url)}" if len(urls) > 1 else ""
-            raise UnreachableModelError(f"The model '{name}'{where} does not answer: {kind}: {said}")
-        progress(redact(f"The run begins without {server_name(url)}, which does not answer: {kind}: {said}"))
+            raise UnreachableModelError(f"The model '{name}'{where} does not answer: {text}")
+        progress(redact(f"The run begins without {server_name(url)}, which does not answer: {text}"))
+    return min((one.context for one in found if isinstance(one, ServerFacts) and one.context), default=None)
 
 
-async def _probe_server(model: LanguageModel, url: str | None, directory: Path) -> ChatFaultError | None:
-    """Return why a server does not answer; None if it is there."""
-    connection = CheckedConnection(model.backend, _context(model, url, directory, 1))
+async def _probe_server(
+    model: LanguageModel, url: str | None, directory: Path, timeout: float, pictures: bool, counts: bool
+) -> ChatFaultError | ServerFacts:
+    """Return why a server does not answer; or, if it is there, what it says about itself."""
+    connection = CheckedConnection(model.backend, context_of(model, url, directory, 1))
+    settings = model.settings
     request = ChatRequest(
         model=model.entry.id,
-        messages=(Message("user", (PROBE,)),),
-        sampling=Sampling(max_tokens=PROBE_TOKENS),
-        timeout=PROBE_PATIENCE,
-        extra=model.entry.served,
+        messages=(Message("user", (PROBE, _white()) if pictures else (PROBE,)),),
+        sampling=Sampling(temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens")),
+        timeout=timeout,
+        extra=settings["served"],
     )
+    end = time.monotonic() + timeout
     try:
         for attempt in range(1, PROBE_ATTEMPTS + 1):
-            fault = await _first_answer(connection, request, model.backend.name)
+            request = replace(request, timeout=max(0.1, end - time.monotonic()))
+            fault = await _first_answer(connection, request, model.backend.name, counts)
             if fault is None or fault.kind in THROTTLES:
-                return None  # it is there; or there, and busy
-            if attempt == PROBE_ATTEMPTS or fault.kind in FATAL or fault.kind == "bad_request":
+                break  # it is there; or there, and busy
+            if attempt == PROBE_ATTEMPTS or fault.kind not in TRANSIENT or fault.kind == "timeout":
                 return fault
             await asyncio.sleep(attempt)
+        return await connection.facts()
     finally:
         await _close(connection)
-    return None
 
 
-async def _first_answer(connection: Connection, request: ChatRequest, backend: str) -> ChatFaultError | None:
+async def _first_answer(
+    connection: Connection, request: ChatRequest, backend: str, counts: bool
+) -> ChatFaultError | None:
     """Return the fault of the test call; None for a reply."""
-    with guarded(backend, "answering the first question"):
+    with backend_errors_explained(backend, "answering the first question"):
         try:
             # The backend should enforce the timeout; this is a safeguard.
             async with asyncio.timeout(request.timeout + 5):
-                await connection.complete(request)
+                usage = (await connection.complete(request)).usage
         except TimeoutError:
             return ChatFaultError("timeout", f"no reply within {request.timeout:g} s")
         except ChatFaultError as fault:
             return fault
+    if counts and not usage.prompt + usage.completion:
+        raise OptionError(f"--max-tokens and --max-cost: {UNCOUNTABLE}.")
     return None
+
+
+def _white() -> bytes:
+    """Return a white picture: whatever the model says of it, it shows whether pictures are taken."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("RGB", (64, 64), "white").save(file, "PNG")
+    return file.getvalue()
 
 
 async def _close(connection: Connection) -> None:
@@ -205,7 +457,7 @@ async def _close(connection: Connection) -> None:
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
 
-def _context(model: LanguageModel, url: str | None, directory: Path, capacity: int) -> BackendContext:
+def context_of(model: LanguageModel, url: str | None, directory: Path, capacity: int) -> BackendContext:
     return BackendContext(
         entry=model.entry, directory=directory, base_url=url, options=model.options, capacity=capacity
     )
@@ -231,19 +483,28 @@ class LanguageModels:
         self._limiters: dict[str, Limiter] = {}
         self._channels: dict[str, ModelChannel] = {}
         self._news: deque[str] = deque()
-        self._pulse = Pulse(log.directory, self._flight)
+        self._progress_file = ProgressFile(log.directory, self._flight)
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.processes)
 
     async def connect(self, names: Iterable[str]) -> None:
-        """Open the connections of models in advance, so that errors show early."""
-        for name in names:
-            self.channel(name)
+        """Open the connections of models in advance, so that errors show early, and ask servers for their slots.
+
+        Calls beyond a server's slots would wait there, and time out; the processes of a run share the slots.
+        """
+
+        async def ask(server: ModelServer) -> None:
+            if isinstance(server.connection, CheckedConnection):
+                facts = await server.connection.facts()
+                if facts.slots:
+                    server.limiter.lower(max(1, facts.slots // self.options.processes))
+
+        await asyncio.gather(*(ask(server) for name in names for server in self.channel(name).pool.servers))
 
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
             if self._source is None:
-                self._pulse.start()
+                self._progress_file.start()
             model, options = self.models[name], self.options
             urls = model.base_urls or (None,)
             pool = ServerPool([self._server(model, url, alone=len(urls) == 1) for url in urls], self._tell)
@@ -258,19 +519,18 @@ class LanguageModels:
         return self._channels[name]
 
     def _server(self, model: LanguageModel, url: str | None, *, alone: bool) -> ModelServer:
-        context = _context(model, url, self._log.directory, self.options.concurrency)
+        context = context_of(model, url, self._log.directory, self.options.concurrency)
         named = model.backend.account
-        with guarded(model.backend.name, "connecting"):
+        with backend_errors_explained(model.backend.name, "connecting"):
             account = named(context) if named else f"{model.backend.name} {url}"
         connection = None if self._source is not None else CheckedConnection(model.backend, context)
         limiter = self._limiters.setdefault(account, Limiter(self.options.concurrency))
         return ModelServer("" if alone else server_name(url), connection, limiter)
 
     def servers(self, name: str) -> int:
-        """Return how many servers a model has."""
         return max(1, len(self.models[name].base_urls))
 
-    def _tell(self, kind: Told, line: str) -> None:
+    def _tell(self, kind: NoticeKind, line: str) -> None:
         self._news.append(redact(line))
         with contextlib.suppress(RunLogError):  # a full disk shows where a record is to be written
             self._log.note(kind, line)
@@ -309,9 +569,9 @@ class LanguageModels:
         if not self._limiters:
             return ""
         spent = self.budget.spent
-        flying, limit, _ = self._flight()
+        in_flight, limit, _ = self._flight()
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
-        return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+        return f"{in_flight}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
 
     def _flight(self) -> Flight:
         limiters = list(self._limiters.values())
@@ -332,13 +592,13 @@ class LanguageModels:
         """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry`` is set; what came is written."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not hurry.is_set() and any(channel.flying for channel in self._channels.values()):
+                while not hurry.is_set() and any(channel.in_flight for channel in self._channels.values()):
                     await asyncio.sleep(LANDING)
         await asyncio.sleep(LANDING)
 
     async def close(self) -> None:
         """Close all connections; what each of several servers has done is noted."""
-        await self._pulse.stop()
+        await self._progress_file.stop()
         for channel in self._channels.values():
             if len(channel.pool.servers) > 1:
                 with contextlib.suppress(RunLogError):
@@ -372,7 +632,7 @@ class ModelWorker:
         """
         trials = 0
         try:
-            # Whoever has most steps before it goes first among those who wait for a call.
+            # Of the waiting subjects, the one with the most steps left goes first.
             steps = job.specification.most_calls
             yielding = OVERSUBSCRIPTION if job in self.speculative else 0
             caller = self._callers[job] = self._models.caller(job, work=job.plan.trials * steps - yielding)
@@ -393,8 +653,8 @@ class ModelWorker:
 
     def live(self, job: Job, caller: Caller) -> AsyncGenerator[Trial, None]:
         """Yield every finished trial of the job's subject, with the rules that fired in it."""
-        seat = Seat(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
-        return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), seat, caller)
+        context = SubjectContext(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
+        return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), context, caller)
 
 
 def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]) -> dict[str, LanguageModel]:
@@ -412,3 +672,128 @@ def base_urls(models: Mapping[str, LanguageModel], started: Mapping[str, Server]
         for name, model in models.items()
         if (named := addresses(started[name].base_url) if name in started else model.base_urls)
     }
+
+
+def language_models(
+    plugins: PluginManager, names: Iterable[str], options: RunOptions, entries: Iterable[ModelEntry] = ()
+) -> dict[str, LanguageModel]:
+    """Return those of ``names`` that are language models.
+
+    Raises a CheeseBenchError for a name that is neither agent nor model, and for options that mean nothing.
+    """
+    settings: dict[str, Any] = {
+        option.setting: options.value(option.key) for option in OPTIONS if option.models_only and option.setting
+    }
+    served = {name: value for name in ("top_p", "reasoning_effort") if (value := options.value(name)) is not None}
+    if isinstance(settings["temperature"], list):
+        if "none" in settings["temperature"] and len(settings["temperature"]) > 1:
+            raise OptionError(f"{options.spelling('temperature')} none: it cannot stand beside others.")
+        # Of several, each cell takes its own; the first stands for all where they are checked.
+        settings["temperature"] = settings["temperature"][0]
+    if settings["prompt"] is not None:
+        settings["prompt"] = _prompt(settings["prompt"])
+    settings |= pairs(options, "agent_option")
+    agent = options.value("agent")
+    if agent in plugins.model_agents:
+        usual = find_design(options.value("design") or usual_design(True)).settings
+        own = plugins.model_agent(agent).settings
+        settings |= {name: value for name, value in usual.items() if settings.get(name) is None and name in own}
+    urls = addresses(options.value("base_url"))
+    for url in urls:
+        check_address(url)
+    backend_options = pairs(options, "backend_option")
+    entries = tuple(entries)
+    models = {}
+    for name in names:
+        if name in plugins.agents or name in plugins.respondents:
+            continue
+        try:
+            entry = resolve_model(plugins, name, entries)
+        except UnknownNameError:
+            if name == PERSON:
+                raise OptionError(f"--model {name}: people are run by 'cheesebench people --protocols NAME'.") from None
+            raise
+        models[name] = language_model(
+            plugins,
+            entry,
+            agent=agent,
+            settings=settings,
+            served=served,
+            base_url=urls,
+            options=backend_options,
+        )
+    used = {model.entry.backend for model in models.values()}
+    if urls and len(used) > 1:
+        # One backend's key must not go to another one's server.
+        raise OptionError(
+            f"--base-url {','.join(urls)}: the models use different backends ({', '.join(sorted(used))}), so one "
+            "server cannot serve all of them. Run them one after another."
+        )
+    if not models:
+        meant = [
+            option.key
+            for option in OPTIONS
+            if option.models_only and options.value(option.key) not in (None, [], option.default)
+        ]
+        if meant:
+            raise OptionError(
+                f"{options.spelling(meant[0])} applies only to language models, and {', '.join(names)} is not one. "
+                "Remove it."
+            )
+    return models
+
+
+#: Most bytes of a prompt from a file.
+_MOST_PROMPT = 64 * 1024
+
+
+def _prompt(name: str) -> str:
+    """Return the name of a prompt as it is; for what looks like a file (``my.txt``, ``./mine``) the text in it."""
+    path = Path(name)
+    if not path.suffix and path.name == name:
+        return name
+    try:
+        text = read_bytes(path, _MOST_PROMPT + 1).decode()
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that cannot be one
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
+    if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
+        raise OptionError(f"--prompt {name}: a prompt must have more than one word and at most {_MOST_PROMPT} bytes.")
+    return text.strip()
+
+
+def pairs(options: RunOptions, key: str) -> dict[str, str]:
+    """Return an option of the form ``NAME=VALUE`` as a mapping."""
+    mapping = {}
+    for text in options.value(key) or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise OptionError(f"{options.spelling(key)} {text}: expected NAME=VALUE, for example seed=1.")
+        mapping[name.strip().replace("-", "_")] = value.strip()
+    return mapping
+
+
+def call_options(options: RunOptions) -> CallOptions:
+    """Return the timeouts, retries, concurrency and budget of the run's calls."""
+    return CallOptions(
+        concurrency=options.value("concurrency"),
+        patience=Patience(
+            request=options.value("timeout"),
+            trial=options.value("trial_timeout"),
+            retries=options.value("retries"),
+        ),
+        limits=Limits(
+            cost=options.value("max_cost"), tokens=options.value("max_tokens"), minutes=options.value("max_minutes")
+        ),
+        retry_errors=bool(options.value("retry_errors")),
+    )
+
+
+def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
+    """Raise OptionError if there is a limit in dollars for a model without a known price."""
+    for model in models:
+        if limits.cost is not None and model.entry.price is None:
+            raise OptionError(
+                f"--max-cost {limits.cost:g}: no price is known for '{model.entry.name}', so its cost cannot be "
+                "limited. Give --max-tokens instead, or a price in a file of models (--models)."
+            )

@@ -1,33 +1,278 @@
-"""The run log: one SQLite file per run, which several processes may write at once.
-
-It is longer than 400 lines because its one class is the only way to the tables."""
+"""The run log: one SQLite file per run, which several processes may write at once."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import json
+import re
 import sqlite3
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from cheesebench.chat import ChatReply, ChatRequest, Message, Usage
 from cheesebench.errors import RunLogError
-from cheesebench.experiment import log_file, log_schema, provenance, rows
-from cheesebench.experiment.call_log import CallLog
-from cheesebench.experiment.log_types import checked_manifest, read_json, read_plan
-from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
-from cheesebench.experiment.records import SETTLED, CellKey, CellPlan, TrialRecord
+from cheesebench.experiment import log_file, provenance
+from cheesebench.experiment.log_file import (
+    LIFE,
+    checked_manifest,
+    damage_explained,
+    read_plan,
+)
+from cheesebench.experiment.provenance import check_run_id, describe_protocols, describe_run
 from cheesebench.interfaces import TaskEvent
-from cheesebench.redaction import quoted, redact
+from cheesebench.records import FAULTS, CallRecord, CallTotals, CellCalls, CellKey, CellPlan, TrialRecord
+from cheesebench.redaction import quoted, redact, redactor
 
 if TYPE_CHECKING:
-    from cheesebench.protocol import BaseSpecification
+    from cheesebench.interfaces import BaseSpecification
 
+#: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
+PICTURE = "[picture]"
+COLUMNS = (
+    "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
+    "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
+    "written_tokens, malformed"
+)
+_JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
+INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
+_DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
+_TOTALS = (
+    "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+    "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
+)
+
+
+def digest(request: ChatRequest) -> str:
+    """Return a digest (32 hexadecimal digits) of everything that can affect the reply."""
+    state = hashlib.sha256(repr((request.model, request.sampling, sorted(request.extra.items()))).encode())
+    if request.form is not None:
+        state.update(repr((request.form.name, request.form.description, request.form.by_tool)).encode())
+        state.update(json.dumps(request.form.schema, sort_keys=True).encode())
+    for message in request.messages:
+        for part in message.parts:
+            content = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+            state.update(f"|{message.role}|{type(part).__name__}|{len(content)}|".encode())
+            state.update(content)
+    return state.hexdigest()[:32]
+
+
+def readable(message: Message) -> str:
+    return "".join(part if isinstance(part, str) else PICTURE for part in message.parts)
+
+
+class CallLog:
+    """The calls in a run log, by life."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        #: System messages that are in the log, with their digests and as they are stored: every call has a long one.
+        self._known_texts: dict[str, tuple[str, str]] = {}
+        self._redacted = redactor()
+        #: Calls to be written in this turn of the event loop, and who waits for each.
+        self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
+        #: Those whose calls are written, or could not be.
+        self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
+        #: That all of these belong to.
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def count(self, plan: CellPlan, subject: int) -> int:
+        return int(self._log.select(f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject))[0][0])
+
+    def find(self, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
+        rows = self._rows(f"WHERE {LIFE} AND trial = ? AND call = ?", (*plan.key, subject, trial, call))
+        return next(rows, None)
+
+    def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
+        return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+
+    def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
+        """Yield the recorded calls of a trial in order, each read when it is asked for: there may be any number."""
+        for call in count():
+            record = self.find(plan, subject, trial, call)
+            if record is None:
+                return
+            yield record
+
+    def latest(self, most: int) -> Iterator[tuple[CellKey, int, CallRecord]]:
+        """Yield the calls that were written last, newest first, each with its cell and its subject.
+
+        One is in memory at a time.
+        """
+        for place in self._log.select("SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)):
+            # A running session may have replaced it by now: what was refused is asked again.
+            for row in self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place):
+                with damage_explained(self._log.path):
+                    record = _record(row)
+                yield tuple(row[:4]), row[4], record
+
+    def as_recorded(self, reply: ChatReply) -> ChatReply:
+        """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
+        text, reasoning, model = map(self._storable, (reply.text, reply.reasoning, reply.model))
+        if (text, reasoning, model) == (reply.text, reply.reasoning, reply.model):
+            return reply
+        return replace(reply, text=text, reasoning=reasoning, model=model)
+
+    def _storable(self, text: str) -> str:
+        """Return text that SQLite accepts (no lone surrogates), without secrets."""
+        if not text:
+            return text
+        return self._redacted(text if text.isascii() else text.encode("utf-8", "replace").decode())
+
+    def write(self, plan: CellPlan, subject: int, *records: CallRecord) -> None:
+        """Write calls in one transaction, replacing those that were refused before."""
+        self._write([(plan, subject, record) for record in records])
+
+    async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
+        """Write a call and return once it is stored; calls of one iteration of the event loop share a transaction.
+
+        The call is written even if the task is cancelled meanwhile, because it has been paid for.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # futures of a finished loop are obsolete; their calls have been written
+            self._loop = loop
+            self._written.clear()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        written: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(((plan, subject, record), written))
+        await written
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        calls = [call for call, _ in waiting]
+        problem = self._problem(calls)
+        problems = [problem] * len(calls)
+        if problem is not None and len(calls) > 1 and not isinstance(problem.__cause__, sqlite3.OperationalError):
+            # One invalid call must not affect the others: write each separately. (A full disk affects all.)
+            problems = [self._problem([call]) for call in calls]
+        if not self._written:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        self._written.extend((written, problem) for (_, written), problem in zip(waiting, problems, strict=True))
+
+    def _problem(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> Exception | None:
+        try:
+            self._write(calls)
+        except Exception as error:
+            return error
+        return None
+
+    def _hand_back(self) -> None:
+        """Resume one task whose call is written, in each iteration of the event loop.
+
+        A subject's next steps take longer than reading a reply and sending the next prompt. If all resumed at once, the
+        server would idle, then receive all prompts at once, and this would repeat.
+        """
+        written, problem = self._written.popleft()
+        if self._written:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        if written.done():  # cancelled
+            return
+        if problem is None:
+            written.set_result(None)
+        else:
+            written.set_exception(problem)
+
+    def _write(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> None:
+        texts = {
+            text: (hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16], self._storable(text))
+            for text in {record.system for _, _, record in calls} - self._known_texts.keys()
+        }
+        known = self._known_texts | texts if texts else self._known_texts
+        rows = [self._row(plan, subject, record, known[record.system][0]) for plan, subject, record in calls]
+        with self._log.transaction() as connection:
+            if texts:
+                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values())
+            # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
+            connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
+            connection.executemany(INSERT, rows)
+        # Only now: a transaction that failed has not written the text, and no call can be found without it.
+        self._known_texts = known
+
+    def _row(self, plan: CellPlan, subject: int, record: CallRecord, text_digest: str) -> tuple[object, ...]:
+        reply, usage = record.reply, record.reply.usage
+        return (
+            *(*plan.key, subject, record.trial, record.call, record.digest, text_digest),
+            *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
+            *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
+            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
+        )
+
+    def served_by(self, model: str, most: int) -> set[str]:
+        """Return up to ``most`` model names that the server reported for a model's calls."""
+        query = "SELECT DISTINCT served_by FROM calls WHERE model = ? AND served_by != '' LIMIT ?"
+        return {name for (name,) in self._log.select(query, (model, most))}
+
+    def totals(self) -> CallTotals:
+        """Return the totals of all calls, including those that are about to be written."""
+        recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
+        return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
+
+    def by_cell(self) -> dict[CellKey, CellCalls]:
+        return self._grouped("", ())
+
+    def of_cell(self, plan: CellPlan) -> CellCalls | None:
+        return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(plan.key)
+
+    def _grouped(self, where: str, values: Sequence[object]) -> dict[CellKey, CellCalls]:
+        key = "model, protocol, view, variant"
+        totals = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values)
+        names = self._log.select(f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by", values)
+        counts: dict[CellKey, dict[str, int]] = {}
+        counted = f"FROM trials, json_each(iif(json_valid(tally), tally, '{{}}')) AS one {where}"
+        query = f"SELECT {key}, one.key, sum(one.value) {counted} GROUP BY {key}, one.key ORDER BY min(one.id)"
+        for *cell, name, number in self._log.select(query, values):
+            counts.setdefault((cell[0], cell[1], cell[2], cell[3]), {})[str(name)] = int(number or 0)
+        return {
+            cell: CellCalls(
+                totals=_totals(numbers),
+                served_by=tuple(n[4] for n in names if n[:4] == cell and n[4]),
+                counts=counts.get(cell, {}),
+            )
+            for cell, numbers in ((row[:4], row[4:]) for row in totals)
+        }
+
+    def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
+        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values)
+        for row in found:
+            with damage_explained(self._log.path):
+                record = _record(row)
+            yield record
+
+
+def _record(row: Sequence[Any]) -> CallRecord:
+    trial, call, request_digest, _, asked, text, reasoning, finish, fault, served_by, *numbers, system = row[5:]
+    prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
+    usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
+    return CallRecord(
+        trial=trial,
+        call=call,
+        digest=request_digest,
+        system=system,
+        asked=asked,
+        reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),
+        fault=fault or None,
+        cost=cost,
+        seconds=seconds,
+        attempts=attempts,
+        malformed=malformed,
+    )
+
+
+def _totals(row: Sequence[Any]) -> CallTotals:
+    return CallTotals(**dict(zip(CallTotals.__slots__, (number or 0 for number in row), strict=True)))
+
+
+#: Digests of logs are counted modulo this.
+DIGESTS = 2**256
 #: Rows that are read at once where there may be many.
 AT_ONCE = 500
 
@@ -46,6 +291,16 @@ class JournalEntry:
     subject: int | None = None
 
 
+#: How the journal says in which trial (from 1) a subject was stopped.
+_STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
+#: Share of a cell's trials that may be run anew, and trials of one subject, before they count as failed.
+MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
+
+
+def _worst(record: TrialRecord) -> TrialRecord:
+    return replace(record, success=False) if record.success else record
+
+
 class RunLog:
     """One run: its manifest, its cells, and every trial that was finished.
 
@@ -58,8 +313,13 @@ class RunLog:
         self.path = path
         self._connection = connection
         self._lock = threading.RLock()
+        #: Change of the digest by the transaction that is under way.
+        self._change = 0
         #: The calls to models.
         self.calls = CallLog(self)
+
+    def _count(self, change: int) -> None:
+        self._change += change
 
     @classmethod
     def create(
@@ -86,7 +346,6 @@ class RunLog:
 
     @classmethod
     def write_new(cls, results: Path, manifest: Mapping[str, Any], plans: Iterable[CellPlan], *, signed: bool) -> Self:
-        """Create the log of the run that a manifest describes, with these cells."""
         if signed and (signature := provenance.signature(manifest)) is not None:
             manifest = {**manifest, provenance.SIGNATURE: signature}
         path = log_file.make_directory(results, check_run_id(manifest["run_id"])) / log_file.FILE_NAME
@@ -95,10 +354,12 @@ class RunLog:
             connection.execute("PRAGMA journal_mode = WAL")
         log = cls(path, connection)
         with log.transaction():
-            for statement in filter(str.strip, log_schema.SCHEMA.split(";")):
+            for statement in filter(str.strip, log_file.SCHEMA.split(";")):
                 connection.execute(statement)
+            connection.execute("INSERT INTO digest VALUES ('0')")
+            log_file.watch(connection, log._count)
             connection.executemany(
-                "INSERT INTO manifest VALUES (?, ?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
+                "INSERT INTO manifest VALUES (?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
             )
             log._insert_cells(plans)
         return log
@@ -115,21 +376,23 @@ class RunLog:
             self._insert_cells(plan for plan, _ in cells)
 
     def add_to_manifest(self, entries: Mapping[str, Any]) -> None:
-        """Add entries to the manifest, or replace them."""
         with self.transaction() as connection:
             rows = [_manifest_row(key, value) for key, value in entries.items()]
-            connection.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?, ?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
 
     def _insert_cells(self, plans: Iterable[CellPlan]) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan, seal) VALUES (?, ?, ?, ?, ?, ?)",
-            [(*row, rows.seal(row)) for row in ((*plan.key, rows.plan_to_json(plan)) for plan in plans)],
+            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
+            [(*plan.key, log_file.plan_to_json(plan)) for plan in plans],
         )
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a run for writing (this repairs an interrupted one); ``path`` is its directory or its file."""
-        return cls._open(path, log_file.connect)
+        log = cls._open(path, log_file.connect)
+        with log_file.errors_explained(log.path):
+            log_file.watch(log._connection, log._count)
+        return log
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
@@ -155,31 +418,30 @@ class RunLog:
             except BaseException:
                 connection.close()
                 raise
+        log_file.OPENED.pop(path, None)
+        log_file.OPENED[path] = None
         return cls(path, connection)
 
     @property
     def directory(self) -> Path:
-        """The run's own directory."""
         return self.path.parent
 
     @property
     def run_id(self) -> str:
-        """The run's id from its manifest."""
         return str(self.manifest["run_id"])
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
-        found = self.select("SELECT key, value, seal FROM manifest")
+        found = self.select("SELECT key, value FROM manifest")
         with log_file.damage_explained(self.path):
-            manifest = {key: read_json(value) for key, value in map(rows.unsealed, found)}
-            return checked_manifest(manifest)
+            return checked_manifest({key: json.loads(value) for key, value in found})
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
-        found = self.select("SELECT model, protocol, view, variant, plan, seal FROM cells ORDER BY position")
+        found = self.select("SELECT plan FROM cells ORDER BY position")
         with log_file.damage_explained(self.path):
-            return [read_plan(rows.unsealed(row)[-1]) for row in found]
+            return [read_plan(text) for (text,) in found]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
@@ -187,7 +449,7 @@ class RunLog:
         order = "ORDER BY model, protocol, view, variant, subject, trial"
         with self._lock, log_file.damage_explained(self.path):
             found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
-            return [rows.trial_from_row(row) for row in found]
+            return [log_file.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
         """Return all records of all cells as ``trials_by_subject`` has them: for runs that fit into memory."""
@@ -197,11 +459,14 @@ class RunLog:
         """Yield the trials of a cell, one subject after the other: only one life is in memory at a time.
 
         A life that is unfinished gets a missing record for every planned trial that it has not reached. This is
-        what a run is judged by: a subject that was interrupted has not finished early. A cell with looks may never
-        need the subjects that have not begun, so that these are left out there.
+        what a run is judged by: a subject that was interrupted has not finished early. A sequential cell may never
+        need the subjects that have not begun, so that these are left out there. Where many trials were run anew
+        (``distrusts``), each of them counts as failed.
         """
+        redrawn = self.redrawn(plan)
+        distrusted = redrawn.keys() if self.distrusts(plan, redrawn) else ()
         complete, begun = self.completed_subjects(plan), dict.fromkeys(self._begun(plan))
-        planned = range(0 if plan.looks else plan.subjects)
+        planned = range(0 if plan.sequential else plan.subjects)
         for subject in chain(planned, (one for one in begun if one not in planned)):
             life = self.trials(plan, subject) if subject in begun else []
             self._check_whole(plan, subject, life, complete.get(subject))
@@ -209,7 +474,81 @@ class RunLog:
                 first = life[-1].trial + 1 if life else 0
                 life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
             if life:
-                yield life
+                yield [_worst(record) if (subject, record.trial) in distrusted else record for record in life]
+
+    def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
+        """Return the trials (subject, trial) that were run anew after they had been stopped, and how often.
+
+        An agent that fails in a trial has finished it. A trial of a language model goes on from its recorded replies,
+        so that only one with a refused call that was asked again counts; nor does one that a budget has cut off.
+        """
+        where, values = _selection(plan, None)
+        if plan.agent:
+            calls = self.select(
+                f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''", values
+            )
+            refused = {(subject, trial) for subject, trial, _ in calls}
+        found: Counter[tuple[int, int]] = Counter()
+        stops = f"SELECT subject, text FROM journal{where} AND kind = 'error' AND subject IS NOT NULL"
+        for subject, text in self.select(stops, values):
+            if stopped := _STOPPED.match(str(text)):
+                key = subject, int(stopped[1]) - 1
+                if not plan.agent or key in refused:
+                    found[key] += 1
+        done = {
+            (record.subject, record.trial)
+            for subject in {subject for subject, _ in found}
+            for record in self.trials(plan, subject)
+            if not record.missing and not record.tally.get(FAULTS)
+        }
+        return {key: count for key, count in found.items() if key in done}
+
+    def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
+        """Return whether too many trials were run anew: a subject may have been stopped whenever it was wrong."""
+        if not redrawn:
+            return False
+        where, values = _selection(plan, None)
+        [(trials,)] = self.select(f"SELECT count(*) FROM trials{where} AND missing = ''", values)
+        by_subject: Counter[int] = Counter()
+        for (subject, _), times in redrawn.items():
+            by_subject[subject] += times
+        return by_subject.total() > MOST_REDRAWN * trials or max(by_subject.values()) > MOST_OF_SUBJECT
+
+    def remarks(self, plan: CellPlan) -> tuple[str, ...]:
+        """Return what a reader of the verdict must know of how the cell was run; usually nothing."""
+        if not (redrawn := self.redrawn(plan)):
+            return ()
+        trials, resumes = sum(redrawn.values()), self.resumes(plan)
+        said = (
+            f"{trials} {'trial was' if trials == 1 else 'trials were'} run anew after a stop, over {resumes} "
+            f"{'resume' if resumes == 1 else 'resumes'}"
+        )
+        if self.distrusts(plan, redrawn):
+            return (f"{said}: so many that each of them counts as failed.",)
+        return (f"{said}.",)
+
+    def note_killed(self, plan: CellPlan, wanted: Sequence[int]) -> None:
+        """Record which of the wanted subjects were in a trial when an earlier run of the cell was killed, if one was.
+
+        A run that ends in any other way closes its log. What a language model was asked is in the log, however it ends.
+        The trial is the first that was not yet written.
+        """
+        where, values = _selection(plan, None)
+        query = f"SELECT max(id) FROM journal{where} AND kind = 'started'"
+        [(started,)] = self.select(query, values)
+        [(closed,)] = self.select("SELECT max(id) FROM journal WHERE kind = 'closed'")
+        if plan.agent or started is None or started < (closed or 0):
+            return
+        begun = set(self._begun(plan))
+        # One that has no trial yet may have been killed in its first.
+        alive = [one for one in wanted if one in begun] + [one for one in wanted if one not in begun][:1]
+        for subject in alive:
+            self.note(
+                "error", f"stopped in trial {len(self.trials(plan, subject)) + 1}: the run was killed", plan, subject
+            )
+
+    def resumes(self, plan: CellPlan) -> int:
+        return max(0, len(self.journal(plan, "started")) - 1)
 
     def _check_whole(self, plan: CellPlan, subject: int, life: Sequence[TrialRecord], complete: int | None) -> None:
         """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
@@ -218,7 +557,6 @@ class RunLog:
         raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are missing")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the recorded trials of a cell, subject by subject."""
         for subject in self._begun(plan):
             yield self.trials(plan, subject)
 
@@ -235,7 +573,6 @@ class RunLog:
         return found
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
-        """Return the rules that fired in a trial, in order."""
         found = self.select(log_file.SELECT_EVENTS, (*record.key, record.subject, record.trial))
         return tuple(TaskEvent(*row) for row in found)
 
@@ -245,7 +582,6 @@ class RunLog:
         return dict(self.select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
 
     def journal(self, plan: CellPlan | None = None, kind: str | None = None) -> list[JournalEntry]:
-        """Return what happened (to one cell; of one kind), in order."""
         where, values = _selection(plan, None)
         if kind is not None:
             where, values = (f"{where} AND" if where else " WHERE") + " kind = ?", (*values, kind)
@@ -273,8 +609,8 @@ class RunLog:
         """Yield every trial with its events as a line of canonical JSON, for byte-by-byte comparison of runs."""
         for row in self.stream(f"{log_file.SELECT_TRIALS} ORDER BY model, protocol, view, variant, subject, trial"):
             with log_file.damage_explained(self.path):
-                record = rows.trial_from_row(row)
-            yield rows.dump_line(record, self.events(record))
+                record = log_file.trial_from_row(row)
+            yield log_file.dump_line(record, self.events(record))
 
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
         """Write a finished trial in one transaction.
@@ -287,19 +623,26 @@ class RunLog:
             where = f"WHERE {log_file.LIFE} AND trial = ?"
             row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
             with log_file.damage_explained(self.path):
-                recorded = None if row is None else rows.trial_from_row(row)
+                recorded = None if row is None else log_file.trial_from_row(row)
             if recorded is not None and not recorded.missing:
                 known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
-                _check_same(recorded, record, known == rows.events_to_rows(events))
+                _check_same(recorded, record, known == log_file.events_to_rows(events))
                 return
-            self._connection.execute(log_file.INSERT_TRIAL, rows.trial_to_row(record))
+            self._connection.execute(log_file.INSERT_TRIAL, log_file.trial_to_row(record))
             self._connection.executemany(
                 log_file.INSERT_EVENT,
-                [(*key, position, *row) for position, row in enumerate(rows.events_to_rows(events))],
+                [(*key, position, *row) for position, row in enumerate(log_file.events_to_rows(events))],
             )
 
-    def write_missing(self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure") -> int:
-        """Record a subject's unfinished trials as missing, with ``cause`` in the journal.
+    def write_missing(
+        self,
+        plan: CellPlan,
+        subject: int,
+        cause: str,
+        missing: str = "infrastructure",
+        tally: Mapping[str, int] | None = None,
+    ) -> int:
+        """Record a subject's unfinished trials as missing, the first with its ``tally``, and ``cause`` in the journal.
 
         Returns the number of finished trials.
         """
@@ -308,33 +651,11 @@ class RunLog:
             done: int = self._connection.execute(
                 f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''", life
             ).fetchone()[0]
-            self._connection.executemany(
-                log_file.INSERT_TRIAL,
-                [rows.trial_to_row(_missing(plan, subject, trial, missing)) for trial in range(done, plan.trials)],
-            )
+            lost = [_missing(plan, subject, trial, missing) for trial in range(done, plan.trials)]
+            lost[:1] = [replace(first, tally=dict(tally or {})) for first in lost[:1]]
+            self._connection.executemany(log_file.INSERT_TRIAL, map(log_file.trial_to_row, lost))
             self._note("error", cause, plan, subject)
         return done
-
-    def write_settled(self, plan: CellPlan, subjects: Iterable[int], trials: int) -> None:
-        """Record that subjects were stopped after ``trials`` trials, because later ones could not change the verdict.
-
-        Later trials that are already recorded are deleted (calls are kept): how many there are depends on timing.
-        """
-        with self.transaction():
-            for subject in subjects:
-                life = (*plan.key, subject)
-                for table in ("trials", "events"):
-                    self._connection.execute(
-                        f"DELETE FROM {table} WHERE {log_file.LIFE} AND trial >= ?", (*life, trials)
-                    )
-                self._connection.execute(f"DELETE FROM lives WHERE {log_file.LIFE}", life)
-                self._connection.executemany(
-                    log_file.INSERT_TRIAL,
-                    [
-                        rows.trial_to_row(_missing(plan, subject, trial, SETTLED))
-                        for trial in range(trials, plan.trials)
-                    ],
-                )
 
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
         """Record that a subject is complete after this many trials (``until`` may shorten a schedule)."""
@@ -345,13 +666,24 @@ class RunLog:
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
     def check_pages(self) -> None:
-        """Raise RunLogError if the file is damaged, or a call in it; takes seconds for each gigabyte."""
+        """Raise RunLogError if the file is damaged; takes seconds for each gigabyte."""
         with self._lock, log_file.errors_explained(self.path):
             log_file.check_pages(self._connection, self.path)
-        self.calls.check()
+
+    def verify(self) -> int:
+        """Return the number of rows; RunLogError if they are not those that were written, or if some are gone."""
+        self.check_pages()
+        rows = total = 0
+        with self.snapshot(), log_file.damage_explained(self.path):
+            [(recorded,)] = self.select("SELECT total FROM digest")
+            for table, columns in log_file.tables().items():
+                for row in self.stream(f"SELECT {', '.join(columns)} FROM {table}"):
+                    rows, total = rows + 1, total + log_file.row_digest(table, row)
+            if total % DIGESTS != int(recorded, 16):
+                raise ValueError("its rows are not those that were written")
+        return rows
 
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
-        """Add a journal entry."""
         with self.transaction():
             self._note(kind, text, plan, subject)
 
@@ -364,7 +696,6 @@ class RunLog:
         )
 
     def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query."""
         with self._lock, log_file.errors_explained(self.path):
             return self._connection.execute(query, values).fetchall()
 
@@ -388,8 +719,13 @@ class RunLog:
                 yield self._connection
                 return
             self._connection.execute("BEGIN IMMEDIATE")
+            self._change = 0
             try:
                 yield self._connection
+                if self._change:
+                    [(total,)] = self._connection.execute("SELECT total FROM digest")
+                    total = f"{(int(total, 16) + self._change) % DIGESTS:064x}"
+                    self._connection.execute("UPDATE digest SET total = ?", (total,))
                 self._connection.execute("COMMIT")
             except BaseException:
                 # SQLite has already rolled back by itself after some errors (a full disk).
@@ -408,7 +744,6 @@ class RunLog:
                 self._connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the file; the log cannot be used after that."""
         with self._lock:
             self._connection.close()
 
@@ -421,9 +756,8 @@ class RunLog:
         self.close()
 
 
-def _manifest_row(key: str, value: Any) -> tuple[str, str, int]:
-    row = (key, rows.to_json(value))
-    return (*row, rows.seal(row))
+def _manifest_row(key: str, value: Any) -> tuple[str, str]:
+    return key, log_file.to_json(value)
 
 
 def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
@@ -442,7 +776,7 @@ def _selection(plan: CellPlan | None, subject: int | None) -> tuple[str, tuple[A
 
 
 def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) -> None:
-    names = [name for name in rows.TRIAL_COLUMNS if getattr(recorded, name) != getattr(lived, name)]
+    names = [name for name in log_file.TRIAL_COLUMNS if getattr(recorded, name) != getattr(lived, name)]
     if not names and same_events:
         return
     where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"

@@ -1,22 +1,356 @@
-"""The SQLite file of a run log: creating and opening it, and explaining its errors."""
+"""The file of a run log: its tables, how rows are written and read back, and how a log of a stranger is opened."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import re
 import shutil
 import sqlite3
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import RunLogError, did_you_mean
-from cheesebench.experiment.confined import check_beside, check_plain
-from cheesebench.experiment.log_schema import APPLICATION_ID, SCHEMA
-from cheesebench.experiment.records import FORMAT
-from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
+from cheesebench.errors import NOT_AS_WRITTEN, CheeseBenchError, OptionError, RunLogError, did_you_mean, raised_where
+from cheesebench.interfaces import TaskEvent
+from cheesebench.records import (
+    FORMAT,
+    CellPlan,
+    TrialRecord,
+    Variant,
+)
 from cheesebench.redaction import quoted
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+#: Marks the file as a run log in SQLite's header ("CHZB").
+APPLICATION_ID = 0x43485A42
+
+_LIFE_KEY = """\
+    model TEXT NOT NULL,  -- as --model names it
+    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
+    view TEXT NOT NULL,  -- what the subject is shown the arena in
+    variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
+    subject INTEGER NOT NULL,  -- from 0"""
+
+# Without rowids the rows lie in the order of their keys, whichever subject finished first; and nothing in
+# trials, events and lives tells when it was written: the same run gives the same rows.
+SCHEMA = f"""
+CREATE TABLE manifest (  -- what the run is
+    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
+    value TEXT NOT NULL  -- JSON
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cells (  -- what was planned
+    position INTEGER PRIMARY KEY,  -- order of the plan
+    model TEXT NOT NULL,  -- as --model names it
+    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
+    view TEXT NOT NULL,  -- what the subject is shown the arena in
+    variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
+    plan TEXT NOT NULL,  -- JSON: the protocol's hash, design, numbers of subjects and trials, estimand, reference, margin, agent and settings of a language model
+    UNIQUE (model, protocol, view, variant)
+) STRICT;
+CREATE TABLE trials (  -- what happened: a row for each trial, written in one transaction when it was finished, also for one that could not be run
+{_LIFE_KEY}
+    trial INTEGER NOT NULL,  -- from 0 over the life
+    block TEXT NOT NULL,  -- block of the schedule
+    session INTEGER NOT NULL,  -- from 1 over the life
+    outcome TEXT,  -- name of the end, as the protocol calls it: timeout at the step limit
+    success INTEGER,  -- 1 or 0, NULL where the protocol declares no success, and for a missing trial
+    compared INTEGER NOT NULL,  -- 1 if the reference is about this kind of trial
+    reward REAL NOT NULL,  -- sum over the trial
+    steps INTEGER NOT NULL,  -- steps, waited ones included
+    path_length INTEGER NOT NULL,  -- steps to another cell
+    bumps INTEGER NOT NULL,  -- FORWARDs that led nowhere
+    actions TEXT NOT NULL,  -- one letter for each step: F, L, R, S, and a point for a frozen step that nobody was asked about
+    counters TEXT NOT NULL,  -- JSON: counters of the protocol
+    measures TEXT NOT NULL,  -- JSON: measures of the protocol
+    variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
+    tally TEXT NOT NULL,  -- JSON: what the agent counted (calls, unparsed, ...)
+    missing TEXT NOT NULL,  -- empty, or why it was not run: infrastructure, budget
+    PRIMARY KEY (model, protocol, view, variant, subject, trial)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE events (  -- the rules that fired
+{_LIFE_KEY}
+    trial INTEGER NOT NULL,  -- from 0 over the life
+    position INTEGER NOT NULL,  -- order within the trial
+    step INTEGER NOT NULL,  -- of the trial, from 1
+    state TEXT NOT NULL,  -- that it fired in
+    event TEXT NOT NULL,  -- its trigger as the protocol words it, in brackets what that was
+    source TEXT NOT NULL,  -- file and line of the rule
+    PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE lives (  -- who is finished
+{_LIFE_KEY}
+    trials INTEGER NOT NULL,  -- trials of the complete life: a subject without a row is not finished
+    PRIMARY KEY (model, protocol, view, variant, subject)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE calls (  -- what models were asked and replied: a row for each call, written as soon as the reply is there, so that it is never paid for again
+{_LIFE_KEY}
+    trial INTEGER NOT NULL,  -- from 0 over the life
+    call INTEGER NOT NULL,  -- from 0 within the trial
+    digest TEXT NOT NULL,  -- over the whole prompt and all parameters: a resumed run must ask the same
+    system TEXT NOT NULL,  -- the system prompt, as a key of texts
+    asked TEXT NOT NULL,  -- the last message: what lies between is made of earlier calls (cheesebench show puts it together)
+    reply TEXT NOT NULL,  -- without reasoning
+    reasoning TEXT NOT NULL,  -- where the server (or a tag) marks it as such
+    finish TEXT NOT NULL,  -- stop, length (cut off at the most tokens) or other
+    fault TEXT NOT NULL,  -- why there is no reply, if it was refused for what it asked
+    served_by TEXT NOT NULL,  -- what the server said it was
+    prompt_tokens INTEGER NOT NULL,  -- as the server counted, cached ones included
+    completion_tokens INTEGER NOT NULL,  -- reasoning included
+    cached_tokens INTEGER NOT NULL,  -- of the prompt
+    reasoning_tokens INTEGER NOT NULL,  -- of the completion
+    cost REAL,  -- dollars, NULL where no price is known
+    seconds REAL NOT NULL,  -- of the attempt that was answered
+    attempts INTEGER NOT NULL,  -- retries included
+    written_tokens INTEGER NOT NULL,  -- of the prompt, put into a cache where that has a price of its own
+    malformed INTEGER NOT NULL  -- attempts whose answer was no reply: no JSON, the wrong shape, a tool call
+) STRICT;
+CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
+CREATE TABLE texts (  -- long texts that many calls share
+    digest TEXT PRIMARY KEY,  -- of the text
+    text TEXT NOT NULL  -- as it was sent
+) STRICT, WITHOUT ROWID;
+CREATE TABLE journal (  -- what happened to the run
+    id INTEGER PRIMARY KEY,  -- in the order of time
+    time TEXT NOT NULL,  -- UTC
+    kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, warning, error, traceback
+    text TEXT NOT NULL,  -- for people
+    model TEXT,  -- the cell that it is about, if it is about one
+    protocol TEXT,  -- of that cell
+    view TEXT,  -- of that cell
+    variant TEXT,  -- of that cell
+    subject INTEGER  -- that it is about, if it is about one
+) STRICT;
+CREATE TABLE digest (  -- of the whole log, brought up to date by every transaction
+    total TEXT NOT NULL  -- sum of the digests of all rows above, modulo 2 to the power of 256, in hexadecimal
+) STRICT;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+"""  # noqa: E501  # a line is a column
+
+
+#: More trials than any life, and any cell, has: the gaps of unfinished lives are filled up.
+MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
+
+#: What every manifest has, and of which type it is.
+MANIFEST: Mapping[str, Any] = {
+    "format": int,
+    "run_id": str,
+    "created": str,
+    "versions": dict[str, str],
+    "git": dict[str, str | bool] | None,
+    "options": dict[str, Any],
+    "plugins": dict[str, str],
+    "protocols": dict[str, dict[str, str]],
+}
+
+
+def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest as it is; ValueError, with what is wrong, unless it has what every reader asks for."""
+    for key, kind in MANIFEST.items():
+        if key not in manifest:
+            raise ValueError(f"the manifest has no {key}")
+        _adapter(kind).validate_python(manifest[key], strict=True)
+    if not isinstance(manifest["options"].get("seed"), int):  # without it no trial can be lived again
+        raise ValueError("the manifest's options have no seed")
+    return dict(manifest)
+
+
+@lru_cache(maxsize=4096)
+def read_plan(text: str) -> CellPlan:
+    """Return the plan in a JSON object; ValueError, with what is wrong, where there is none."""
+    values = json.loads(text)
+    variant = Variant.parse(values.pop("variant"))
+    plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
+    if min(plan.subjects, plan.trials) < 0 or not fits(plan):
+        raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
+    return plan
+
+
+def fits(plan: CellPlan) -> bool:
+    """Return whether a log may have a cell of so many trials."""
+    return plan.trials <= MOST_OF_LIFE and plan.subjects * max(plan.trials, 1) <= MOST_TRIALS
+
+
+def check_fits(plan: CellPlan) -> None:
+    """Raise OptionError for a cell of more trials than a log may have."""
+    if not fits(plan):
+        raise OptionError(
+            f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
+            f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
+        )
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # workers read no log
+
+    return TypeAdapter(kind)
+
+
+#: Columns of the table ``trials``, in the order of the record's fields.
+TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
+EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
+_BOOLEANS = frozenset({"success", "compared"})
+_NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
+_MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
+
+
+def row_digest(table: str, values: Iterable[Any]) -> int:
+    """Return the digest of a row, the same when it is written and when it is read."""
+    parts = [table.encode()]
+    for value in values:
+        if isinstance(value, str):
+            content = value.encode(errors="surrogatepass")
+            parts += [b"text %d " % len(content), content]
+        elif value is None:
+            parts.append(b"null ")
+        else:  # SQLite keeps 1.0 as 1 and -0.0 as 0 where that is shorter
+            parts.append(b"number %r " % (float(value) + 0.0))
+    return int.from_bytes(hashlib.blake2b(b"".join(parts), digest_size=32).digest(), "big")
+
+
+@cache
+def tables() -> Mapping[str, tuple[str, ...]]:
+    """Return the columns of every table that the digest is of."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        columns = {name: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})")) for name in names}
+        return {name: listed for name, listed in columns.items() if name != "digest"}
+
+
+def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
+    """Call ``count`` with the digest of each row that this connection writes, and with minus that of a removed one.
+
+    The triggers are temporary ones, which belong to the connection: there are none in the file.
+    """
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA recursive_triggers = ON")  # a row that is replaced is a row that is removed
+    connection.create_function("row_written", -1, lambda table, *values: count(row_digest(table, values)))
+    connection.create_function("row_removed", -1, lambda table, *values: count(-row_digest(table, values)))
+    for table, columns in tables().items():
+        for event, row, function in (("INSERT", "NEW", "row_written"), ("DELETE", "OLD", "row_removed")):
+            values = ", ".join([f"'{table}'", *(f"{row}.{column}" for column in columns)])
+            connection.execute(
+                f"CREATE TEMP TRIGGER {function}_{table} AFTER {event} ON main.{table} "
+                f"BEGIN SELECT {function}({values}); END"
+            )
+
+
+def to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
+    return tuple(
+        to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name) for name in TRIAL_COLUMNS
+    )
+
+
+def trial_from_row(row: Sequence[Any]) -> TrialRecord:
+    values = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    for name in _MAPPINGS:
+        values[name] = _mapping(values[name])
+    if not 0 <= values["trial"] <= MOST_OF_LIFE or not 0 <= values["session"] <= MOST_OF_LIFE:
+        raise ValueError("an impossible trial")
+    for name in _NAMES:
+        values[name] = values[name] and sys.intern(values[name])
+    for name in _BOOLEANS:
+        if values[name] is not None:
+            values[name] = bool(values[name])
+    return TrialRecord(**values)
+
+
+@lru_cache(maxsize=4096)
+def _mapping(text: str) -> Mapping[str, Any]:
+    """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
+    mapping = json.loads(text)
+    if not isinstance(mapping, dict):
+        raise ValueError("a trial's values are invalid")
+    return mapping
+
+
+def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
+    return [(event.step, event.state, event.event, event.source) for event in events]
+
+
+def plan_to_json(plan: CellPlan) -> str:
+    return to_json(dataclasses.asdict(plan) | {"variant": str(plan.variant)})
+
+
+def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
+    """Return a trial and its events as one line of canonical JSON."""
+    values = {name: getattr(record, name) for name in TRIAL_COLUMNS}
+    values |= {name: dict(values[name]) for name in _MAPPINGS}
+    values["events"] = events_to_rows(events)
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+#: What SQLite keeps beside a database, by the end of the name.
+_BESIDE = ("-journal", "-wal", "-shm")
+#: A rollback journal that ends with these bytes names another file, which SQLite deletes when it has rolled back.
+#: Only a transaction over several databases writes such a name; a run log has none.
+_NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
+
+
+def check_plain(directory: Path) -> None:
+    """Raise RunLogError unless ``directory`` holds plain files and directories only.
+
+    Who writes to a link writes elsewhere; who opens a FIFO to write waits until somebody reads it, maybe for ever.
+    """
+    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # another process of the run is at work
+            continue
+        if stat.S_ISLNK(mode):
+            raise RunLogError(
+                f"{quoted(str(path), 300)} is a symbolic link, and what is written to a run stays in its directory. "
+                "Remove the link, or put the file itself there."
+            )
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise _strange(path, "is not a file")
+
+
+def check_beside(path: Path) -> None:
+    """Raise RunLogError if SQLite would wait for, or delete, something else when it opens the database ``path``."""
+    for suffix in _BESIDE:
+        beside = path.with_name(path.name + suffix)
+        if beside.exists() and not beside.is_file():
+            raise _strange(beside, "is not a file")
+    journal = path.with_name(path.name + _BESIDE[0])
+    if journal.is_file() and _end(journal) == _NAMES_A_FILE:
+        raise _strange(journal, "names another file to be deleted")
+
+
+def _end(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - len(_NAMES_A_FILE)))
+        return file.read()
+
+
+def _strange(path: Path, what: str) -> RunLogError:
+    return RunLogError(f"{quoted(str(path), 300)} {what}. No run leaves that: remove it, or use another copy.")
+
+
+def inside(directory: Path, name: str) -> Path:
+    """Return where ``name`` is to be written in a run's directory. RunLogError where that is no plain place."""
+    check_plain(directory)
+    path = directory / name
+    check_plain(path)
+    return path
+
 
 FILE_NAME = "run.sqlite"
 #: Names the latest run on a command line.
@@ -30,16 +364,13 @@ CHECKPOINT = 8000
 #: Bytes of a row, of what is written and of what a stranger has written; replies come in at most 4 MB (MAX_BODY), and
 #: the manifest has all protocols.
 LONGEST_ROW = 32 * 2**20
-#: What is raised where values are not what was once written.
-NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
-_SEALED_TRIAL = (*TRIAL_COLUMNS, "seal")
-SELECT_TRIALS = f"SELECT {', '.join(_SEALED_TRIAL)} FROM trials"
+SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
 INSERT_TRIAL = (
-    f"INSERT OR REPLACE INTO trials ({', '.join(_SEALED_TRIAL)}) VALUES ({', '.join('?' * len(_SEALED_TRIAL))})"
+    f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
 )
 SELECT_EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE {LIFE} AND trial = ? ORDER BY position"
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -67,8 +398,20 @@ def damage_explained(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
 
 
+#: Logs that this process has opened, the latest last.
+OPENED: dict[Path, None] = {}
+
+
+def unreadable(error: Exception) -> str:
+    """Return what is said where something in the logs that were read cannot be what a run has written."""
+    logs = " or ".join(map(str, list(OPENED)[:-4:-1]))
+    return (
+        f"{logs} cannot be read: {quoted(raised_where(error))}. It was changed, or this is a mistake of CheeseBench: "
+        "'cheesebench report RUN --verify' tells which."
+    )
+
+
 def damaged(path: Path, seen: str) -> RunLogError:
-    """Return the error that says that a log is damaged, by what is ``seen``."""
     return RunLogError(f"{path} is damaged: {quoted(seen, 120)}. Use an undamaged copy, or start a new run.")
 
 
@@ -95,6 +438,8 @@ def make_directory(results: Path, run_id: str) -> Path:
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
+        if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
+            shutil.rmtree(directory)  # refused at its first call: it can be started again with other settings
         # Replies of models and prompts are private: on a shared machine only their owner may read them.
         directory.mkdir(mode=0o700)
         # Those that SQLite puts beside it have the mode of the log, wherever the directory is copied to.
@@ -110,6 +455,20 @@ def make_directory(results: Path, run_id: str) -> Path:
             f"No run can be written to {results} ({error.strerror}). Make it writable, or choose another --results."
         ) from error
     return directory
+
+
+def _is_empty(directory: Path) -> bool:
+    """Return whether a directory is that of a run whose first calls, or whose probe, were refused."""
+    path = directory / FILE_NAME
+    if not path.is_file():
+        return False
+    try:
+        with closing(claim(path)), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            answered = "SELECT 1 FROM calls WHERE fault = '' UNION SELECT 1 FROM trials WHERE missing = ''"
+            asked = any(directory.glob("*.log")) or connection.execute("SELECT 1 FROM calls").fetchone() is not None
+            return asked and connection.execute(answered).fetchone() is None
+    except (RunLogError, sqlite3.Error):
+        return False
 
 
 def claim(path: Path) -> sqlite3.Connection:
@@ -154,26 +513,38 @@ def is_claimed(path: Path) -> bool:
 def find_runs(results: Path) -> dict[str, Path]:
     """Return the run logs right below a directory by the name of their folder, the latest first.
 
-    The time is that of the last change, so that what goes on is at the top.
+    The order is that of the last entries of their journals, because reading a log changes the times of its files.
+    Logs that cannot be read come last.
     """
     found = {path.parent.name: path.absolute() for path in results.glob(f"*/{FILE_NAME}")}
-    return dict(sorted(found.items(), key=lambda item: (_changed(item[1]), item[0]), reverse=True))
+    return dict(sorted(found.items(), key=lambda item: (_last_entry(item[1]), item[0]), reverse=True))
 
 
-def _changed(path: Path) -> float:
-    times = []
-    for file in (path, path.with_name(f"{FILE_NAME}-wal")):
-        try:
-            times.append(file.stat().st_mtime)
-        except OSError:
-            continue
-    return max(times, default=0.0)
+def _last_entry(path: Path) -> str:
+    files = [path, path.with_name(f"{FILE_NAME}-wal")]
+    try:
+        stamps = [(status.st_mtime_ns, status.st_size) for status in (file.stat() for file in files if file.is_file())]
+        return _read_last_entry(path, tuple(stamps))
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=1000)
+def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
+    """Return the UTC time of the last entry in the journal, empty if there is none; ``stamps`` date the cache."""
+    try:
+        with closing(connect(path, "ro")) as log:
+            [time] = log.execute("SELECT time FROM journal ORDER BY id DESC LIMIT 1").fetchone() or [""]
+        return datetime.fromisoformat(time).astimezone(UTC).isoformat()
+    except (sqlite3.Error, CheeseBenchError, TypeError, ValueError, OverflowError):
+        return ""
 
 
 def locate(results: Path, run: str, *, exact: bool = False) -> Path:
     """Return the file of a run, given by its id in ``results`` or by the path of its directory or file.
 
-    ``latest`` is the run that was changed last, unless one has that name, or a record is to name it (``exact``).
+    ``latest`` is the run with the latest entry in its journal, unless one has that name, or a record is to name it
+    (``exact``).
     Raises RunLogError, with a suggestion, if there is none.
     """
     for candidate in (results / run, Path(run)):
@@ -202,6 +573,9 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if sys.version_info >= (3, 12):
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         if not mode.startswith("ro"):
             # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -214,7 +588,6 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection; the log may be in use and in a read-only directory."""
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
@@ -260,9 +633,14 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )
-    objects = {row for row in _objects(connection) if row[0] in ("trigger", "view") or row in _expected()}
-    if objects != _expected():
-        raise damaged(path, "its tables are not those of a run log")
+    check_schema(connection, path, SCHEMA)
+
+
+def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+    """Raise RunLogError for a file with other tables, or with a trigger or view, which would run when it is used."""
+    expected = _expected(schema)
+    if {row for row in _objects(connection) if row[0] in ("trigger", "view") or row in expected} != expected:
+        raise damaged(path, "its tables are not those of a run")
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
@@ -281,9 +659,9 @@ def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
 
 
 @cache
-def _expected() -> frozenset[tuple[str, str, str]]:
+def _expected(schema: str) -> frozenset[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMA)
+        connection.executescript(schema)
         return frozenset(_objects(connection))
 
 

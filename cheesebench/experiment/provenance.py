@@ -1,28 +1,177 @@
-"""Whether a run was made by this user on this machine: only then may its manifest say what to start and what to call.
-
-A run directory can come from anybody. Its manifest is signed with a key that lies outside of it, in the user's own
-state directory, and is sent nowhere; a manifest with another signature, or none, is a stranger's.
-"""
+"""Where a run comes from: its manifest, the signature of its user, and what is installed here."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import hmac
+import importlib.metadata
 import json
 import os
+import platform
+import re
 import secrets
 import stat
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import OptionError
+from cheesebench.options import OPTIONS
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import FORMAT
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import BaseSpecification
+
+#: Says in the recorded options whether the seed was drawn.
+SEED_DRAWN = "seed_drawn"
+#: Distributions whose version can change a number.
+_LIBRARIES = ("gymnasium", "numpy", "scipy")
+#: Seconds after which git is not waited for any longer (a cold network drive, a huge repository).
+_GIT_PATIENCE = 10.0
+#: Exit status of ``git config`` where nothing of that name is set.
+_NOT_SET = 1
+#: Where git finds settings that are the user's own. What a repository says is its author's.
+_OWN_SCOPES = frozenset({"system", "global", "command"})
+#: What makes a filter of contents do nothing.
+_NO_FILTER = ("clean=", "process=", "required=false")
+
+
+def draw_seed() -> int:
+    """Return a new seed of a run: 128 bits from the system, so that nothing in the run can be computed without it."""
+    return secrets.randbits(128)
+
+
+def new_run_id() -> str:
+    """Return a new run id: local date and time, and four random hexadecimal digits."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def check_run_id(run_id: str) -> str:
+    """Return ``run_id`` if it can name a directory anywhere; raise OptionError otherwise."""
+    return check_name(run_id, "a run", "--run-id ")
+
+
+def check_name(name: str, what: str, option: str = "") -> str:
+    """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise OptionError otherwise."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
+        raise OptionError(
+            f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first); at most 100."
+        )
+    return name
+
+
+def describe_run(
+    run_id: str,
+    specifications: Iterable[BaseSpecification],
+    options: Mapping[str, Any],
+    plugins: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the manifest (JSON values) of a run that starts now.
+
+    ``options`` are the command line options that matter for the result (seed, design, ...). Environment
+    variables are never part of it: keys live there. ``plugins`` are those that are not ours, by name.
+    """
+    return {
+        "format": FORMAT,
+        "run_id": run_id,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "git": git_state(Path.cwd()),
+        "options": dict(options),
+        "plugins": dict(plugins or {}),
+        "protocols": describe_protocols(specifications),
+    }
+
+
+def recorded_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {option.key: values[option.key] for option in OPTIONS if option.recorded}
+
+
+def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str, dict[str, Any]]:
+    return {
+        specification.name: {
+            "paradigm": specification.paradigm,
+            "edition": specification.edition,
+            "sha256": specification.sha256,
+            "text": specification.text,
+        }
+        for specification in specifications
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this package, of the libraries that compute, and the platform."""
+    entries = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cheesebench": importlib.metadata.version("pytest-cheesebench"),
+    }
+    for library in _LIBRARIES:
+        try:
+            entries[library] = importlib.metadata.version(library)
+        except importlib.metadata.PackageNotFoundError:
+            entries[library] = "not installed"
+    return entries
+
+
+def git_state(directory: Path) -> dict[str, Any] | None:
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None outside a work tree.
+
+    The work tree can be a stranger's, and git would start programs that its configuration names: a monitor of the
+    file system, filters of contents, and what fetches missing objects. None of them is started.
+    """
+    revision = _git(directory, "rev-parse", "HEAD")
+    filters = _git(directory, "config", "--show-scope", "--null", "--name-only", "--get-regexp", r"^filter\.")
+    if revision is None or filters is None or revision.returncode or filters.returncode not in (0, _NOT_SET):
+        return None
+    fields = filters.stdout.split("\0")
+    theirs = {
+        name.rpartition(".")[0]
+        for scope, name in zip(fields[::2], fields[1::2], strict=False)
+        if scope not in _OWN_SCOPES
+    }
+    if any("=" in name for name in theirs):  # it cannot be named on a command line
+        return None
+    settings = [word for name in sorted(theirs) for key in _NO_FILTER for word in ("-c", f"{name}.{key}")]
+    # A submodule is asked for its commit only: its filters are named in another file.
+    changes = _git(directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty")
+    if changes is None or changes.returncode:
+        return None
+    return {"revision": revision.stdout.strip(), "dirty": bool(changes.stdout.strip())}
+
+
+def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Return what git says; None where it does not run, or does not end."""
+    # Nothing is fetched: an empty list allows no protocol. Newer versions of git know the other variable, too.
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+    try:
+        return subprocess.run(
+            ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments),
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=_GIT_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+
 
 #: Key of the signature in the manifest.
 SIGNATURE = "signature"
 #: What is signed: the options, of this run and no other.
 _SIGNED = ("run_id", "created", "options")
 #: Bytes of the key.
-_LENGTH = 32
+_KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
@@ -68,7 +217,7 @@ def _make(path: Path) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(_LENGTH))
+            file.write(secrets.token_bytes(_KEY_LENGTH))
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
     finally:
@@ -84,5 +233,71 @@ def _read(path: Path) -> bytes | None:
             return None
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o077):
             return None
-        key = file.read(_LENGTH + 1)
-    return key if len(key) == _LENGTH else None
+        key = file.read(_KEY_LENGTH + 1)
+    return key if len(key) == _KEY_LENGTH else None
+
+
+#: Data files that count, by ending; code is ``.py``.
+_DATA = (".yaml", ".json", ".txt")
+#: Characters of a digest.
+_DIGEST_LENGTH = 12
+
+
+@lru_cache(maxsize=1)
+def installation() -> dict[str, str]:
+    """Return, by name, everything installed for this process that can change a record.
+
+    These are the versions of Python, of CheeseBench and of the libraries that compute; digests of CheeseBench's code
+    and of its protocols; and for each plugin its version with a digest of its files. Equal installations give equal
+    records for the same job.
+    """
+    installed = {name: version for name, version in versions().items() if name != "platform"}
+    package = Path(__file__).parents[1]
+    installed["code of cheesebench"] = _digest(package, (".py",))
+    installed["protocols of cheesebench"] = _digest(package, _DATA)
+    plugins = installed_plugins()
+    for name, origin in plugins.strangers().items():
+        installed[f"plugin {name}"] = f"{origin} ({_digest(_files_of(plugins.get_plugin(name)), ('.py', *_DATA))})"
+    return installed
+
+
+def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return how the installation ``there`` differs from the one ``here``, one phrase for each name."""
+    missing = "none"
+    return [
+        f"{name}: {there.get(name, missing)}, here {here.get(name, missing)}"
+        for name in sorted({*there, *here})
+        if there.get(name) != here.get(name)
+    ]
+
+
+def _files_of(plugin: object) -> Path | None:
+    name = str(getattr(plugin, "__name__", "")).partition(".")[0]
+    path = getattr(sys.modules.get(name), "__file__", None) or getattr(plugin, "__file__", None)
+    if path is None:
+        return None
+    return Path(path).parent if Path(path).name == "__init__.py" else Path(path)
+
+
+def _digest(path: Path | None, endings: tuple[str, ...]) -> str:
+    if path is None:
+        return "no file"
+    digest = hashlib.sha256()
+    for name, file in sorted(_files(path, endings)):
+        content = file.read_bytes()
+        digest.update(f"{name}|{len(content)}|".encode())
+        digest.update(content)
+    return digest.hexdigest()[:_DIGEST_LENGTH]
+
+
+def _files(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    if path.is_file():
+        yield path.name, path
+        return
+    # Four of our packages are symbolic links where this is installed for development.
+    for directory, folders, names in os.walk(path, followlinks=True):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in names:
+            if name.endswith(endings):
+                file = Path(directory, name)
+                yield file.relative_to(path).as_posix(), file

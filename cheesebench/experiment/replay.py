@@ -1,36 +1,35 @@
-"""Replays recorded trials from their actions, to show their observations."""
+"""Lives recorded subjects again: films, calls with their prompts, and the checks of a resumed run."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import RunLogError
+from cheesebench.chat import Learner
+from cheesebench.errors import NOT_AS_WRITTEN, RunLogError
 from cheesebench.experiment.controls import controlled, yokes_of
-from cheesebench.experiment.subjects import read_result
-from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, Paradigm
+from cheesebench.experiment.language_models import run_blocking
+from cheesebench.experiment.log import digest
+from cheesebench.experiment.subjects import as_failed, read_result
+from cheesebench.family import SubjectContext
+from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, TERMINATED, WAITED_LETTER, Located, Situated
+from cheesebench.records import CallRecord, Frame, ReplayedCall
 from cheesebench.redaction import quoted
+from cheesebench.trial_loop import Interrupts, TrialLoop
 
 if TYPE_CHECKING:
+    from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import CompiledProtocol, SubjectEnvironment, View
+    from cheesebench.family import Plugins, RecordedRun
+    from cheesebench.interfaces import BaseSpecification, Paradigm, SubjectEnvironment, View
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import BaseSpecification
+    from cheesebench.records import CellKey, CellPlan, TrialRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One frame of a film: the letter of the action that led to it ("" for the first), the observation, the reward."""
-
-    action: str
-    observation: str
-    reward: float
-
-
-def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> list[Frame]:
+def film(log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord) -> list[Frame]:
     """Return the film of a recorded trial; ``paradigm`` is compiled from the protocol that the run used.
 
     Raises RunLogError when the trial is missing or does not come out as recorded.
@@ -60,7 +59,7 @@ def films(life: SubjectEnvironment, records: Iterable[TrialRecord]) -> Iterator[
         yield _replay_trial(life, record)
 
 
-def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None = None) -> BaseSpecification:
+def recorded_protocol(log: RecordedRun, plan: CellPlan, plugins: Plugins | None = None) -> BaseSpecification:
     """Return the protocol of a cell as the run used it, from the run's own manifest, wherever its file is now.
 
     ``plugins`` have the families (default: those that are installed). Raises RunLogError when this version reads
@@ -77,7 +76,7 @@ def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None
     return specification
 
 
-def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> CompiledProtocol:
+def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Paradigm:
     """Return the paradigm of a cell's subjects: its recorded protocol compiled again, with its control.
 
     Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles it.
@@ -86,9 +85,9 @@ def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Co
     return controlled(compiled, plan, log.manifest["options"]["seed"], yokes_of(plan, log.directory.parent))
 
 
-def steppable(compiled: CompiledProtocol, plan: CellPlan) -> Paradigm:
+def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
     """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
-    if not isinstance(compiled, Paradigm):
+    if not compiled.is_stepwise:
         family = compiled.specification.family
         raise RunLogError(
             f"'{plan.protocol}' is a {family}, whose trials cannot be watched. To see its calls: cheesebench show."
@@ -102,17 +101,22 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     observation = life.begin_trial()
     if observation is None:
         raise RunLogError(f"{_name(record)} cannot be replayed: the schedule ends before it. {_REMEDY}")
-    frames = [Frame("", observation, 0.0)]
-    total, status = 0.0, RUNNING
-    for letter in record.actions:
-        if status != RUNNING:
-            raise RunLogError(f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}")
-        observation, reward, status = life.step(ACTION_OF_LETTER[letter])
-        total += reward
-        frames.append(Frame(letter, observation, reward))
-    if status == RUNNING:
+    watched = _WatchedLife(life)
+    first = watched.where()
+    loop = TrialLoop(watched, observation, lambda *step: None, protocol=record.protocol)
+    for plan in record.actions.split(WAITED_LETTER):
+        if plan and not loop.ended:
+            loop.act([ACTION_OF_LETTER[letter] for letter in plan])
+    if not loop.ended:
         raise RunLogError(f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}")
-    lived = dataclasses.replace(record, reward=total, **read_result(life.result()))
+    if len(loop.letters) < len(record.actions):
+        raise RunLogError(f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}")
+    frames = [Frame("", observation, 0.0, **first)]
+    frames += [
+        Frame(letter, seen, reward, placed, foreseen, **where)
+        for letter, (seen, reward, placed, foreseen, where) in zip(loop.letters, watched.steps, strict=True)
+    ]
+    lived = as_failed(dataclasses.replace(record, **loop.done, **read_result(life.result())))
     if lived != record:
         names = [field.name for field in dataclasses.fields(record)]
         name = next(name for name in names if getattr(lived, name) != getattr(record, name))
@@ -123,8 +127,270 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     return frames
 
 
+class _WatchedLife:
+    """An environment whose steps are kept, with what a plan is dropped for."""
+
+    def __init__(self, life: SubjectEnvironment) -> None:
+        self._life = life
+        self.steps: list[tuple[str, float, bool, bool, dict[str, Any]]] = []
+        self._situated = life if isinstance(life, Situated) else None
+        self._located = life if isinstance(life, Located) else None
+        self._goals, self._known = frozenset[tuple[int, int]](), -1
+
+    @property
+    def waiting(self) -> bool:
+        return self._life.waiting
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        situated = self._situated
+        foreseen = None if situated is None or self.waiting else situated.foreseen(action)
+        observation, reward, status = self._life.step(action)
+        placed = situated is not None and situated.placed
+        self.steps.append((observation, reward, placed, foreseen in (None, observation), self.where()))
+        return observation, reward, status
+
+    def where(self) -> dict[str, Any]:
+        """Return what a frame says of the subject's place, if the environment knows it."""
+        life = self._located
+        if life is None:
+            return {}
+        if life.happenings != self._known:
+            self._goals, self._known = life.goals, life.happenings
+        return {"at": life.location, "goals": self._goals}
+
+
 _REMEDY = "Use the protocol and the version of CheeseBench that the run's manifest names."
 
 
 def _name(record: TrialRecord) -> str:
     return f"Trial {record.trial} of subject {record.subject} ({record.model} on {record.protocol}, {record.view})"
+
+
+def replay_calls(
+    agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecord], interrupts: Interrupts
+) -> list[ReplayedCall]:
+    """Let ``agent`` live a filmed trial with the replies that it had; it must have lived all trials before that one.
+
+    The log does not say which actions a reply led to, but the agent does, once more. Raises RunLogError where it acts
+    otherwise than recorded.
+    """
+    life = _FilmedLife(frames)
+    agent.begin_trial(frames[0].observation)
+    loop = TrialLoop(life, frames[0].observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+    replayed = []
+    for record in calls:
+        if loop.ended:
+            raise _different(record)
+        agent.prompt()
+        asked = life.at
+        if plan := agent.read(record.reply):
+            try:
+                loop.act(plan)
+            except _OtherActionError:
+                raise _different(record) from None
+        replayed.append(ReplayedCall(record, asked, agent.learnings if isinstance(agent, Learner) else ""))
+    if not loop.ended:
+        raise _different(replayed[-1].record if replayed else None)
+    return replayed
+
+
+class _OtherActionError(Exception):
+    """An action is not the one that was filmed."""
+
+
+class _FilmedLife:
+    """The environment of a filmed trial: it goes the way of the film, and no other."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self._frames = frames
+        #: The steps executed so far.
+        self.at = 0
+
+    @property
+    def waiting(self) -> bool:
+        return self.at + 1 < len(self._frames) and self._frames[self.at + 1].action == WAITED_LETTER
+
+    @property
+    def placed(self) -> bool:
+        return self._frames[self.at].placed
+
+    def foreseen(self, action: int) -> str:
+        frame = self._frames[self.at + 1]
+        return frame.observation if frame.foreseen else f"not {frame.observation}"
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        self.at += 1
+        frame = self._frames[self.at]
+        if ACTION_OF_LETTER[frame.action] != action:
+            raise _OtherActionError
+        return frame.observation, frame.reward, TERMINATED if self.at + 1 == len(self._frames) else RUNNING
+
+
+def _different(record: CallRecord | None) -> RunLogError:
+    where = "a trial without calls" if record is None else f"call {record.call} of trial {record.trial + 1}"
+    return RunLogError(
+        f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
+        "that the run was made with."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltCall:
+    """A call with its whole prompt.
+
+    ``actions`` is what the agent did after the reply (empty: it asked again); None for a fault, and in families without
+    actions. ``unparsed``: the agent counted the reply as one in which it found no action.
+    """
+
+    record: CallRecord
+    request: ChatRequest
+    actions: tuple[int, ...] | None
+    unparsed: bool = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.request.messages
+
+
+def rebuild_call(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int
+) -> RebuiltCall:
+    """Return call number ``call`` (from 0) of a subject's ``trial``.
+
+    Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if there is no such call, or if the
+    protocol cannot be read as the run used it.
+    """
+    specification = recorded_protocol(log, plan, plugins)
+    paradigm = recorded_paradigm(log, plugins, plan)
+    context = SubjectContext(plugins=plugins, plan=plan, seed=log.manifest["options"]["seed"], subject=subject)
+    memory = _Memory(log, plan, subject, (trial, call))
+
+    async def live() -> None:
+        async with contextlib.aclosing(plugins.family(specification).converse(paradigm, context, memory)) as life:
+            async for _ in life:
+                pass
+
+    # A family without actions never calls ``read_as``; then the call is reached without _ReachedError.
+    try:
+        run_blocking(live())
+    except _ReachedError:
+        pass
+    except NOT_AS_WRITTEN as error:
+        # What the agent or the family makes of settings that are not those it was recorded with.
+        raise memory.different(trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})") from error
+    if memory.reached is None:
+        raise memory.different(trial, call)
+    return memory.reached
+
+
+class _ReachedError(Exception):
+    """The wanted call has been made."""
+
+
+class _Memory:
+    """Answers from the log, up to the wanted call."""
+
+    def __init__(self, log: RunLog, plan: CellPlan, subject: int, wanted: tuple[int, int]) -> None:
+        self.plan = plan
+        self._subject = subject
+        self._wanted = wanted
+        self._records = {(record.trial, record.call): record for record in log.calls.of_life(plan, subject)}
+        self._asked: dict[int, int] = {}
+        #: Replies of the wanted trial in which the agent found no action, before the wanted one.
+        self._unparsed = 0
+        #: The wanted call, once it has been made.
+        self.reached: RebuiltCall | None = None
+        if wanted not in self._records:
+            raise RunLogError(f"{self.where(*wanted)} is not in the run.")
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        if self.reached is not None:
+            raise _ReachedError
+        call = self._asked.get(trial, 0)
+        self._asked[trial] = call + 1
+        record = self._records.get((trial, call))
+        if record is None or record.digest != digest(request):
+            raise self.different(trial, call)
+        if (trial, call) == self._wanted:
+            self.reached = RebuiltCall(record, request, None)
+            if record.fault is not None:
+                raise _ReachedError
+        elif record.fault is not None:
+            raise self.different(trial, call)
+        return record.reply
+
+    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+        trial, _ = self._wanted
+        if self.reached is not None:
+            unparsed = tally().get("unparsed", 0) > self._unparsed
+            self.reached = dataclasses.replace(self.reached, actions=tuple(actions), unparsed=unparsed)
+            raise _ReachedError
+        if trial in self._asked:
+            self._unparsed = tally().get("unparsed", 0)
+
+    def different(self, trial: int, call: int, why: str = "") -> RunLogError:
+        return RunLogError(
+            f"{self.where(trial, call)} cannot be rebuilt as recorded{why}. Use the version of CheeseBench, and the "
+            "plugins, that the run was made with."
+        )
+
+    def where(self, trial: int, call: int) -> str:
+        plan = self.plan
+        cell = f"{plan.model} on {plan.protocol}, {plan.view}"
+        return f"Call {call} of trial {trial + 1} of subject {self._subject} ({cell})"
+
+
+def check_resumable(
+    log: RunLog,
+    cells: Mapping[CellPlan, BaseSpecification] | Iterable[tuple[CellPlan, BaseSpecification]],
+    seed: int,
+    done: str = "continued",
+) -> None:
+    """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to the run of ``log``.
+
+    ``done`` is the verb in the message. A subset of the run's cells may be resumed; the others stay unchanged.
+    """
+    plans = [plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)]
+    recorded = {plan.key: plan for plan in log.plans()}
+    manifest = log.manifest
+    differences: list[str] = []
+    then = manifest["options"]["seed"]
+    if then != seed:
+        differences.append(f"the seed was {then} and is now {seed}")
+    for plan in plans:
+        differences += _differences(recorded, plan)
+    if differences:
+        # Several views of one protocol have the same differences.
+        listed = "; ".join(dict.fromkeys(differences))
+        raise RunLogError(
+            f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "
+            "Use the options and protocols that it was started with, or start a new run."
+        )
+
+
+def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[str]:
+    then = recorded.get(plan.key)
+    if then is None:
+        for position, kind in enumerate(("model", "protocol", "view", "variant")):
+            known = list(dict.fromkeys(key[position] for key in recorded))
+            if plan.key[position] not in known:
+                return [f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"]
+        return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
+    if then.sha256 != plan.sha256:
+        return [f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"]
+    if then.agent != plan.agent:
+        return [f"{plan.model} was asked by '{then.agent or 'none'}' and is now asked by '{plan.agent or 'none'}'"]
+    changed = [
+        f"{name} of {plan.model} was {then.settings.get(name)!r} and is now {plan.settings.get(name)!r}"
+        for name in {**then.settings, **plan.settings}
+        if then.settings.get(name) != plan.settings.get(name)
+    ]
+    return changed + [
+        f"the {what} of {plan.protocol} was {before} and is now {now}"
+        for what, before, now in (
+            ("design", then.design, plan.design),
+            ("number of subjects", then.subjects, plan.subjects),
+            ("number of trials", then.trials, plan.trials),
+        )
+        if before != now
+    ]

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Sequence
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import OptionError, RunLogError
-from cheesebench.experiment.log_types import read_plan
-from cheesebench.experiment.rows import plan_to_json, to_json
+from cheesebench.experiment import log_file
+from cheesebench.experiment.log import COLUMNS as CALL_COLUMNS
+from cheesebench.experiment.log import INSERT as INSERT_CALL
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import plan_to_json, read_plan, to_json
+from cheesebench.experiment.provenance import SIGNATURE, made_here, new_run_id
+from cheesebench.options import OPTIONS
+from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.records import CellPlan
 
 #: More parts than any run is cut into.
 MOST = 100_000
@@ -33,7 +44,6 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the shard that ``2/8`` names. Raises OptionError."""
         found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text, re.ASCII)
         index, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= index <= of <= MOST:
@@ -41,12 +51,11 @@ class Shard:
         return cls(index, of)
 
     def part(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
-        """Return the cells of this shard, in the order of ``plans``; see ``deal``."""
         return deal(plans, self.of).get(self, [])
 
 
 def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
-    """Return the cells of each of so many shards, in the order of ``plans``; shards without any are left out.
+    """Return the cells of each of ``count`` shards, in the order of ``plans``; shards without any are left out.
 
     The same plans are always dealt in the same way: the cell with the most trials first, each to the shard that has
     the fewest trials so far. Cells are never cut: the verdict on one needs all of its subjects.
@@ -87,3 +96,190 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
             f"The manifest of run '{manifest['run_id']}' has no valid shard ({to_json(str(error))})."
         ) from None
     return shard, plans
+
+
+#: Versions that may differ between shards: the machine is no part of a record.
+_FREE = ("platform",)
+#: Options in which shards may differ: which part it is, and what a resumed run may change, too.
+_OWN = {option.key for option in OPTIONS if option.overridable} | {KEY}
+#: Differences that are listed.
+_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A shard: its log, its manifest, and the cells of all shards."""
+
+    log: RunLog
+    manifest: Mapping[str, Any]
+    shard: Shard
+    whole: Sequence[CellPlan]
+
+    @property
+    def name(self) -> str:
+        return f"shard {self.shard} ({quoted(str(self.log.directory.name), 100)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A new run, where it is, and the cells of the shards that are not there, by shard."""
+
+    path: Path
+    parts: int
+    cells: int
+    missing: Mapping[Shard, Sequence[CellPlan]]
+
+
+def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) -> Merged:
+    """Write the run that these shards are parts of to ``results/run_id``; nothing else is written.
+
+    Raises RunLogError, before anything is written, with the reason why they are not parts of one run.
+    """
+    with ExitStack() as stack:
+        parts = sorted(
+            (_open(stack, path) for path in dict.fromkeys(path.resolve() for path in paths)),
+            key=lambda part: part.shard,
+        )
+        first = parts[0]
+        for one, other in pairwise(parts):
+            if found := _differences(first, other):
+                more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
+                raise RunLogError(
+                    f"These are not parts of one run: {first.name} and {other.name}: {'; '.join(found[:_MOST])}{more}. "
+                    "Merge shards of one and the same command."
+                )
+            if one.shard == other.shard:
+                raise RunLogError(f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out.")
+        for part in parts:
+            _check_cells(part)
+        manifest = {key: value for key, value in first.manifest.items() if key not in (KEY, SIGNATURE)}
+        manifest["run_id"] = run_id or new_run_id()
+        manifest["options"] = {**manifest["options"], KEY: None}
+        if manifest["git"] is not None:
+            manifest["git"] = {**manifest["git"], "dirty": any(_git(part).get("dirty") for part in parts)}
+        # Only a run that was made here may say what is started and called.
+        signed = all(made_here(part.manifest) for part in parts)
+        with RunLog.write_new(results, manifest, first.whole, signed=signed) as log:
+            try:
+                for part in parts:
+                    _copy(part, log)
+            except BaseException:
+                log.close()
+                shutil.rmtree(log.directory, ignore_errors=True)
+                raise
+            log.note("created", f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards")
+            there = {part.shard for part in parts}
+            dealt = deal(first.whole, first.shard.of)
+            return Merged(
+                path=log.path,
+                parts=len(parts),
+                cells=len(first.whole),
+                missing={shard: dealt[shard] for shard in sorted(dealt) if shard not in there},
+            )
+
+
+def _open(stack: ExitStack, path: Path) -> Part:
+    log = stack.enter_context(RunLog.open_at_rest(path))
+    log.verify()
+    manifest = log.manifest
+    found = read_shard(manifest)
+    if found is None:
+        raise RunLogError(f"{log.directory} was not made with --shard. Only shards of one run can be merged.")
+    return Part(log, manifest, *found)
+
+
+def _differences(one: Part, other: Part) -> list[str]:
+    found = list(_unequal("options", one.manifest, other.manifest, but=_OWN))
+    if one.shard.of != other.shard.of:
+        found.append(f"one is of {one.shard.of} parts, the other of {other.shard.of}")
+    found += _unequal("versions", one.manifest, other.manifest, but=_FREE)
+    revisions = [_git(part).get("revision") for part in (one, other)]
+    if revisions[0] != revisions[1]:
+        found.append(
+            f"the git revision is {quoted(str(revisions[0])[:12], 12)} and {quoted(str(revisions[1])[:12], 12)}"
+        )
+    plugins = [
+        {name: what for name, what in part.manifest["plugins"].items() if not name.startswith("pytest:")}
+        for part in (one, other)
+    ]
+    found += _pairs("plugin", *plugins)
+    hashes = [{name: text.get("sha256") for name, text in part.manifest["protocols"].items()} for part in (one, other)]
+    found += _pairs("the protocol", *hashes)
+    return found + list(_plan_differences(one.whole, other.whole))
+
+
+def _git(part: Part) -> Mapping[str, Any]:
+    return part.manifest["git"] or {}
+
+
+def _unequal(key: str, one: Mapping[str, Any], other: Mapping[str, Any], but: Any) -> list[str]:
+    return _pairs("", *({k: v for k, v in manifest[key].items() if k not in but} for manifest in (one, other)))
+
+
+def _pairs(what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{what} {quoted(name, 60)} is {_shown(one, name)} and {_shown(other, name)}".strip()
+        for name in {**one, **other}
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    return quoted(str(values[name]), 40) if values.get(name) is not None else "not given"
+
+
+def _plan_differences(one: Sequence[CellPlan], other: Sequence[CellPlan]) -> Iterator[str]:
+    if [log_file.plan_to_json(plan) for plan in one] == [log_file.plan_to_json(plan) for plan in other]:
+        return
+    then = {plan.key: plan for plan in one}
+    now = {plan.key: plan for plan in other}
+    for key in {**then, **now}:
+        name = f"{key[1]} in {key[2]} by {key[0]}"
+        if key not in then or key not in now:
+            yield f"only one of them has {quoted(name, 100)}"
+        elif then[key] != now[key] or then[key].settings != now[key].settings:
+            yield f"{quoted(name, 100)} is planned in different ways"
+    if list(then) != list(now):
+        yield "the order of the cells differs"
+
+
+def _check_cells(part: Part) -> None:
+    """Raise RunLogError unless a log has the cells of its shard, and no others."""
+    mine = {plan.key: log_file.plan_to_json(plan) for plan in part.shard.part(part.whole)}
+    plans = {plan.key: log_file.plan_to_json(plan) for plan in part.log.plans()}
+    if mine != plans:
+        raise RunLogError(f"The cells of {part.name} are not those of that shard. Run it again.")
+
+
+def _copy(part: Part, log: RunLog) -> None:
+    where = " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?"
+    for plan in part.shard.part(part.whole):
+        with log.transaction() as connection, log_file.damage_explained(part.log.path):
+            # Lives first: if the shard is still running, those of which it says so are complete.
+            _insert(connection, "INSERT INTO lives VALUES (?, ?, ?, ?, ?, ?)", part.log, f"lives{where}", plan.key)
+            for row in part.log.stream(f"{log_file.SELECT_TRIALS}{where}", plan.key):
+                connection.execute(log_file.INSERT_TRIAL, row)
+            _insert(connection, log_file.INSERT_EVENT, part.log, f"events{where}", plan.key)
+            _copy_calls(part.log, connection, where, plan)
+    with log.transaction() as connection:
+        columns = "time, kind, text, model, protocol, view, variant, subject"
+        for row in part.log.stream(f"SELECT {columns} FROM journal ORDER BY id"):
+            connection.execute(log_file.INSERT_JOURNAL, row)
+
+
+def _insert(connection: sqlite3.Connection, statement: str, source: RunLog, table: str, key: Sequence[Any]) -> None:
+    for row in source.stream(f"SELECT * FROM {table}", key):
+        connection.execute(statement, row)
+
+
+def _copy_calls(source: RunLog, connection: sqlite3.Connection, where: str, plan: CellPlan) -> None:
+    joined = f"SELECT {CALL_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
+    known: dict[str, str] = {}
+    for *row, text in source.stream(f"{joined}{where} ORDER BY calls.rowid", plan.key):
+        digest = row[8]
+        if digest not in known:
+            connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (digest, text))
+            [(known[digest],)] = connection.execute("SELECT text FROM texts WHERE digest = ?", (digest,))
+        if known[digest] != text:
+            raise ValueError("two system prompts have the same name")
+        connection.execute(INSERT_CALL, row)

@@ -1,36 +1,168 @@
-"""Runs one subject: an agent with its own memory and seed, trial after trial."""
+"""Runs one subject, trial after trial: with an agent that acts by itself or asks a language model, or as a job."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from operator import index
-from typing import TYPE_CHECKING, Any
+import random
+import traceback
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cheesebench.errors import PluginError
-from cheesebench.experiment.lesioned import Mind, lesion_of
-from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.interface_checks import checked, misfit, returned, shown
+from cheesebench.chat import (
+    AnswerForm,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelAgent,
+    ModelAgentContext,
+    ModelAgentSpec,
+    Sampling,
+)
+from cheesebench.errors import CheeseBenchError, OptionError, PluginError, raised_where
+from cheesebench.executor import Job, Report
+from cheesebench.experiment.calling import BudgetSpentError, SubjectStoppedError, UnansweredError
+from cheesebench.experiment.controls import UnrewardedSubject, controlled, lesion_of
+from cheesebench.family import SubjectContext
+from cheesebench.interface_checks import checked, returned, returned_list, shown
 from cheesebench.interfaces import (
-    ACTION_LETTERS,
-    RUNNING,
-    STAY,
-    WAITED_LETTER,
     Agent,
     AgentContext,
     AgentSpec,
+    ObservableSubject,
     Paradigm,
+    ReadableView,
     SubjectEnvironment,
     TaskEvent,
     TrialResult,
     Value,
 )
+from cheesebench.lesions import Lesion
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import FAULTS, CellPlan, TrialRecord
+from cheesebench.trial_loop import AgentFaultError, Interrupts, TrialLoop, agents_own
 
 if TYPE_CHECKING:
+    from cheesebench.family import Asker, Plugins, Trial
     from cheesebench.interfaces import View
 
-#: A dict and not the string itself: ``-1`` must not count as an action, and numpy's integers may.
-_LETTER_OF = dict(enumerate(ACTION_LETTERS))
+A = TypeVar("A", "Agent", "ModelAgent")
+
+
+class Mind(Generic[A]):
+    """The agent of one life, made anew, or put back to where its trial began, when its lesion makes it forget.
+
+    ``create`` takes a seed. The first agent has the seed of the plain cell's subject; each later one has another,
+    or an agent that draws lots would draw the same ones again.
+    """
+
+    def __init__(self, create: Callable[[int], A], seed: int, lesion: Lesion) -> None:
+        self._create: Callable[[int], A] = create
+        self._seed, self._lesion = seed, lesion
+        self.agent: A = create(seed)
+        self._made = 0
+        self._state = ""
+        #: Counters of this trial's earlier agents.
+        self._counted: Counter[str] = Counter()
+        #: Whether memory can be erased within a trial.
+        self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
+        #: States of ``forgets_at`` that this trial has not entered, and the agent as it was when the trial began.
+        self._left = set[str]()
+        self._kept: A | None = None
+
+    def begin_trial(self, life: SubjectEnvironment, trial: int, observation: str) -> AgentFaultError | None:
+        """Begin trial number ``trial`` (from 0); return what the agent did wrong, if anything."""
+        self._counted.clear()
+        self._state = self._state_of(life) if self._forgetful else ""
+        if trial and (self._lesion.forgets_trials or self._lesion.memoryless):
+            self._renew()
+        if self._lesion.forgets_at and not self._lesion.memoryless:
+            self._left = {*self._lesion.forgets_at} - {self._state}
+            self._kept = self._copied(self.agent)
+        try:
+            with agents_own():
+                self.agent.begin_trial(observation)
+        except AgentFaultError as fault:
+            return fault
+        return None
+
+    def loop(self, life: SubjectEnvironment, observation: str, plan: CellPlan) -> TrialLoop:
+        """Return the loop of the trial that has begun; what a plan still has is dropped where memory is erased."""
+        simple = not (plan.agent or self._forgetful)
+        return TrialLoop(
+            life,
+            observation,
+            self.agent.observe if simple else lambda *step: self.agent.observe(*step),
+            (lambda seen: self._forgets(life, seen)) if self._forgetful else None,
+            interrupts=interrupts_of(plan),
+            listener=lambda: self.agent,
+            agent=plan.model,
+            protocol=plan.protocol,
+        )
+
+    def _forgets(self, life: SubjectEnvironment, observation: str) -> bool:
+        """Return whether the last step erased its memory; then ``agent`` is a new one, started with ``observation``."""
+        self._state = self._state_of(life)
+        if not (self._lesion.memoryless or self._state in self._left):
+            return False
+        self._left.discard(self._state)
+        with agents_own():
+            self._counted.update(self._tally())
+            self._renew()
+            self.agent.begin_trial(observation)
+        return True
+
+    def tally(self) -> Mapping[str, int]:
+        """Return the counters of this trial, summed over its agents."""
+        own = self._tally()
+        return {name: own.get(name, 0) + self._counted[name] for name in {**own, **self._counted}}
+
+    def _tally(self) -> Mapping[str, int]:
+        tally = getattr(self.agent, "tally", None)
+        return {} if tally is None else dict(tally())
+
+    def _renew(self) -> None:
+        self._made += 1
+        hashed = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
+        seed = int.from_bytes(hashed, "big") >> 1
+        self.agent = self._create(seed) if self._kept is None else self._copied(self._kept, seed)
+
+    def _copied(self, agent: A, seed: int | None = None) -> A:
+        """Return a copy of an agent; with a seed, its generators of random numbers begin anew."""
+        parts: dict[int, Any] = {}
+        try:
+            twin = copy.deepcopy(agent, parts)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            remedy = f"The agent cannot be copied ({why}), so no trial can be forgotten in part. Use memoryless."
+            raise OptionError(f"--control {self._lesion}: {remedy}") from error
+        if seed is not None:
+            for part in parts.values():
+                if isinstance(part, random.Random):
+                    part.seed(seed)
+                elif hasattr(part, "bit_generator"):
+                    part.bit_generator.state = type(part.bit_generator)(seed).state
+        return twin
+
+    def _state_of(self, life: SubjectEnvironment) -> str:
+        if isinstance(life, ObservableSubject | UnrewardedSubject):
+            return life.state
+        raise OptionError(f"--control {self._lesion}: this environment does not expose its states.")
+
+
+def interrupts_of(plan: CellPlan) -> Interrupts:
+    """Return when the plans of a cell's subjects are dropped.
+
+    The baselines look after every step as it is. A model without a history must not have its plan for a memory.
+    """
+    if not plan.agent:
+        return "never"
+    if plan.settings.get("interrupt", "change") == "change":
+        return "change"
+    return "boundary" if str(plan.settings.get("history")) == "0" else "never"
 
 
 def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
@@ -44,8 +176,8 @@ def live(
 ) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
 
-    It ends with the schedule, or after ``plan.trials`` trials. Exceptions of the agent propagate; raises PluginError if
-    it returns something that is not an action.
+    It ends with the schedule, or after ``plan.trials`` trials. A trial in which the agent raises, or returns something
+    that is no action, counts as failed; then AgentFaultError is raised.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
@@ -58,27 +190,26 @@ def live(
         observation = first_observation(life, plan, trial)
         if observation is None:
             return
-        mind.begin_trial(life, trial, observation)
+        fault = mind.begin_trial(life, trial, observation)
+        loop = mind.loop(life, observation, plan)
         try:
-            actions, reward = _run_trial(life, mind, plan.model, observation)
-        except (TypeError, ValueError) as error:
-            if _is_of_step(error):
-                raise PluginError(
-                    f"The environment of {plan.protocol}: step returned something else than observation, reward and "
-                    f"status ({error}). Return these three."
-                ) from error
-            raise
+            while not loop.ended and fault is None:
+                with agents_own():
+                    actions = mind.agent.act(loop.observation)
+                loop.act(actions)
+        except AgentFaultError as error:
+            fault = error
+        loop.give_up()
         result = result_of(life, plan)
-        record = trial_record(plan, subject, trial, result, reward=reward, steps=len(actions), actions=actions)
-        yield record, result.events
+        yield trial_record(plan, subject, trial, result, **loop.done, tally=_failed(fault)), result.events
+        if fault is not None:
+            raise fault
 
 
 def environment_of(paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int) -> SubjectEnvironment:
-    """Return the environment of a subject. Raises PluginError if a family's paradigm or environment lacks something."""
-    who = f"The paradigm of {plan.protocol}"
-    if fault := misfit(paradigm, Paradigm):
-        raise PluginError(f"{who}: compile returned {fault}")
-    return checked(paradigm.environment(view, seed, subject), SubjectEnvironment, f"{who}: environment returned")
+    """Return the environment of a subject. Raises PluginError if it lacks something."""
+    who = f"The paradigm of {plan.protocol}: environment returned"
+    return checked(paradigm.environment(view, seed, subject), SubjectEnvironment, who)
 
 
 def first_observation(life: SubjectEnvironment, plan: CellPlan, trial: int) -> str | None:
@@ -97,64 +228,9 @@ def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
     return returned(life.result(), TrialResult, f"The environment of {plan.protocol}: result")
 
 
-def _is_of_step(error: Exception) -> bool:
-    """Return whether an error was raised in ``_run_trial`` itself, where ``step`` is unpacked, not in what it calls."""
-    trace = error.__traceback__
-    return trace is not None and trace.tb_next is not None and trace.tb_next.tb_next is None
-
-
-def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observation: str) -> tuple[str, float]:
-    """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
-    step, act, observe, forgetful = life.step, mind.agent.act, mind.agent.observe, mind.forgetful
-    letters: list[str] = []
-    note = letters.append
-    total = 0.0
-    status = RUNNING
-    while status == RUNNING:
-        if life.waiting:
-            observation, reward, status = step(STAY)
-            total += reward
-            note(WAITED_LETTER)
-            observe(STAY, reward, observation, status != RUNNING)
-            if forgetful and status == RUNNING and mind.forgets(life, observation):
-                act, observe = mind.agent.act, mind.agent.observe
-            continue
-        actions = act(observation)
-        try:
-            chosen = iter(actions)
-        except TypeError:
-            raise PluginError(f"The agent '{name}' returned {actions!r}, not a list of actions such as [0].") from None
-        action = None
-        for action in chosen:
-            note(letter_of(name, action))
-            observation, reward, status = step(action)
-            total += reward
-            observe(action, reward, observation, status != RUNNING)
-            if status != RUNNING:
-                break
-            if forgetful and mind.forgets(life, observation):
-                # What else was planned is forgotten, too.
-                act, observe = mind.agent.act, mind.agent.observe
-                break
-        if action is None:
-            raise PluginError(f"The agent '{name}' returned no action. To wait, return 3 (STAY).")
-    return "".join(letters), total
-
-
-def letter_of(agent: str, action: object) -> str:
-    """Return the letter of an action. Raises PluginError if it is not an action."""
-    try:
-        return _LETTER_OF[index(action)]  # type: ignore[arg-type]
-    except (KeyError, TypeError):
-        raise PluginError(
-            f"The agent '{agent}' returned the action {action!r}. "
-            "Actions are 0 (FORWARD), 1 (ROTATE_LEFT), 2 (ROTATE_RIGHT) and 3 (STAY)."
-        ) from None
-
-
 def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any) -> TrialRecord:
     """Return the record of a finished trial; ``done`` are the fields that depend on the agent's actions."""
-    return TrialRecord(
+    record = TrialRecord(
         model=plan.model,
         protocol=plan.protocol,
         view=plan.view,
@@ -164,6 +240,16 @@ def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, 
         **done,
         **read_result(result),
     )
+    return as_failed(record)
+
+
+def as_failed(record: TrialRecord) -> TrialRecord:
+    """Return a record as it is; one in which the agent failed (``FAULTS``) is no success, whatever came of it."""
+    return replace(record, success=False) if record.success and record.tally.get(FAULTS) else record
+
+
+def _failed(fault: AgentFaultError | None) -> dict[str, int]:
+    return {} if fault is None else {FAULTS: 1}
 
 
 def read_result(result: TrialResult) -> dict[str, Any]:
@@ -185,3 +271,230 @@ def read_result(result: TrialResult) -> dict[str, Any]:
 def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return a copy that later changes of the environment's lists do not affect."""
     return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+#: Empty replies in a row after which it is the server that is broken, not the subject that is silent.
+EMPTY_IN_A_ROW = 10
+#: Replies in a row that an agent may refuse to act on.
+ASKS_IN_A_ROW = 20
+#: Seeds of calls are 31-bit numbers, because some servers take no larger ones.
+_SEED_BITS = 31
+
+
+def create_agent(
+    agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int, own: int | None = None
+) -> ModelAgent:
+    """Return the agent of this subject, with the settings of its cell; ``view`` is the plan's.
+
+    ``own`` is the seed of an agent that a lesion has recreated.
+    """
+    settings = {name: plan.settings[name] for name in agent.settings}
+    reading = view.reading if isinstance(view, ReadableView) else ""
+    own = agent_seed(plan, seed, subject) if own is None else own
+    reasons = bool(plan.settings.get("reasoning", False))
+    context = ModelAgentContext(seed=own, view=plan.view, settings=settings, reading=reading, reasoning=reasons)
+    return checked(agent.create(context), ModelAgent, f"The agent '{agent.name}': create returned")
+
+
+async def converse(
+    paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Asker
+) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
+    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
+
+    Raises SubjectStoppedError if no reply can be obtained, and whatever the agent raises.
+    """
+    life = environment_of(paradigm, view, plan, seed, subject)
+    origin = agent_seed(plan, seed, subject)
+    mind = Mind(lambda own: create_agent(agent, view, plan, seed, subject, own), origin, lesion_of(plan))
+    talk = _Talk(mind, caller, origin, agent.form(plan.settings))
+    for trial in range(plan.trials):
+        observation = first_observation(life, plan, trial)
+        if observation is None:
+            return
+        fault = mind.begin_trial(life, trial, observation)
+        loop = mind.loop(life, observation, plan)
+        try:
+            while not loop.ended and fault is None:
+                loop.act(await talk.actions(trial))
+        except AgentFaultError as error:
+            fault = error
+        except UnansweredError as error:
+            error.tally = mind.tally()
+            raise
+        loop.give_up()
+        result = result_of(life, plan)
+        tally = {**mind.tally(), **_failed(fault)}
+        yield trial_record(plan, subject, trial, result, **loop.done, tally=tally), result.events
+        if fault is not None:
+            raise fault
+
+
+class _Talk:
+    """One subject's side of the conversation."""
+
+    def __init__(self, mind: Mind[ModelAgent], caller: Asker, origin: int, form: AnswerForm | None) -> None:
+        self._mind = mind
+        self._caller = caller
+        self._origin = origin
+        self._form = form
+        self._asked = 0
+        self._silence = SilenceWatch()
+
+    async def actions(self, trial: int) -> Sequence[int]:
+        for _ in range(ASKS_IN_A_ROW):
+            reply = await self._caller.ask(trial, self._request())
+            self._silence.see(reply)
+            with agents_own():
+                actions = self._mind.agent.read(reply)
+            if not hasattr(actions, "__len__"):
+                who = f"The agent '{self._caller.plan.agent}'"
+                raise PluginError(f"{who}: read returned {shown(actions)}. Return a list of actions such as [0].")
+            self._caller.read_as(actions, self._mind.tally)
+            if actions:
+                return actions
+        raise SubjectStoppedError(f"the agent '{self._caller.plan.agent}' asked {ASKS_IN_A_ROW} times and did not act")
+
+    def _request(self) -> ChatRequest:
+        settings = self._caller.plan.settings
+        self._asked += 1
+        with agents_own():
+            prompt = self._mind.agent.prompt()
+            messages = returned_list(prompt, Message, f"The agent '{self._caller.plan.agent}': prompt")
+        # A different seed for each call: a server that caches replies must not repeat one.
+        seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
+        return ChatRequest(
+            model=settings["id"],
+            messages=tuple(messages),
+            sampling=Sampling(
+                temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens"), seed=seed
+            ),
+            conversation=f"{self._origin:016x}",
+            extra=settings["served"],
+            form=self._form,
+        )
+
+
+class SilenceWatch:
+    """Counts empty replies; raises SubjectStoppedError when there are very many in a row."""
+
+    def __init__(self) -> None:
+        self._empty = 0
+
+    def see(self, reply: ChatReply) -> None:
+        # A reply cut off during reasoning is the model's behaviour, provided that the server reports reasoning tokens:
+        # a server that cuts every reply off is broken.
+        thought = reply.reasoning.strip() or (reply.finish == "length" and reply.usage.reasoning)
+        silent = not (reply.text.strip() or thought)
+        self._empty = self._empty + 1 if silent else 0
+        if self._empty >= EMPTY_IN_A_ROW:
+            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not work properly")
+
+
+def call_seed(origin: int, number: int) -> int:
+    hashed = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(hashed, "big") >> (64 - _SEED_BITS)
+
+
+# -- jobs: a subject that is run wherever there is a processor
+
+#: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that more would only fill memory.
+KEPT = 2
+#: Causes of trials that were not run, by what was raised; a breakdown is any other.
+_CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
+
+
+class ParadigmCache:
+    """Paradigms compiled for each protocol and control; beyond ``most`` of them the oldest is dropped."""
+
+    def __init__(self, plugins: Plugins, most: int | None = None) -> None:
+        self._plugins = plugins
+        self._most = most
+        self._paradigms: dict[tuple[str, str], Paradigm] = {}
+
+    def paradigm(self, job: Job) -> Paradigm:
+        # Who is yoked has a paradigm of its own, made of the plain one.
+        plan, yoke = job.plan, job.yoke
+        key = (plan.protocol, plan.control if yoke is None else "")
+        if key not in self._paradigms:
+            if len(self._paradigms) == self._most:
+                del self._paradigms[next(iter(self._paradigms))]
+            plain = self._plugins.compile(job.specification)
+            self._paradigms[key] = plain if yoke is not None else controlled(plain, plan, job.seed)
+        found = self._paradigms[key]
+        return found if yoke is None else controlled(found, plan, job.seed, lambda subject: yoke)
+
+
+class JobRunner:
+    """Runs jobs with the given plugins and caches compiled paradigms between jobs. Not thread-safe."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+        self._cache = ParadigmCache(plugins, KEPT)
+
+    def live(self, job: Job) -> Iterator[Trial]:
+        """Yield every finished trial of the job's subject, with the rules that fired in it.
+
+        Exceptions of the agent, the view or the environment propagate.
+        """
+        context = SubjectContext(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
+        return self._plugins.family(job.specification).live(self._cache.paradigm(job), context)
+
+    def reports(self, job: Job) -> Generator[Report, None, None]:
+        """Yield the reports of a job: one for each finished trial, and a last one with how it ended.
+
+        Exceptions of the agent, the view or the environment are in the last report; so are exceptions thrown into the
+        generator because a report could not be sent.
+        """
+        trials = 0
+        try:
+            for record, events in self.live(job):
+                yield Report(trials=((record, tuple(events)),))
+                trials += 1
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            # BaseException, because sys.exit() and pytest.fail() must not end the worker either.
+            yield stopped(trials, error)
+        else:
+            yield Report(ended=True)
+
+
+@lru_cache(maxsize=1)
+def _installed_runner() -> JobRunner:
+    return JobRunner(installed_plugins())
+
+
+def run_job(job: Job) -> Generator[Report, None, None]:
+    """Yield the reports of a job, run in this process with the installed plugins. Not thread-safe."""
+    return _installed_runner().reports(job)
+
+
+def stopped(trials: int, error: BaseException) -> Report:
+    """Return the last report of a job that ``error`` ended in trial number ``trials`` (from 0)."""
+    if isinstance(error, AgentFaultError):
+        trials, error = max(0, trials - 1), error.__cause__ or error  # the trial in which it failed is recorded
+    explained = isinstance(error, CheeseBenchError) and not isinstance(error, PluginError)
+    return Report(
+        tally=getattr(error, "tally", {}),
+        notes=() if explained else [("traceback", _traceback(error))],
+        ended=True,
+        missing=next((name for kind, name in _CAUSES.items() if isinstance(error, kind)), "infrastructure"),
+        cause=" ".join(f"stopped in trial {trials + 1}: {raised_where(error)}".split()),
+    )
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the traceback without carets.
+
+    For carets Python parses the source lines, and up to 3.11.8 concurrent parsing in two threads fails (SystemError,
+    "AST constructor recursion depth mismatch"). pytest parses in the main thread while subjects run in others.
+    """
+    captured = traceback.TracebackException.from_exception(error)
+    chain: list[traceback.TracebackException | None] = [captured]
+    while chain:
+        one = chain.pop()
+        if one is not None:
+            chain += [one.__cause__, one.__context__, *(one.exceptions or ())]
+            for frame in one.stack:
+                frame.colno = None
+    return "".join(captured.format())

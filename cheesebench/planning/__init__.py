@@ -1,7 +1,481 @@
-"""Forecasts of a run's cost and statistical power, before any call is made."""
+"""Forecast of a run's cost and verdicts, simulated before any call is made.
+
+Every cell is simulated a thousand times for three players: one that moves at random, one exactly as good as the animals
+(with their learning curve), and one that succeeds in 95 % of trials. Each simulated run has the number of subjects that
+the rule of the verdict would require. The cost of one subject was measured with scripted respondents on the shipped
+protocols (``benchmarks/verdict_cost.py`` writes ``profiles.json``); on other protocols one subject that moves at random
+is played here through the agent, with replies of ``REPLY`` tokens. An earlier run of the same cell with the same
+settings (``earlier.py``) takes precedence over all of these. How a model answers (the length of its replies, and
+whether they act) is taken from its runs on other protocols, or asked (``asking.py``).
+"""
 
 from __future__ import annotations
 
-from cheesebench.planning.plan import CellForecast, Forecast, Outlook, forecast
+import json
+import random
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["CellForecast", "Forecast", "Outlook", "forecast"]
+from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgentContext, Price, Usage
+from cheesebench.experiment.log_file import check_fits
+from cheesebench.experiment.subjects import agent_seed, interrupts_of, live
+from cheesebench.family import Asker, SubjectContext
+from cheesebench.interfaces import ACTIONS
+from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
+from cheesebench.planning.simulation import MOST_SIMULATED, Simulated, Subjects, simulate, subjects_like_animals
+from cheesebench.records import Summable
+from cheesebench.statistics.question import question_of, scale_of
+from cheesebench.statistics.sample import enter_estimand
+from cheesebench.trial_loop import TrialLoop
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cheesebench.family import Family, LanguageModel
+    from cheesebench.interfaces import BaseSpecification, Paradigm
+    from cheesebench.planning.earlier import EarlierRuns
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.records import CellPlan
+
+#: The players, each with the scripted respondent that was measured for it.
+PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
+#: Tokens of a picture, and those that a server adds to a message.
+PICTURE, AROUND = 800, 4
+#: Share of replies that act below which a model resembles no player: it is mostly asked once a trial.
+ACTS = 0.5
+#: Assumed reasoning tokens before a reply, without a measurement.
+REASONING = 1000
+#: Most calls of a rehearsal, after which the histories of all agents are full.
+MOST_CALLS = 200
+#: Random lives for a verdict about a measure, and the steps after which they suffice.
+LIVES, STEPS = 100, 50_000
+#: Percentiles of what a run takes.
+HALF, NEARLY_ALL = 50, 95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent(Summable):
+    """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's cache.
+
+    ``seconds`` is the total time of the calls, if known.
+    """
+
+    calls: float = 0
+    prompt: float = 0
+    cached: float = 0
+    api: float = 0
+    completion: float = 0
+    seconds: float = 0
+
+    def __mul__(self, factor: float) -> Spent:
+        """Return all figures multiplied by a factor."""
+        return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
+
+    def dollars(self, price: Price) -> float:
+        """Return the price at an API."""
+        return price.cost(Usage(prompt=round(self.prompt), cached=round(self.api), completion=round(self.completion)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A scripted respondent on one protocol: its verdict, and the cost of one of its subjects."""
+
+    trials: int
+    rate: float
+    stopped: int
+    """Subjects that the sequential design ran."""
+    verdict: str
+    each: Spent
+
+
+@lru_cache(maxsize=1)
+def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
+    """Return the hash of each measured protocol, and the profiles of the respondents."""
+    found = json.loads(files("cheesebench.planning").joinpath("profiles.json").read_text(encoding="utf-8"))
+    return {
+        name: (
+            measured["sha256"],
+            {kind: Profile(**{**one, "each": Spent(**one["each"])}) for kind, one in measured["respondents"].items()},
+        )
+        for name, measured in found["protocols"].items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """Forecast for one player in a cell."""
+
+    passes: float
+    fails: float
+    disagree: float
+    """Probability that two runs get different verdicts."""
+    subjects: tuple[float, float]
+    """Half of all runs take at most so many, and 95 %."""
+    each: Spent
+    """What one subject takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellForecast:
+    """One planned cell. ``outlooks`` are by player; a cell without a claim has one player, who runs all subjects."""
+
+    plan: CellPlan
+    trials: int
+    """Trials of a subject that count; 0 if no claim is made."""
+    icc: float | None
+    outlooks: Mapping[str, Outlook]
+    measured: bool
+    """Whether what a subject takes was measured, and the protocol is still the same."""
+    own: bool = False
+    """Whether it is what a subject took in an earlier run with the same settings."""
+    longest: float = 0.0
+    """Tokens of the longest prompt."""
+    context: int | None = None
+    """Tokens of prompt and reply together that the model takes, where its entry or its server says it."""
+    manner: Manner | None = None
+    """How the model answers; None where nothing is known, or where ``own`` says it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Cost of a whole run with one player: half of all runs need at most the first number, 95 % the second."""
+
+    subjects: tuple[float, float]
+    calls: tuple[float, float]
+    tokens: tuple[float, float]
+    dollars: tuple[float, float] | None
+    seconds: tuple[float, float] = (0.0, 0.0)
+    """Of all calls one after another; 0 where they are not known."""
+    suffices: float | None = None
+    """Share of runs for which ``--max-cost`` suffices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """A whole run; ``needs`` are by player."""
+
+    cells: tuple[CellForecast, ...]
+    needs: Mapping[str, Needs]
+    all_pass: Mapping[str, float]
+    """By model and view, the probability that all cells PASS if the model is exactly as good as the animals."""
+    price_of: date | None = None
+    """Date of the oldest price used for dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The simulated runs of one player in a cell: the subjects of each run, and the cost of a subject."""
+
+    counted: NDArray[np.int64]
+    each: Spent
+    price: Price | None
+
+
+def forecast(
+    plugins: PluginManager,
+    cells: Iterable[tuple[CellPlan, BaseSpecification]],
+    models: Mapping[str, LanguageModel],
+    *,
+    seed: int,
+    icc: float | None = None,
+    max_cost: float | None = None,
+    earlier: EarlierRuns | None = None,
+    asked: Mapping[str, Manner] | None = None,
+) -> Forecast:
+    """Return the forecast for the cells; ``models`` are their language models.
+
+    ``earlier`` are the runs that may show what a model took, ``asked`` is how models have answered their first
+    questions (``asking.py``), which comes before what they said in earlier runs on other protocols.
+    ``icc`` replaces the one that is assumed. Raises OptionError for a cell of more trials than a log may have.
+    """
+    found: list[CellForecast] = []
+    runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
+    for number, (plan, specification) in enumerate(cells):
+        check_fits(plan)
+        cell, simulated = _cell(
+            plugins,
+            plan,
+            specification,
+            models.get(plan.model),
+            seed + number,
+            icc,
+            earlier,
+            (asked or {}).get(plan.model),
+        )
+        found.append(cell)
+        for name in PLAYERS:
+            runs[name].append(simulated.get(name, simulated[next(iter(simulated))]))
+    prices = [model.entry.price for model in models.values() if model.entry.price is not None]
+    return Forecast(
+        cells=tuple(found),
+        needs={name: _needs(own, max_cost) for name, own in runs.items()} if found else {},
+        all_pass=_all_pass(found),
+        price_of=min((price.on for price in prices), default=None),
+    )
+
+
+def _cell(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    model: LanguageModel | None,
+    seed: int,
+    icc: float | None,
+    earlier: EarlierRuns | None,
+    asked: Manner | None,
+) -> tuple[CellForecast, dict[str, _Runs]]:
+    import numpy as np
+
+    mark, profiles = shipped_profiles().get(plan.protocol, ("", {}))
+    measured = (
+        model is not None
+        and mark == plan.sha256
+        and set(PLAYERS.values()) <= set(profiles)
+        # The first prompts are the shortest, so the cost of a whole life says little about its first trials.
+        and all(2 * plan.trials >= profiles[kind].trials for kind in PLAYERS.values())
+    )
+    price = None if model is None else model.entry.price
+    own = earlier.subject(plan) if model is not None and earlier is not None else None
+    manner, longest, each = None, 0.0, dict.fromkeys(PLAYERS, Spent())
+    if own is not None:
+        longest = own.pop("longest")
+        each = dict.fromkeys(PLAYERS, Spent(**own))
+    elif model is not None:
+        manner = asked or (earlier.manner(plan) if earlier is not None else None)
+        expected = manner or Manner(reply=_reply_of(model))
+        rehearsed, longest = rehearse(plugins, plan, specification, model, expected)
+        each = dict.fromkeys(PLAYERS, rehearsed)
+        measured = measured and expected.acts >= ACTS
+        if measured:
+            lives = {
+                name: profiles[kind].each * (plan.trials / profiles[kind].trials) for name, kind in PLAYERS.items()
+            }
+            each = {name: _in_its_manner(one, expected) for name, one in lives.items()}
+    facts: dict[str, Any] = {"plan": plan, "measured": measured, "own": own is not None, "longest": longest}
+    facts["manner"] = manner
+    facts["context"] = (asked and asked.context) or (None if model is None else model.entry.context)
+    sessions = specification.judged_sessions
+    question = question_of(plan)
+    claims = question is not None and plan.against == "reference" and bool(sessions or plan.measured is not None)
+    if not claims or question is None or plan.subjects > MOST_SIMULATED:
+        alone = next(iter(PLAYERS))
+        fixed = _Runs(np.array([plan.subjects]), each[alone], price)
+        outlook = Outlook(passes=0, fails=0, disagree=0, subjects=(plan.subjects, plan.subjects), each=each[alone])
+        return CellForecast(trials=0, icc=None, outlooks={alone: outlook}, **facts), {alone: fixed}
+    animals = subjects_like_animals(plan, sessions, icc)
+    # Subjects that move at random do not differ.
+    weak = replace(animals.at(plan.chance or 0.0), icc=0.0)
+    if plan.measured is not None:
+        weak = _at_random(plugins, plan, specification)
+    players = dict(zip(PLAYERS, (weak, animals, animals if question.alike else animals.at(0.95)), strict=True))
+    simulated: dict[str, Simulated] = {
+        name: simulate(question, one, plan.subjects, seed=seed, goal=plan.goal, sequential=plan.sequential)
+        for name, one in players.items()
+    }
+    outlooks = {
+        name: Outlook(
+            passes=one.passes,
+            fails=one.fails,
+            disagree=one.disagree,
+            subjects=_percentiles(one.counted),
+            each=each[name],
+        )
+        for name, one in simulated.items()
+    }
+    cell = CellForecast(trials=sum(sessions.values()), icc=animals.icc, outlooks=outlooks, **facts)
+    return cell, {name: _Runs(one.counted, each[name], price) for name, one in simulated.items()}
+
+
+def _at_random(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Subjects:
+    """Return subjects that move at random, for a verdict about a measure, because their score is not declared."""
+    scale, view, paradigm = scale_of(plan), plugins.view(plan.view), plugins.compile(specification)
+    means, steps = list[float](), 0
+    for subject in range(LIVES):
+        if steps > STEPS:
+            break
+        life = [record for record, _ in live(paradigm, view, plugins.agent("random"), plan, 0, subject)]
+        steps += sum(record.steps for record in life)
+        scores = [scale.score_of(record) for record in enter_estimand(plan.estimand, life)]
+        if known := [score for score in scores if score is not None]:
+            means.append(statistics.fmean(known))
+    mean, spread = (statistics.fmean(means), statistics.stdev(means)) if len(means) > 1 else (0.0, 0.0)
+    return Subjects(sessions=((mean, 1),), spread=spread)
+
+
+def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
+    """Return the percentiles of all cells together; cells are independent of one another."""
+    import numpy as np
+
+    longest = max(len(one.counted) for one in cells)
+    counts = [np.resize(one.counted, longest) for one in cells]
+
+    def total(of: Sequence[float]) -> NDArray[np.float64]:
+        parts = [count * each for count, each in zip(counts, of, strict=True)]
+        return np.asarray(np.sum(parts, axis=0), dtype=float)
+
+    prices = [
+        0.0 if not one.each.calls else None if one.price is None else one.each.dollars(one.price) for one in cells
+    ]
+    known = [price for price in prices if price is not None]
+    dollars = total(known) if len(known) == len(prices) else None
+    return Needs(
+        subjects=_percentiles(total([1.0] * len(cells))),
+        calls=_percentiles(total([one.each.calls for one in cells])),
+        tokens=_percentiles(total([one.each.prompt + one.each.completion for one in cells])),
+        dollars=None if dollars is None else _percentiles(dollars),
+        seconds=_percentiles(total([one.each.seconds for one in cells])),
+        suffices=None if dollars is None or max_cost is None else float((dollars <= max_cost).mean()),
+    )
+
+
+def _percentiles(values: NDArray[Any]) -> tuple[float, float]:
+    import numpy as np
+
+    half, nearly_all = np.percentile(values, (HALF, NEARLY_ALL))
+    return float(half), float(nearly_all)
+
+
+def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for cell in cells:
+        animals = cell.outlooks.get("as the animals")
+        if cell.plan.claims and cell.plan.against == "reference" and not cell.plan.control:
+            name = f"{cell.plan.model} in {cell.plan.view}"
+            found[name] = found.get(name, 1.0) * (0.0 if animals is None else animals.passes)
+    return found
+
+
+# ---- One subject, rehearsed without a model
+
+
+def rehearse(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    model: LanguageModel,
+    manner: Manner | None = None,
+) -> tuple[Spent, float]:
+    """Return the cost of a subject that moves at random and answers in the manner of the model.
+
+    The second number is the longest prompt, in tokens. Nothing is known of a server's cache.
+    """
+    manner = manner or Manner(reply=_reply_of(model))
+    paradigm = plugins.compile(specification)
+    if not paradigm.is_stepwise:
+        listener = _Listener(plan, manner)
+        _converse(plugins.family(specification), paradigm, plan, plugins, listener)
+        return sum(listener.spent, Spent()), max((one.prompt for one in listener.spent), default=0.0)
+    spent, trials = _walk(plugins, plan, paradigm, model, manner)
+    return sum(spent, Spent()) * (plan.trials / trials), max((one.prompt for one in spent), default=0.0)
+
+
+def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
+    """Return one sentence if the longest prompt and a reply do not fit into the model's context, else nothing."""
+    most = plan.settings.get("max_tokens") or 0
+    if context is None or longest + most <= context:
+        return ""
+    return (
+        f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens, and a reply up to "
+        f"{most:,}: more than the context of {plan.model}, {context:,} tokens. Use a smaller --history, another view, "
+        "or fewer --reply-tokens, or start the server with more."
+    )
+
+
+def _in_its_manner(measured: Spent, manner: Manner) -> Spent:
+    """Return the cost of a scripted respondent with replies of the model's length."""
+    more = measured.calls * (manner.reply - REPLY)
+    seconds, factor = measured.calls * manner.seconds, manner.density / DENSITY
+    parts = {name: getattr(measured, name) * factor for name in ("prompt", "cached", "api")}
+    return replace(measured, **parts, completion=measured.completion + more, seconds=seconds)
+
+
+def _reply_of(model: LanguageModel) -> float:
+    """Return the expected tokens of a reply without measurements; a reasoning model thinks first."""
+    return REPLY + (REASONING if model.entry.reasoning else 0)
+
+
+def _walk(
+    plugins: PluginManager, plan: CellPlan, paradigm: Paradigm, model: LanguageModel, manner: Manner
+) -> tuple[list[Spent], float]:
+    """Return the cost of each call of the first trials, and the number of trials (the last may be incomplete)."""
+    settings = {name: plan.settings[name] for name in model.agent.settings}
+    agent = model.agent.create(ModelAgentContext(seed=agent_seed(plan, 0, 0), view=plan.view, settings=settings))
+    life = paradigm.environment(plugins.view(plan.view), 0, 0)
+    choices, spent, trials = random.Random(0), list[Spent](), 0
+    while len(spent) < MOST_CALLS and trials < plan.trials and (observation := life.begin_trial()) is not None:
+        agent.begin_trial(observation)
+        loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts_of(plan), listener=lambda: agent)
+        while not loop.ended:
+            spent.append(_cost(agent.prompt(), manner))
+            said = ", ".join(choices.choice(ACTIONS) for _ in range(int(settings.get("actions") or 1)))
+            acts = choices.random() < manner.acts
+            if actions := agent.read(ChatReply(text=f"ACTIONS: {said}" if acts else "?")):  # or notes were asked for
+                loop.act(actions)
+        trials += 1
+    return spent, max(1, trials)
+
+
+def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
+    size, pictures = size_of(prompt)
+    # The replies of a rehearsal are shorter than those of a model; thoughts do not stay in a prompt.
+    replies = sum(message.role == "assistant" for message in prompt) * min(manner.reply, REPLY) * manner.acts
+    tokens = size * manner.density + pictures * PICTURE + replies + AROUND * len(prompt)
+    return Spent(calls=1, prompt=tokens, completion=manner.reply, seconds=manner.seconds)
+
+
+def size_of(prompt: Sequence[Message]) -> tuple[float, int]:
+    """Return the bytes of text in a prompt, weighed as ``PICTURED`` says, and the number of its pictures."""
+    size, pictures = 0.0, 0
+    for message in prompt:
+        weight = 1.0 if message.role == "system" else PICTURED
+        size += weight * sum(len(part.encode()) for part in message.parts if isinstance(part, str))
+        pictures += sum(isinstance(part, bytes) for part in message.parts)
+    return size, pictures
+
+
+def _converse(
+    family: Family[Any, Any], paradigm: Paradigm, plan: CellPlan, plugins: PluginManager, listener: _Listener
+) -> None:
+    from cheesebench.experiment.language_models import run_blocking
+
+    context = SubjectContext(plugins=plugins, plan=plan, seed=0, subject=0)
+
+    async def whole() -> None:
+        async for _ in family.converse(paradigm, context, listener):
+            pass
+
+    run_blocking(whole())
+
+
+@dataclass
+class _Listener(Asker):
+    """Answers every call with the same word, and measures what it was asked."""
+
+    plan: CellPlan
+    manner: Manner
+    spent: list[Spent] = field(default_factory=list)
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        self.spent.append(_cost(request.messages, self.manner))
+        return ChatReply(text="unknown")
+
+
+__all__ = [
+    "CellForecast",
+    "Forecast",
+    "Needs",
+    "Outlook",
+    "Profile",
+    "Spent",
+    "forecast",
+    "rehearse",
+    "shipped_profiles",
+    "too_short",
+]

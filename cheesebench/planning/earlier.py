@@ -1,79 +1,127 @@
-"""Calls, tokens and seconds per trial in earlier runs, read from their logs."""
+"""The cost of a model in its own earlier runs with the same settings, which is better than any assumption."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cheesebench.errors import RunLogError
+from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
-from cheesebench.experiment.records import CallTotals
 
-#: Maximum number of runs to read, latest first.
-MOST_RUNS = 50
+if TYPE_CHECKING:
+    from cheesebench.records import CellPlan
+
+#: Number of latest runs that are read.
+MOST_RUNS = 20
+#: Without a measurement: tokens of a reply (as of the scripted respondents), and of a byte of English.
+REPLY, DENSITY = 90, 0.25
+#: Tokens per byte of an observation, relative to English.
+PICTURED = 1.3
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """Trials of earlier runs of one protocol in one view, with the totals of their calls.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a model answers, estimated from ``replies`` of its replies (0: assumed)."""
 
-    ``runs`` are their ids; ``models`` the models used: other ones if the planned model has not been run yet.
-    """
-
-    runs: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    trials: int = 0
-    totals: CallTotals = field(default_factory=CallTotals)
-
-    def __add__(self, other: Earlier) -> Earlier:
-        """Return the sum of both."""
-        return Earlier(
-            tuple(dict.fromkeys((*self.runs, *other.runs))),
-            tuple(dict.fromkeys((*self.models, *other.models))),
-            self.trials + other.trials,
-            self.totals + other.totals,
-        )
+    replies: int = 0
+    reply: float = REPLY
+    """Tokens of a reply."""
+    acts: float = 1.0
+    """Share of the replies that name an action."""
+    density: float = DENSITY
+    """Tokens of a byte of the system prompt; observations have ``PICTURED`` times as many."""
+    seconds: float = 0.0
+    """Of a call; 0 where it is not known."""
+    asked: bool = False
+    """Whether these are answers to first questions (``plan --ask``), and not those of an earlier run."""
+    context: int | None = None
+    """Tokens of prompt and reply together, where the server that was asked says it."""
 
 
 class EarlierRuns:
-    """The readable runs in a directory; without one, those that are added."""
+    """The earlier runs in a directory of results, latest first."""
 
-    def __init__(self, results: Path | None = None) -> None:
-        self._found: dict[tuple[str, str, str], Earlier] = {}
-        logs = [] if results is None else results.glob(f"*/{FILE_NAME}")
-        paths = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in paths[:MOST_RUNS]:
+    def __init__(self, results: Path) -> None:
+        found = [path for path in results.glob(f"*/{FILE_NAME}") if path.is_file()]
+        self._paths = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_RUNS]
+
+    def subject(self, plan: CellPlan) -> dict[str, float] | None:
+        """Return the cost of one subject of this cell, from the latest run of the same cell with the same settings.
+
+        Trials beyond those that were run count as its last one. The names are those of ``planning.Spent``, with the
+        ``seconds`` of the calls one after another and the ``longest`` prompt; None if there was no such run.
+        """
+        for log in self._logs():
+            with closing(log):
+                for other in log.plans():
+                    if _same(plan, other) and (trials := _by_trial(log, other)):
+                        sums = [sum(column) for column in zip(*trials, strict=True)]
+                        rest = max(0, plan.trials - len(trials))
+                        whole = [total + rest * last for total, last in zip(sums, trials[-1], strict=True)]
+                        calls, prompt, cached, completion, seconds, _ = whole
+                        return {
+                            "calls": calls,
+                            "prompt": prompt,
+                            "cached": cached,
+                            "api": cached,
+                            "completion": completion,
+                            "seconds": seconds,
+                            "longest": max(trial[-1] for trial in trials),
+                        }
+        return None
+
+    def manner(self, plan: CellPlan) -> Manner | None:
+        """Return how the model answers, from the latest run with the same agent and settings on any protocol."""
+        for log in self._logs():
+            with closing(log):
+                names = ("model", "agent", "settings")
+                alike = [one for one in log.plans() if all(getattr(one, name) == getattr(plan, name) for name in names)]
+                rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
+                calls, tokens, seconds, prompts, size = (sum(row[at] or 0 for row in rows) for at in range(5))
+                if calls:
+                    silent = sum(log.calls.by_cell()[one.key].counts.get("unparsed", 0) for one in alike)
+                    return Manner(
+                        replies=calls,
+                        reply=tokens / calls,
+                        acts=1 - silent / calls,
+                        density=prompts / size if prompts and size else DENSITY,
+                        seconds=seconds / calls,
+                    )
+        return None
+
+    def _logs(self) -> Iterator[RunLog]:
+        for path in self._paths:
             try:
-                with RunLog.open_read_only(path) as log:
-                    self.add(log, path.parent.name)
-            except RunLogError:
-                continue  # another version, or damaged: skip it
-
-    def add(self, log: RunLog, run: str) -> None:
-        """Add a run of this name."""
-        for place, earlier in _cells(log, run):
-            self._found[place] = self._found.get(place, Earlier()) + earlier
-
-    def has(self, model: str, protocol: str, view: str) -> bool:
-        """Return whether there are figures of this very model."""
-        return (model, protocol, view) in self._found
-
-    def of(self, model: str, protocol: str, view: str) -> Earlier | None:
-        """Return this model's figures, or else those of all others; None if there are none."""
-        own = self._found.get((model, protocol, view))
-        if own is not None:
-            return own
-        others = [found for (_, *place), found in self._found.items() if place == [protocol, view]]
-        return sum(others, Earlier()) if others else None
+                yield RunLog.open_read_only(path.parent)
+            except (CheeseBenchError, sqlite3.Error, OSError):
+                continue  # damaged, or another version's
 
 
-def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlier]]:
-    calls = log.calls.by_cell()
-    for plan in log.plans():
-        if plan.variant.settings or plan.variant.control or plan.key not in calls:
-            continue
-        trials = sum(not record.missing for life in log.trials_by_subject(plan) for record in life)
-        if trials:
-            yield (plan.model, plan.protocol, plan.view), Earlier((run,), (plan.model,), trials, calls[plan.key].totals)
+def _same(plan: CellPlan, other: CellPlan) -> bool:
+    names = ("model", "agent", "protocol", "sha256", "view", "variant", "settings")
+    return all(getattr(plan, name) == getattr(other, name) for name in names)
+
+
+#: Messages of a subject's first prompt: its system prompt and the first question.
+_FIRST = "trial = 0 AND call = 0"
+_MANNER = (
+    "SELECT count(*), sum(completion_tokens), sum(seconds), "
+    f"sum(CASE WHEN {_FIRST} THEN prompt_tokens END), "
+    f"sum(CASE WHEN {_FIRST} THEN length(CAST(text AS BLOB)) + {PICTURED} * length(CAST(asked AS BLOB)) END) "
+    "FROM calls JOIN texts ON texts.digest = calls.system"
+)
+_WHERE = "WHERE model = ? AND protocol = ? AND view = ? AND variant = ? AND fault = ''"
+
+
+def _by_trial(log: RunLog, plan: CellPlan) -> list[tuple[float, ...]]:
+    """Return a subject's cost by trial: calls, prompt, cached, completion, seconds, and the longest prompt."""
+    query = (
+        "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "
+        f"sum(seconds), max(prompt_tokens) FROM calls {_WHERE} GROUP BY trial ORDER BY trial"
+    )
+    return [(*(number / row[0] for number in row[1:-1]), row[-1]) for row in log.select(query, plan.key)]

@@ -2,16 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
-from cheesebench.protocol import arena_documents
-from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.generators import COMPASS, GENERATORS, Drawn, GeneratorError
-from cheesebench.protocol.source import Node, walk
-from cheesebench.protocol.values import MAX_SQUARES
+from cheesebench.protocol import documents
+from cheesebench.protocol.documents import MAX_SQUARES, Pool, Radial, Ring
+from cheesebench.source import Node, walk
+
+#: The eight compass directions clockwise from north, as (column, row) steps; row grows to the south.
+COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
+#: Map characters for generated legends, without the default characters.
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
+
+
+class GeneratorError(Exception):
+    """The options of a generator do not fit together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A generated arena: map text, the meaning of its characters, and groups.
+
+    ``zones``, ``doors`` and ``glyphs`` give the zones, the door and the glyph of each character.
+    """
+
+    map: str
+    zones: dict[str, list[str]]
+    groups: dict[str, list[str]]
+    glyphs: dict[str, str] = field(default_factory=dict)
+    doors: dict[str, str] = field(default_factory=dict)
+
+
+def _disc(radius: int) -> list[Square]:
+    """Return the squares of a disc around (radius, radius): distance below radius - 0.5."""
+    span = range(2 * radius + 1)
+    return [(c, r) for r in span for c in span if math.hypot(c - radius, r - radius) < radius - 0.5]
+
+
+def _draw(
+    zones_of: dict[Square, list[str]],
+    groups: dict[str, list[str]],
+    *,
+    floor: str,
+    glyph_of: dict[Square, str] | None = None,
+    door: dict[Square, str] | None = None,
+) -> Drawn:
+    """Draw walkable squares with their zones, surrounded by walls one square thick."""
+    glyph_of, door = glyph_of or {}, door or {}
+    left, top = (min(square[axis] for square in zones_of) - 1 for axis in (0, 1))
+    width, height = (max(square[axis] for square in zones_of) + 2 - low for axis, low in ((0, left), (1, top)))
+    characters: dict[tuple[tuple[str, ...], str, str], str] = {}
+    drawn = Drawn("", {}, groups)
+    rows = []
+    for row in range(top, top + height):
+        line = ""
+        for column in range(left, left + width):
+            square = (column, row)
+            if square not in zones_of:
+                beside = any((column + c, row + r) in zones_of for c, r in COMPASS)
+                line += "#" if beside else " "
+                continue
+            look = (tuple(zones_of[square]), glyph_of.get(square, floor), door.get(square, ""))
+            if look == ((), ".", ""):
+                line += "."
+                continue
+            if look not in characters:
+                if len(characters) == len(_ALPHABET):
+                    raise GeneratorError("too many kinds of cells")
+                character = characters[look] = _ALPHABET[len(characters)]
+                drawn.zones[character] = list(look[0])
+                drawn.glyphs[character] = look[1]
+                if look[2]:
+                    drawn.doors[character] = look[2]
+            line += characters[look]
+        rows.append(line)
+    return Drawn("\n".join(rows) + "\n", drawn.zones, groups, drawn.glyphs, drawn.doors)
+
+
+def _mark(zones_of: dict[Square, list[str]], zone: str, squares: Iterable[Square]) -> None:
+    for square in squares:
+        if square not in zones_of:
+            raise GeneratorError(f"there is no room for '{zone}'")
+        zones_of[square].append(zone)
+
+
+def pool(options: Pool) -> Drawn:
+    """Draw a round pool: water where the distance to the centre is below radius - 0.5 cells.
+
+    Quarter turns map the quadrants onto each other (the half axis north of the centre belongs to ne, the eastern one to
+    se, and so on; the centre to none), so they have equal size.
+    """
+    radius = options.radius
+    water: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
+    for (column, row), zones in water.items():
+        right, up = column - radius, radius - row
+        if right >= 0 and up > 0:
+            zones.append("ne")
+        elif right > 0 and up <= 0:
+            zones.append("se")
+        elif right <= 0 and up < 0:
+            zones.append("sw")
+        elif right < 0:
+            zones.append("nw")
+        if any((column + c, row + r) not in water for c, r in COMPASS):
+            zones.append("rim")
+    diagonal = round(0.6 * radius / math.sqrt(2))
+    for name, (c, r) in zip(("ne", "se", "sw", "nw"), COMPASS[1::2], strict=True):
+        _mark(water, f"spot_{name}", [(radius + c * diagonal, radius + r * diagonal)])
+    for name, (c, r) in zip("nesw", COMPASS[::2], strict=True):
+        _mark(water, f"edge_{name}", [(radius + c * (radius - 1), radius + r * (radius - 1))])
+    _mark(water, "centre", [(radius, radius)])
+    sites: list[str] = []
+    if options.sites is not None:
+        across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
+        for c, r in COMPASS[:: 8 // options.sites]:
+            reach = aslant if c and r else across
+            sites.append(f"site{len(sites) + 1}")
+            _mark(water, sites[-1], [(radius + c * reach, radius + r * reach)])
+        _mark(water, "inner", [square for square in water if math.dist(square, (radius, radius)) < radius / 4])
+    groups = {
+        "quadrant": ["nw", "ne", "sw", "se"],
+        "spot": ["spot_nw", "spot_ne", "spot_sw", "spot_se"],
+        "edge": ["edge_n", "edge_e", "edge_s", "edge_w"],
+    }
+    if sites:
+        groups["site"] = sites
+    return _draw(water, groups, floor="~")
+
+
+def ring(options: Ring) -> Drawn:
+    """Draw a disc with holes on a circle one cell inside its edge, from north clockwise, all drawn ``o``."""
+    radius, circle = options.radius, options.radius - 1
+    disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
+    holes: dict[Square, str] = {}
+    for number in range(options.holes):
+        angle = 2 * math.pi * number / options.holes
+        exact = (circle * math.sin(angle), -circle * math.cos(angle))
+        # Halves round towards the centre, so that the ring is symmetrical; 1e-9 absorbs rounding errors.
+        rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
+        if math.hypot(*rounded) >= radius - 0.5:  # over the edge
+            rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
+        column, row = (radius + int(x) for x in rounded)
+        if (column, row) in holes:
+            raise GeneratorError(f"{options.holes} holes do not fit on a ring of radius {radius}")
+        holes[column, row] = f"hole{number + 1}"
+    for square, name in holes.items():
+        _mark(disc, name, [square])
+    _mark(disc, "centre", [(radius, radius)])
+    return _draw(disc, {"hole": list(holes.values())}, floor=".", glyph_of=dict.fromkeys(holes, "o"))
+
+
+def radial(options: Radial) -> Drawn:
+    """Draw a hub with arms at equal angles, clockwise from north, each snapped to the nearest compass direction.
+
+    8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A diagonal arm of width 1 is
+    a staircase, because a subject cannot move diagonally past a corner; quarter turns map diagonal arms onto each
+    other. The last cell of an arm is its cup, drawn ``o``; its first cells are a door.
+    """
+    half = (options.width - 1) // 2
+    directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
+    apart = min((b - a) % 8 for a, b in zip(directions, directions[1:] + directions[:1], strict=True))
+    # Arms may touch only the hub: leave room for a wall between them, also diagonally.
+    smallest = {1: 2 + half, 2: 1 + half}.get(apart, max(1, half))
+    hub = options.hub if options.hub is not None else smallest
+    if hub < smallest:
+        raise GeneratorError(f"{options.arms} arms of width {options.width} need a hub of at least {smallest}")
+    cells: dict[Square, list[str]] = {}
+    for row in range(-hub, hub + 1):
+        for column in range(-hub, hub + 1):
+            cells[column, row] = ["hub"]
+    cups: dict[Square, str] = {}
+    gates: dict[Square, str] = {}
+    for number, direction in enumerate(directions, 1):
+        c, r = COMPASS[direction]
+        for step in range(hub + 1, hub + options.length + 1):
+            for square in _across(c * step, r * step, c, r, half):
+                if square not in cells:
+                    cells[square] = [f"arm{number}"]
+                    if step == hub + 1:
+                        gates[square] = f"gate{number}"
+        end = (c * (hub + options.length), r * (hub + options.length))
+        cups[end] = f"cup{number}"
+    for square, name in cups.items():
+        _mark(cells, name, [square])
+    _mark(cells, "centre", [(0, 0)])
+    span = range(1, options.arms + 1)
+    groups = {name: [f"{name}{n}" for n in span] for name in ("arm", "cup", "gate")}
+    glyphs = dict.fromkeys(gates, "+") | dict.fromkeys(cups, "o")
+    return _draw(cells, groups, floor=".", glyph_of=glyphs, door=gates)
+
+
+def _across(column: int, row: int, c: int, r: int, half: int) -> list[Square]:
+    if c and r:
+        counterclockwise = (column - c, row) if c != r else (column, row - r)
+        beside = [counterclockwise] if half == 0 else [(column - c, row), (column, row - r)]
+        return [(column, row), *beside]
+    return [(column + offset * abs(r), row + offset * abs(c)) for offset in range(-half, half + 1)]
+
+
+GENERATORS: dict[str, Callable[..., Drawn]] = {"pool": pool, "ring": ring, "radial": radial}
+
 
 #: Default characters of a map.
 WALL, FLOOR, VOID = "#", ".", " "
@@ -21,7 +216,7 @@ WALL_NAME = "wall"
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
-#: YAML ends a block at the first line that is indented less than its first: a round map loses all but its top.
+#: YAML ends a block at the first line that is indented less than its first line, so a round map loses all but its top.
 _NO_FLOOR = (
     "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
 )
@@ -69,17 +264,14 @@ class Arena:
         return self.groups.get(name, (name,))
 
     def landmark(self, name: str) -> Landmark | None:
-        """Return the landmark of this name; None if there is none, or if it is the name of a place, too."""
         if name in self.zones or name in self.solids or name in self.groups:
             return None
         return next((mark for mark in self.landmarks if mark.name == name), None)
 
     def cells_of(self, name: str) -> tuple[int, ...]:
-        """Return the cells of a zone, door or group."""
         return tuple(sorted({cell for member in self.members(name) for cell in self.zones.get(member, ())}))
 
     def ahead(self, cell: int, heading: int) -> Square:
-        """Return the square in front of a cell."""
         column, row = self.cells[cell]
         return (column + COMPASS[heading][0], row + COMPASS[heading][1])
 
@@ -124,8 +316,7 @@ class _Places:
         self.kinds: list[str] = []
 
 
-def build_arena(document: arena_documents.Arena, node: Node, diagnostics: Diagnostics) -> Arena | None:
-    """Draw the arena of a document; problems are reported at their places, None is returned when it cannot be."""
+def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics) -> Arena | None:
     generators = [name for name in GENERATORS if getattr(document, name) is not None]
     sources = generators + ["map"] * (document.map is not None)
     if len(sources) != 1:
@@ -180,19 +371,19 @@ def build_arena(document: arena_documents.Arena, node: Node, diagnostics: Diagno
     return Arena(**{**vars(arena), "landmarks": landmarks})
 
 
-def _legend_of(drawn: Drawn) -> dict[str, arena_documents.LegendEntry]:
+def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
     return {
-        character: arena_documents.LegendEntry(
+        character: documents.LegendEntry(
             door=drawn.doors[character], zones=zones or None, glyph=drawn.glyphs[character]
         )
         if character in drawn.doors
-        else arena_documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
+        else documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
         for character, zones in drawn.zones.items()
     }
 
 
 def _read_map(
-    text: str, legend: Mapping[str, arena_documents.LegendEntry], node: Node, diagnostics: Diagnostics
+    text: str, legend: Mapping[str, documents.LegendEntry], node: Node, diagnostics: Diagnostics
 ) -> _Places | None:
     lines = text.rstrip("\n").split("\n")
     width = max(map(len, lines))
@@ -244,7 +435,7 @@ def _read_map(
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """328: as wide as the others, which all begin with the same blanks: YAML counts from where the first row begins."""
+    """328: the first row has lost its leading blanks, because YAML takes its indentation as the block's."""
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
     blanks = {len(row) - len(row.lstrip(" ")) for row in others}
     if len(others) < 2 or len(blanks) > 1 or first.startswith(" "):
@@ -257,7 +448,7 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
 
 
 def naming_position(node: Node, name: str) -> Position:
-    """Return where the legend or the groups of an arena (its node) give a name to a place."""
+    """Return where the legend or groups of an arena (its node) name a place."""
     groups, legend = node.find(["groups"]), node.find(["legend"])
     if name in groups.keys:
         return groups.keys[name]
@@ -269,8 +460,7 @@ def naming_position(node: Node, name: str) -> Position:
     return node.position
 
 
-def _place(character: str, entry: arena_documents.LegendEntry | None, square: Square, places: _Places) -> str:
-    """Record one square and return the character of its kind."""
+def _place(character: str, entry: documents.LegendEntry | None, square: Square, places: _Places) -> str:
     if entry is None:
         if character == FLOOR:
             places.cells.append(square)
@@ -316,15 +506,13 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
             diagnostics.error(146, where.key_position(group), f"The group '{group}' is empty.", "Name its zones.")
 
 
-def _landmarks(
-    arena: Arena, document: arena_documents.Arena, node: Node, diagnostics: Diagnostics
-) -> tuple[Landmark, ...]:
+def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics) -> tuple[Landmark, ...]:
     given = document.landmarks
     named = given.items() if isinstance(given, dict) else ((f"landmark{n}", entry) for n, entry in enumerate(given, 1))
     found: list[Landmark] = []
     for number, (name, entry) in enumerate(named):
         position = node.find([name if isinstance(given, dict) else number]).position
-        if isinstance(entry, arena_documents.PlacedLandmark):
+        if isinstance(entry, documents.PlacedLandmark):
             landmark = Landmark(name, *entry.at, entry.glyph)
             if arena.kind(entry.at) in (FLOOR, "S"):
                 diagnostics.error(
@@ -369,3 +557,60 @@ def _outermost(arena: Arena, heading: int) -> Square:
     if arena.kind(outermost) == WALL:
         return outermost
     return (outermost[0] + across, outermost[1] + down)
+
+
+def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
+    """Return an ``arena:`` with map, legend and groups that loads to the arena that a generator drew."""
+    groups = drawn.groups | document.groups
+    lines = [
+        "arena:",
+        # The digit says how deep the map is indented: its first line may begin with blanks.
+        "  map: |2",
+        *(f"    {row}".rstrip() for row in drawn.map.splitlines()),
+        "  legend:",
+        *_legend_lines(drawn),
+        "  groups:",
+        *(f"    {name}: {_listed(members)}" for name, members in groups.items()),
+        *_landmark_lines(document),
+    ]
+    if document.headings != documents.Arena.model_fields["headings"].default:
+        lines.append(f"  headings: {document.headings}")
+    return "\n".join(lines) + "\n"
+
+
+def _legend_lines(drawn: Drawn) -> Iterator[str]:
+    for character, zones in drawn.zones.items():
+        if character in drawn.doors:
+            place = f"door: {drawn.doors[character]}" + (f", zones: {_listed(zones)}" if zones else "")
+        elif len(zones) == 1:
+            place = f"zone: {zones[0]}"
+        else:
+            place = f"zones: {_listed(zones)}"
+        yield f"    {_quoted(character)}: {{{place}, glyph: {_quoted(drawn.glyphs[character])}}}"
+
+
+def _landmark_lines(document: documents.Arena) -> Iterator[str]:
+    landmarks = document.landmarks
+    if not landmarks:
+        return
+    yield "  landmarks:"
+    if isinstance(landmarks, Mapping):
+        yield from (f"    {name}: {_landmark_text(landmark)}" for name, landmark in landmarks.items())
+    else:
+        yield from (f"    - {_landmark_text(landmark)}" for landmark in landmarks)
+
+
+def _landmark_text(landmark: str | documents.PlacedLandmark) -> str:
+    if isinstance(landmark, str):
+        return _quoted(landmark)
+    column, row = landmark.at
+    return f"{{at: [{column}, {row}], glyph: {_quoted(landmark.glyph)}}}"
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def _quoted(character: str) -> str:
+    # A JSON string is a valid YAML string for every character.
+    return json.dumps(character, ensure_ascii=False)

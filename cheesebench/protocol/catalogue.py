@@ -1,22 +1,101 @@
-"""Finding and loading protocols by file, folder or id."""
+"""Finding and loading protocols by file, folder or id, with their parents (``extends``)."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import PluginError, ProtocolError, UnknownNameError
+from cheesebench.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
+from cheesebench.errors import PluginError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.files import read_bytes
 from cheesebench.interface_checks import blaming, returned
-from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
-from cheesebench.protocol.inherit import SUFFIX, file_names, protocol_name, resolve_parents
-from cheesebench.protocol.source import DUPLICATE_KEY, MAX_BYTES, Node, read_file, read_text, real_path
-from cheesebench.protocol.specification import BaseSpecification, Specification
-from cheesebench.protocol.values import DEFAULT_EDITION
+from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification
+from cheesebench.protocol.documents import is_protocol_name
+from cheesebench.protocol.specification import Specification, with_arena
+from cheesebench.source import DUPLICATE_KEY, MAX_BYTES, Node, read_file, read_text, real_path
 
 if TYPE_CHECKING:
     from cheesebench.family import Family
+
+#: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
+FindParent = Callable[[str, Path], Path | None]
+#: Suffix of protocol files.
+SUFFIX = ".protocol.yaml"
+#: Maximum length of a chain of ``extends``.
+MAX_GENERATIONS = 10
+
+
+def merge(parent: Node, child: Node) -> Node:
+    """Return the child merged over the parent; every value keeps its position in its own file."""
+    if not (isinstance(parent.value, Mapping) and isinstance(child.value, Mapping)):
+        return child
+    children, keys = dict(parent.value), dict(parent.keys)
+    for key, node in child.value.items():
+        inherited = children.get(key)
+        if node.value is None and inherited is not None:
+            children.pop(key)
+            continue
+        children[key] = merge(inherited, node) if inherited is not None else node
+        keys[key] = child.keys[key]
+    return Node(children, child.position, keys)
+
+
+def file_names(name: str) -> list[str]:
+    """Return the possible file names of ``id`` or ``id@edition``, most likely first."""
+    stem, _, edition = name.partition("@")
+    return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (edition in ("", DEFAULT_EDITION))
+
+
+def protocol_name(stem: str) -> str:
+    """Return the name for ``extends`` of a file's stem: ``t_maze.rodent`` becomes ``t_maze@rodent``."""
+    return stem.replace(".", "@", 1)
+
+
+def _how_to_write(name: object) -> str:
+    if isinstance(name, str) and is_protocol_name(meant := protocol_name(name.removesuffix(SUFFIX))):
+        return f"Write {meant}."
+    if isinstance(name, list) and len(name) > 1:
+        return "A protocol has one parent; put what the parents share into it."
+    return "Write its id, or id@edition."
+
+
+def resolve_parents(
+    root: Node, path: Path, find: FindParent, known: Callable[[], list[str]], diagnostics: Diagnostics
+) -> tuple[Node, list[str]] | None:
+    """Merge a protocol over its ancestors.
+
+    Returns the merged tree and the ids of the ancestors, nearest first; None when one cannot be had (reported).
+    """
+    ancestors: list[str] = []
+    merged, seen = root, {real_path(path)}
+    while (extends := merged.child("extends")) is not None and extends.value is not None:
+        name = extends.value
+        if not isinstance(name, str) or not is_protocol_name(name):
+            diagnostics.error(150, extends.position, "'extends' names one protocol.", _how_to_write(name))
+            return None
+        parent_path = find(name, Path(extends.position.file))
+        if parent_path is None:
+            where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+            hint = did_you_mean(name, known()).strip() or where
+            diagnostics.error(150, extends.position, f"The parent protocol '{name}' is unknown.", hint)
+            return None
+        if real_path(parent_path) in seen:
+            diagnostics.error(150, extends.position, f"'{name}' extends itself.", "Remove one 'extends'.")
+            return None
+        if len(seen) > MAX_GENERATIONS:
+            sentence = f"There are more than {MAX_GENERATIONS} generations of protocols."
+            diagnostics.error(150, extends.position, sentence, "Extend an earlier one.")
+            return None
+        seen.add(real_path(parent_path))
+        parent = read_file(parent_path, diagnostics)
+        if parent is None:
+            return None
+        ancestors.append(name)
+        own = Node({k: v for k, v in merged.value.items() if k != "extends"}, merged.position, merged.keys)  # type: ignore[union-attr]
+        merged = merge(parent, own)
+    return merged, ancestors
 
 
 class Catalogue:
@@ -55,7 +134,7 @@ class Catalogue:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Folders of protocols that are run together, by name; later directories take precedence."""
+        """Folders of protocols that run together, by name; later directories take precedence."""
         return {
             folder.name: folder
             for directory in self.directories
@@ -65,7 +144,6 @@ class Catalogue:
         }
 
     def inside(self) -> list[Path]:
-        """Return the files in all folders."""
         return [path for folder in self.folders.values() for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
     @property
@@ -110,7 +188,7 @@ class Catalogue:
 
     def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> BaseSpecification | None:
         merged = resolve_parents(root, path, self._parent, lambda: self._parents(path), diagnostics)
-        # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
+        # A duplicate key hides no other error; any other YAML error would cause false ones.
         if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
             return None
         tree, ancestors = merged
@@ -129,7 +207,7 @@ class Catalogue:
         return specification
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
-        """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
+        """318: a user's file has the id of a protocol that is available by name."""
         if own.ancestors:
             return
         installed = [*self.files.values(), *self.inside()]
@@ -152,7 +230,6 @@ class Catalogue:
         return next(iter([*others, *files]), None)
 
     def _parents(self, child: Path) -> list[str]:
-        """Return the names of all protocols that this one could extend."""
         files = [file for place in self._places(child) for file in place.glob(f"*{SUFFIX}") if file != child]
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
@@ -161,7 +238,6 @@ class Catalogue:
         return [child.parent, *reversed(self.directories), *reversed(self.folders.values())]
 
     def names(self) -> list[str]:
-        """Return the names of all protocols that load (``paradigm`` or ``paradigm@edition``)."""
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
@@ -193,7 +269,7 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        for paths in (_that_may_be(wanted, every), every):  # to read all of them takes half a second
+        for paths in (_that_may_be(wanted, every), every):  # reading all of them takes half a second
             loaded, _ = self._all(paths)
             # A protocol's own id takes precedence over an inherited one: an edition may have a new id.
             for by_id in (True, False):
@@ -237,16 +313,14 @@ def _matches(family: Family[Any, Any], tree: Node) -> bool:
 
 
 def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
-    """Leave out files that neither say ``wanted`` nor the name of a file that may be it, which they could extend."""
+    """Leave out files that contain neither ``wanted`` nor the name of a file that may be it."""
     left, found, names = dict[Path, str](), set[Path](), {wanted}
     paths = list(paths)
     for path in paths:
         try:
-            if path.stat().st_size > MAX_BYTES or not path.is_file():  # a FIFO would be waited for
-                raise OSError
-            left[path] = path.read_text(encoding="utf-8")
+            left[path] = read_bytes(path, MAX_BYTES).decode()
         except (OSError, UnicodeDecodeError):
-            found.add(path)  # loading it says what is wrong
+            found.add(path)  # loading it reports the error
     while names:
         # In double quotes, a name may be written with escapes.
         said = {path for path, text in left.items() if "\\" in text or any(name in text for name in names)}
@@ -264,4 +338,4 @@ def load_protocol(path: Path | str) -> Specification:
     """
     from cheesebench.plugin_manager import installed_plugins
 
-    return Catalogue(installed_plugins().protocol_directories).load(Path(path)).walkable()
+    return with_arena(Catalogue(installed_plugins().protocol_directories).load(Path(path)))

@@ -6,37 +6,321 @@ import contextlib
 import dataclasses
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import eq, ge, gt, le, lt
 
+from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position
 from cheesebench.errors import did_you_mean
-from cheesebench.interfaces import FORWARD
+from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.lesions import LANDMARKS
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
-from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
-from cheesebench.protocol.lookup import Lookup
-from cheesebench.protocol.names import Names
-from cheesebench.protocol.promises import check_promises
-from cheesebench.protocol.reach import shortest_trial
-from cheesebench.protocol.source import Node
+from cheesebench.protocol.names import Lookup, Names
+from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.specification import (
     VISIBLE_GOAL,
+    Assignment,
     EffectsSpec,
     Place,
     RuleSpec,
     Specification,
     StateSpec,
 )
+from cheesebench.protocol.validation import doubts
+from cheesebench.source import Node
 
-#: How the agent may be drawn in a view; a cue that looks the same is no cue.
+#: Maximum number of situations searched: about a second.
+MAX_SITUATIONS = 200_000
+#: Effects of an end condition.
+NOTHING = EffectsSpec()
+#: A state, a cell and a heading.
+_Situation = tuple[str, int, int]
+
+
+def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
+    """Return the minimum number of steps to reach an ``end``; None if none can be reached.
+
+    ``possible`` gives the names that a place can have. Guards (those of ``finish``, too) are assumed to hold, doors to
+    be open, frozen states to allow movement and clocks to have run out, so the bound is never too high.
+    """
+    return _Search(specification, possible).run()
+
+
+class _Search:
+    """Breadth-first search over situations."""
+
+    def __init__(self, specification: Specification, possible: Callable[[Place], list[str]]) -> None:
+        self.spec, self.possible = specification, possible
+        self.arena = specification.arena
+        self.zones = {name: frozenset(cells) for name, cells in self.arena.zones.items()}
+        self.open_cells = self.arena.open_cells()
+        self.solid_at = {square: name for name, squares in self.arena.solids.items() for square in squares}
+        self.turn = len(HEADINGS) // self.arena.turns
+        rules = [rule for state in specification.states.values() for rule in state.rules] + [*specification.watch]
+        #: Whether ``finish`` may end the trial once anything has fired.
+        self.finishes = any(one.end is not None for one in specification.finish)
+        self.targets = {id(rule): self._members(rule) for rule in rules}
+        #: Rules whose placements have already been expanded.
+        self.placed: set[tuple[int, str | None]] = set()
+
+    def _members(self, rule: RuleSpec) -> list[str]:
+        names = self.possible(rule.target) if rule.target is not None else []
+        return [member for name in names for member in self.arena.members(name)]
+
+    def _cells(self, place: Place) -> list[int]:
+        return sorted({cell for name in self.possible(place) for cell in self.arena.cells_of(name)})
+
+    def run(self) -> int | None:
+        starts = self._cells(self.spec.start.at)
+        situations = [(e.name, cell, h) for e in self.spec.entry for cell in starts for h in self.arena.headings]
+        steps = dict.fromkeys(situations, 0)
+        queue = deque(situations)
+        while queue:
+            if len(steps) > MAX_SITUATIONS:
+                return 1  # unknown; the bound must not be too high
+            situation = queue.popleft()
+            for following in self._successors(situation):
+                if following is None:
+                    return steps[situation] + 1
+                if following not in steps:
+                    steps[following] = steps[situation] + 1
+                    queue.append(following)
+        return None
+
+    def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
+        """Yield the situations that one step can lead to; None is the end of the trial."""
+        name, cell, heading = situation
+        ahead = self.arena.step(cell, heading, self.open_cells)
+        moves = {
+            FORWARD: (cell if ahead is None else ahead, heading),
+            ROTATE_LEFT: (cell, (heading - self.turn) % len(HEADINGS)),
+            ROTATE_RIGHT: (cell, (heading + self.turn) % len(HEADINGS)),
+            STAY: (cell, heading),
+        }
+        pressed = self.solid_at.get(self.arena.ahead(cell, heading)) if ahead is None else None
+        for action, (target, facing) in moves.items():
+            yield (name, target, facing)
+            blocked = pressed if action == FORWARD else None
+            if self.finishes and any(self._fires(rule, action, cell, target, blocked) for rule in self.spec.watch):
+                yield None
+            for rule in self.spec.states[name].rules:
+                if not self._fires(rule, action, cell, target, blocked):
+                    continue
+                if rule.end is not None or self.finishes:
+                    yield None
+                yield from self._arrivals(rule.effects, rule.go, name, target, facing)
+            for one in self.spec.finish:
+                if one.go is not None:
+                    yield from self._arrivals(NOTHING, one.go, name, target, facing)
+
+    def _fires(self, rule: RuleSpec, action: int, old: int, new: int, pressed: str | None) -> bool:
+        if rule.trigger == "after":
+            return True
+        if rule.trigger == "act":
+            return rule.whatever or rule.action == action
+        if rule.trigger == "press":
+            return action == FORWARD and new == old if rule.whatever else pressed in self.targets[id(rule)]
+        zones = (self.zones.get(member, frozenset()) for member in self.targets[id(rule)])
+        return any(new in cells and (old not in cells or rule.trigger == "inside") for cells in zones)
+
+    def _arrivals(
+        self, effects: EffectsSpec, go: str | None, name: str, cell: int, heading: int
+    ) -> Iterator[_Situation]:
+        """Yield the situations after a rule or `finish`: the subject stays, or is placed (with any heading)."""
+        state = go or name
+        entry = self.spec.states[state].entry
+        place = (entry.place if go else None) or effects.place
+        put = effects.put is not None or (go is not None and entry.put is not None)
+        if place is None and not put:
+            yield (state, cell, heading)
+            return
+        if (id(effects), go) in self.placed:
+            return  # these situations were already reached in fewer steps
+        self.placed.add((id(effects), go))
+        everywhere = range(len(self.arena.cells))
+        for target in everywhere if place is None or put else self._cells(place):
+            for facing in self.arena.headings:
+                yield (state, target, facing)
+
+
+def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    _late_clocks(spec, diagnostics)
+    _frozen_traps(spec, diagnostics)
+    _estimand(spec, root, diagnostics)
+    _reference(spec, root, diagnostics)
+    _readable_rows(spec, root, diagnostics)
+    _beyond_the_schedule(spec, root, diagnostics)
+    _forgiven(spec, diagnostics)
+    for doubt in doubts(spec):
+        diagnostics.warning(doubt.code, root.find(doubt.path).position, doubt.sentence, doubt.remedy)
+
+
+#: Comparisons, and each with its sides exchanged.
+_COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
+    """303: a rule whose clock never runs out, because the limit ends the trial before."""
+    if not isinstance(spec.limit, int):
+        return
+    first = {entry.name for entry in spec.entry}
+    limit, remedy = f"a trial is over after {spec.limit} steps.", "Shorten it, or raise the limit."
+    changed = {assignment.variable for assignment in _assignments(spec)}
+    for state in spec.states.values():
+        # A state that is entered later starts its clock later, and the limit does not wait for it.
+        longest = spec.limit if state.name in first else spec.limit - 1
+        for rule in state.rules:
+            if isinstance(rule.after, ex.Number) and rule.after.value > longest:
+                diagnostics.warning(303, rule.position, f"'{rule.text}' never fires: {limit}", remedy)
+            elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
+                late = list(_late_blocks(spec, rule.after.name, longest))
+                if late:
+                    sentence = f"'{rule.text}' never fires where it is {' and '.join(late)}: {limit}"
+                    diagnostics.warning(303, rule.position, sentence, remedy)
+
+
+def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
+    """Yield the blocks (or ``drawn``) in which every value of an unchanging variable is too long."""
+    drawn = [row[draw.columns.index(name)] for draw in spec.draws if name in draw.columns for row in draw.rows]
+    if drawn and all(_is_longer(value, longest) for value in drawn):
+        yield "drawn"
+    variable = spec.variables.get(name)
+    for block in spec.schedule if variable is not None else ():
+        assert variable is not None
+        value = dict(block.set).get(name, variable.initial)
+        if _is_longer(value, longest):
+            yield f"{value:g} ('{block.name}')"
+
+
+def _is_longer(value: object, longest: int) -> bool:
+    return isinstance(value, int | float) and value > longest
+
+
+def _assignments(spec: Specification) -> Iterator[Assignment]:
+    yield from spec.each.set
+    for state in spec.states.values():
+        for effects in (state.entry, state.each, *(rule.effects for rule in state.rules)):
+            yield from effects.set
+    for rule in spec.watch:
+        yield from rule.effects.set
+
+
+def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
+    """304: a frozen state that never ends."""
+    for state in spec.states.values():
+        if not state.freeze:
+            continue
+        passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
+        if not passing:
+            sentence = f"The state '{state.name}' is frozen and has no 'after', so it never ends."
+            diagnostics.warning(304, state.position, sentence, "Add one.")
+        elif not spec.finish and not any(_leads_out(rule, state.name) for rule in passing):
+            sentence = f"The state '{state.name}' is frozen and no rule leaves it, so it lasts until the limit."
+            diagnostics.warning(304, state.position, sentence, "Give a rule a 'go' or an 'end'.")
+
+
+def _leads_out(rule: RuleSpec, state: str) -> bool:
+    return rule.end is not None or rule.go not in (None, state)
+
+
+def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """317: the estimand takes more last trials than a subject has."""
+    estimand = spec.document.estimand
+    last = None if isinstance(estimand, str) else estimand.last
+    if last is not None and last > spec.planned_trials:
+        sentence = f"A subject has {spec.planned_trials} trials, so its last {last} are all of them."
+        diagnostics.warning(
+            317, root.find(("estimand", "last")).position, sentence, "Write 'estimand: all', or a smaller number."
+        )
+
+
+def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """402: no reference that a verdict could use."""
+    references = spec.document.reference
+    if spec.success is None or not references or judged_reference(references) is not None:
+        return
+    names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
+    sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
+    remedy = "Add one with 'measure: success', or 'better' and 'margin' to one of these."
+    diagnostics.info(402, root.key_position("reference"), sentence, remedy)
+
+
+def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """405: a row that the subject's number determines."""
+    for draw in spec.draws:
+        if draw.order == "by_subject" and len(set(draw.rows)) > 1:
+            place = root.find(("draw", draw.name)).key_position("order")
+            sentence = (
+                f"The row of '{draw.name}' follows from the subject's number: subject 0 always gets the first row."
+            )
+            diagnostics.info(
+                405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed."
+            )
+
+
+def _beyond_the_schedule(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """327: a comparison of `trial` or `session` with a number that the schedule never reaches."""
+    most = {
+        "trial": (max(block.trials for block in spec.schedule), "the longest session has {} trials"),
+        "session": (max(block.sessions for block in spec.schedule), "no block has more than {} sessions in a row"),
+    }
+    remedies = {
+        "trial": "'trial' counts within the session: compare 'session', or change the schedule.",
+        "session": "'session' counts within one repetition of a block: compare 'block', or change the schedule.",
+    }
+    for tree, place in _conditions(spec, root):
+        for node in ex.walk(tree):
+            match node:
+                case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other) if sign in _COMPARED:
+                    pass
+                case ex.Binary(sign, other, ex.BuiltIn("trial" | "session" as name)) if sign in _COMPARED:
+                    sign = _TURNED[sign]
+                case _:
+                    continue
+            value = ex.constant(other)
+            highest, why = most[name]
+            if value is None or any(_COMPARED[sign](number, value) for number in range(1, highest + 1)):
+                continue
+            sentence = f"'{name} {sign} {value:g}' never holds: {why.format(highest)}."
+            diagnostics.warning(327, place, sentence, remedies[name])
+
+
+def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
+    """An event that forgives errors forgives what a picture with four sides leaves without landmarks."""
+    lesions = spec.construct.abolished_by if spec.construct is not None and spec.rotate is not None else ()
+    limit = min((at_most for lesion, at_most in lesions if LANDMARKS in lesion.hide), default=1.0)
+    for rule in (rule for state in spec.states.values() for rule in state.rules):
+        for node in ex.walk(rule.guard):
+            match node:
+                case ex.Binary("<", ex.Variable(name), other) if name in rule.effects.count:
+                    left = min(4, int(ex.constant(other) or 0) + 1)
+                    if left > 4 * limit:
+                        sentence = (
+                            f"Of the four sides of the picture, '{rule.text}' forgives {left - 1} without landmarks."
+                        )
+                        remedy = "Turn the landmarks by one place of the maze ('show', as barnes_maze does)."
+                        diagnostics.warning(331, rule.position, sentence, remedy)
+
+
+def _conditions(spec: Specification, root: Node) -> Iterator[tuple[ex.Expression | None, Position]]:
+    yield spec.success, root.find(["success"]).position
+    yield spec.where, root.find(("estimand", "where")).position
+    yield from ((entry.guard, entry.position) for entry in spec.entry)
+    yield from ((entry.guard, entry.position) for entry in spec.finish)
+    for rule in (*spec.watch, *(rule for state in spec.states.values() for rule in state.rules)):
+        yield rule.guard, rule.position
+
+
+#: How views may draw the agent; a cue must not look like it.
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
-#: What else egocentric views draw, and what it is.
+#: Other signs of egocentric views, and what they mean.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
-#: Names that somebody expects to be replaced in a text: ``{cue}``, ``$cue``, ``<cue>``.
+#: Forms of placeholders in a text: ``{cue}``, ``$cue``, ``<cue>``.
 _MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
-    """Add warnings and notes; return the specification with its warnings."""
     checks = _Checks(specification, names, root, diagnostics)
     with contextlib.suppress(EnoughFindingsError):
         checks.all()
@@ -51,7 +335,6 @@ class _Checks:
         self.spec, self.names, self.root, self.diagnostics = specification, names, root, diagnostics
 
     def all(self) -> None:
-        """Run all of them."""
         self.states()
         self.rules()
         self.rewards()
@@ -75,7 +358,6 @@ class _Checks:
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
-        """Return the states that a trial can reach from these."""
         entered = entered | {one.go for one in self.spec.finish if one.go is not None}
         reached, queue = set(entered), deque(sorted(entered))
         while queue:
@@ -86,7 +368,7 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states of trials that enter the pass rate (not of other blocks only)."""
+        """Return the states that occur in trials of the pass rate."""
         blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:
@@ -272,7 +554,7 @@ class _Checks:
         self.diagnostics.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
 
     def finish(self) -> None:
-        """303: an end condition that is never tested. 313: one that can come true without being tested."""
+        """303: an end condition that is never tested. 313: one that can become true without being tested."""
         for number, entry in enumerate(self.spec.finish):
             if any(earlier.guard is None and earlier.end for earlier in self.spec.finish[:number]):
                 sentence = "No trial gets here: an entry above it has no condition."
@@ -287,7 +569,7 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """312: a success that is a number. 314: a text that is the name of a variable. 319: a split of nothing."""
+        """312: `success` is a number. 314: a text is the name of a variable. 319: `split` without `success`."""
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
             self.diagnostics.warning(
@@ -310,13 +592,13 @@ class _Checks:
                         self.diagnostics.warning(314, place, sentence, f"Write '{{{name}}}' for its value.")
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Return whether showing floor there replaces another glyph, which is a visible change."""
+        """Return whether showing floor there hides another glyph, which is a visible change."""
         arena = self.spec.arena
         squares = {arena.cells[cell] for name in self.possible(place) for cell in arena.cells_of(name)}
         return bool(squares & set(arena.glyphs))
 
     def visible_goals(self) -> None:
-        """311: a place whose entry rewards, drawn unlike every place whose entry does not, in trials that count."""
+        """311: a rewarded place that is drawn unlike every unrewarded one, in trials that count."""
         judged = self._judged()
         for state in (state for name, state in self.spec.states.items() if name in judged):
             rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger in ("enter", "inside")]
@@ -332,14 +614,14 @@ class _Checks:
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
-        """Return how each cell can look: glyph and giver (the variable through which it is drawn, or '')."""
+        """Return how each cell can look: its glyph, and the variable through which it is drawn ('' if none)."""
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
         looks = [
             {(FLOOR if cell in doors else arena.glyphs.get(square, FLOOR), "")}
             for cell, square in enumerate(arena.cells)
         ]
-        for place, glyph in state.show:  # the later one is seen; what a variable holds may be elsewhere
+        for place, glyph in state.show:  # the later one is visible; a variable's place may be elsewhere
             for cell in (cell for name in self.possible(place) for cell in arena.cells_of(name)):
                 looks[cell] = looks[cell] | {(glyph.name, place.name)} if place.variable else {(glyph.name, "")}
         return looks
@@ -356,7 +638,7 @@ class _Checks:
             for glyph, giver in set().union(*looks):
                 givers.setdefault(glyph, set()).add(giver)
             if {target.name} in givers.values():
-                return True  # a glyph that nothing else has
+                return True  # a glyph used only here
             if len(possible) > 1:
                 return False
         elif rule.guard is not None:
@@ -367,14 +649,14 @@ class _Checks:
         return not seen & {FLOOR, *others}
 
     def simultaneous(self) -> None:
-        """401: two triggers that can fall on the same step, and which one wins."""
+        """401: two triggers that can fire on the same step."""
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
                     if state.freeze and {"enter", "press"} & {earlier.trigger, rule.trigger}:
                         continue
                     if rule.whatever:
-                        continue  # what is to happen else
+                        continue  # the catch-all rule
                     if earlier.trigger == rule.trigger and rule.trigger in ("after", "press", "act"):
                         continue
                     if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):
@@ -386,7 +668,7 @@ class _Checks:
                         )  # fmt: skip
 
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
-        """Return whether one step can trigger both of two rules with 'enter', 'press' or 'act'."""
+        """Return whether one step can trigger two rules with 'enter', 'press' or 'act'."""
         if "act" in (one.trigger, other.trigger):
             acting, place = (one, other) if one.trigger == "act" else (other, one)
             return place.trigger == "inside" or acting.action == 0  # only FORWARD enters and presses

@@ -1,32 +1,33 @@
 """CSV files that a protocol names: they are read into its tree, so that its text and its hash contain the data.
 
-For security, a protocol can only name files in its own folder.
-"""
+For security, a protocol can only name files in its own folder."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
-from cheesebench.protocol.diagnostics import Diagnostics, Position
-from cheesebench.protocol.draw_documents import MAX_ROWS
-from cheesebench.protocol.source import Node, real_path, scalar
-from cheesebench.protocol.values import is_name
+from cheesebench.files import read_bytes
+from cheesebench.protocol.documents import MAX_ROWS, is_name
+from cheesebench.source import Node, real_path, scalar
 
 #: Code of all findings about such files.
 UNREADABLE = 225
-#: Most columns of a table, and most letters of a cell.
+#: Maximum columns of a table, and characters of a cell.
 MAX_COLUMNS, MAX_CELL = 50, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a file is to a protocol, in findings: noun, an example of a name, the remedy if it has too many bytes."""
+    """A kind of CSV file, for findings: noun, example of a name, size limit and the remedy for a file beyond it."""
 
     noun: str
     example: str
@@ -42,14 +43,14 @@ def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
         return root
-    resolved = {name: _embedded(draw, diagnostics) for name, draw in draws.value.items()}
+    resolved = {name: _with_table(draw, diagnostics) for name, draw in draws.value.items()}
     if all(resolved[name] is draw for name, draw in draws.value.items()):
         return root
     assert isinstance(root.value, Mapping)
     return dataclasses.replace(root, value={**root.value, "draw": dataclasses.replace(draws, value=resolved)})
 
 
-def _embedded(draw: Node, diagnostics: Diagnostics) -> Node:
+def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
     of = draw.child("of") if isinstance(draw.value, Mapping) else None
     if of is None or not isinstance(of.value, str):
         return draw
@@ -74,10 +75,7 @@ def read_beside(name: str, position: Position, kind: Kind, diagnostics: Diagnost
         diagnostics.error(UNREADABLE, position, sentence, remedy)
         return None
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(0, "it is not a file")
-        with path.open("rb") as file:
-            content = file.read(kind.most_bytes + 1)
+        content = read_bytes(path, kind.most_bytes + 1)
         text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why, hint = "it is not UTF-8", "Save it as text in UTF-8."
@@ -96,7 +94,7 @@ def read_beside(name: str, position: Position, kind: Kind, diagnostics: Diagnost
 
 
 def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
-    """Return a mapping of columns to lists of their cells, each where it stands in the file; None with errors."""
+    """Return a mapping of columns to lists of cells with their positions; None with errors."""
     before = len(diagnostics.errors)
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     columns: dict[str, list[Node]] = {}
@@ -143,7 +141,7 @@ def _check_header(header: list[str], position: Position, diagnostics: Diagnostic
 
 
 def _cells(cells: list[str], header: list[str], position: Position, diagnostics: Diagnostics) -> Iterator[Node]:
-    """Yield the cells of a row, read as the values of a protocol are."""
+    """Yield the cells of a row, read like values of a protocol."""
     for name, cell in zip(header, map(str.strip, cells), strict=True):
         if not cell:
             diagnostics.error(UNREADABLE, position, f"The cell of '{name}' is empty.", "Write 'none' for no value.")
@@ -151,3 +149,154 @@ def _cells(cells: list[str], header: list[str], position: Position, diagnostics:
             sentence = f"The cell of '{name}' is longer than {MAX_CELL} letters, or cannot be printed."
             diagnostics.error(UNREADABLE, position, sentence, "Write a number, or a name.")
         yield Node(scalar(cell, position, diagnostics), position)
+
+
+#: Columns of the animals behind a pass rate, and behind any other measure.
+COLUMNS = ("animal", "session", "trials", "passed")
+MEASURED = ("animal", "session", "value")
+#: Largest file, in bytes, and most rows.
+MAX_BYTES, MAX_ANIMAL_ROWS = 1_000_000, 10_000
+ANIMALS = Kind("animal data file", "animals.csv", "Keep one row for each animal and session.", MAX_BYTES)
+#: Longest name of an animal.
+MAX_NAME = 100
+#: Largest number of trials in a row, and of a session.
+MAX_NUMBER = 1_000_000
+
+#: An animal, a session (from 1), its trials in the session and the trials passed; for a measure its value instead.
+Row = tuple[str, int, int, int] | tuple[str, int, float]
+
+
+def columns_of(measure: str) -> tuple[str, ...]:
+    """Return the columns of the animals behind a reference on ``measure``."""
+    return COLUMNS if measure == "success" else MEASURED
+
+
+def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
+    """Return the tree with the rows of each file that a reference names in place of its name."""
+    references = root.child("reference")
+    if references is None or not isinstance(references.value, list | tuple):
+        return root
+    resolved = [_with_animals(reference, diagnostics) for reference in references.value]
+    if resolved == references.value:
+        return root
+    assert isinstance(root.value, Mapping)
+    return dataclasses.replace(root, value={**root.value, "reference": dataclasses.replace(references, value=resolved)})
+
+
+def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
+    animals = reference.child("animals")
+    if animals is None or not isinstance(animals.value, str):
+        return reference
+    assert isinstance(reference.value, Mapping)
+    measure = reference.child("measure")
+    columns = columns_of("success" if measure is None else str(measure.value))
+    rows = read_animals(animals.value, animals.position, columns, diagnostics)
+    if rows is None:
+        return reference
+    position = animals.position
+    node = Node([Node([Node(cell, position) for cell in row], position) for row in rows], position)
+    return dataclasses.replace(reference, value={**reference.value, "animals": node})
+
+
+def read_animals(name: str, position: Position, columns: tuple[str, ...], diagnostics: Diagnostics) -> list[Row] | None:
+    """Return the rows of the file ``name``, relative to the protocol in which it stands; None with errors (225)."""
+    text = read_beside(name, position, ANIMALS, diagnostics)
+    if text is None:
+        return None
+    before = len(diagnostics.errors)
+    rows = list(_rows(text, str(Path(position.file).parent / name), columns, diagnostics))
+    return rows if len(diagnostics.errors) == before else None
+
+
+def _rows(text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnostics) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip() for name in next(reader, [])]
+    if missing := [name for name in columns if name not in header]:
+        hint = f"The first line names the columns: {','.join(columns)}."
+        if len(header) == 1 and all(name in header[0] for name in columns):
+            hint = f"Separate the cells by commas, not by {'semicolons' if ';' in header[0] else 'blanks'}."
+        diagnostics.error(225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint)
+        return
+    where = [header.index(name) for name in columns]
+    seen: set[tuple[str, int]] = set()
+    try:
+        for cells in reader:
+            if not cells:
+                continue
+            position = Position(file, reader.line_num, 1)
+            if len(seen) == MAX_ANIMAL_ROWS:
+                sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
+                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+                return
+            given = [cells[n].strip() if n < len(cells) else "" for n in where]
+            row = row_of(given, columns)
+            if row is None:
+                shown = ",".join(cells)[:100]
+                sentence = f"'{shown}' is not a valid row{why_not(given, columns)}."
+                diagnostics.error(225, position, sentence, f"Write {SAID[columns]}.")
+            elif row[:2] in seen:
+                sentence = f"Session {row[1]} of '{row[0]}' appears twice."
+                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+            else:
+                seen.add(row[:2])
+                yield row
+    except csv.Error as error:
+        diagnostics.error(225, Position(file, reader.line_num, 1), f"This is not valid CSV: {error}.", "")
+    if reader.line_num <= 1:
+        diagnostics.error(
+            225, Position(file, 1, 1), "The file has no rows.", "Add one row for each animal and session."
+        )
+
+
+#: The cells of a row, in a remedy.
+SAID = {
+    COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
+    MEASURED: "the animal, the session (from 1) and its value, a number",
+}
+
+
+def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
+    if not isinstance(cells, list | tuple) or len(cells) != len(columns):
+        return None
+    animal, *numbers = cells
+    if not (isinstance(animal, str | int) and 0 < len(str(animal)) <= MAX_NAME and str(animal).isprintable()):
+        return None
+    if columns == MEASURED:
+        at, value = _whole(numbers[0]), _finite(numbers[1])
+        return None if at is None or at < 1 or value is None else (str(animal), at, value)
+    session, trials, passed = map(_whole, numbers)
+    if session is None or trials is None or passed is None or not (session >= 1 and 0 <= passed <= trials >= 1):
+        return None
+    return str(animal), session, trials, passed
+
+
+def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
+    """Return why a row is invalid, as the end of a sentence about its first wrong cell; empty if unclear."""
+    if columns == MEASURED:
+        return f": '{str(cells[2])[:20]}' (value) is not a number" if _finite(cells[2]) is None else ""
+    for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
+        if (number := _whole(cell)) is None:
+            what = "a share, not a whole number" if re.fullmatch(r"0?\.\d+|1\.0+", str(cell)) else "no whole number"
+            return f": '{str(cell)[:20]}' ({name}) is {what}"
+        if number < 1 and name != "passed":
+            return f": '{cell}' ({name}) is below 1"
+    trials, passed = _whole(cells[2]), _whole(cells[3])
+    more = trials is not None and passed is not None and passed > trials
+    return f": {passed} passed of {trials} trials" if more else ""
+
+
+def _finite(number: object) -> float | None:
+    if isinstance(number, bool) or not isinstance(number, int | float | str) or len(str(number)) > MAX_NAME:
+        return None
+    try:
+        value = float(number)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _whole(number: object) -> int | None:
+    if isinstance(number, str) and number.isascii() and number.isdecimal() and len(number) <= len(str(MAX_NUMBER)):
+        number = int(number)
+    whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
+    return number if whole and isinstance(number, int) else None

@@ -1,54 +1,460 @@
-"""Typed models of a protocol file: its keys, their values and their descriptions.
-
-The JSON Schema for editors and the language reference are generated from here. Names and expressions are plain text
-at this level; ``resolve`` resolves them.
-"""
+"""Typed models of a protocol file: its keys, their values and their descriptions."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
+import unicodedata
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from cheesebench.protocol.arena_documents import Arena, Model
-from cheesebench.protocol.draw_documents import Draw
-from cheesebench.protocol.features import EFFECTS, TRIGGERS
-from cheesebench.protocol.schedule_documents import Block
-from cheesebench.protocol.values import (
-    DEFAULT_EDITION,
-    MAX_COUNT,
-    Citation,
-    ColumnAndRow,
-    Count,
-    Expression,
-    GlyphOrName,
-    Lines,
-    Name,
-    Names,
-    Number,
-    Probability,
-    ProtocolName,
-    Scalar,
-    Scope,
-    Sessions,
-    Text,
-    Truth,
-    as_list,
-    checked,
-    is_name,
-    short_form,
-)
+from cheesebench.interfaces import DEFAULT_EDITION
+from cheesebench.protocol.expressions import EFFECTS, TRIGGERS
+
+#: Version of the language that this loader reads.
+VERSION = 1
+#: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
+MAX_COUNT = 100_000
+#: Largest number of squares of an arena.
+MAX_SQUARES = 10_000
+
+#: Longest name, in characters.
+MAX_NAME = 80
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Scope = Literal["subject", "block", "session", "trial"]
+Scalar = int | float | str | bool
 
 
-class Variable(Model):
+def is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
+
+
+def is_protocol_name(value: object) -> bool:
+    return isinstance(value, str) and all(map(is_name, value.split("@", 1)))
+
+
+def is_glyph(value: object) -> bool:
+    """Return whether a value is one printable character of width 1 (a digit may be an int)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return 0 <= value <= 9
+    if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
+        return False
+    return unicodedata.east_asian_width(value) not in "WF" and not unicodedata.combining(value)
+
+
+def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
+    """Return a validator that accepts values for which ``test`` holds; ``expected`` describes them in messages."""
+
+    def validate(value: Any) -> Any:
+        if not test(value):
+            raise PydanticCustomError("shape", "{expected}", {"expected": expected})
+        return value
+
+    return BeforeValidator(validate)
+
+
+def contradiction(sentence: str, remedy: str) -> PydanticCustomError:
+    """Return the error for keys that exclude each other; ``{where}`` in the sentence stands for their place."""
+    return PydanticCustomError("contradiction", "{sentence} {remedy}", {"sentence": sentence, "remedy": remedy})
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
+#: Sessions in words: all, the last, the last K.
+Sessions = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
+    checked(lambda v: isinstance(v, str) and bool(_SESSIONS.fullmatch(v)), "all, last or last:K"),
+]
+Number = Annotated[float, checked(is_number, "a number")]
+Name = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_NAME.pattern}$"),
+    checked(
+        is_name,
+        f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
+    ),
+]
+#: A protocol: its id, or id@edition.
+ProtocolName = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_NAME.pattern}(@{_NAME.pattern})?$"),
+    checked(is_protocol_name, "the id of a protocol, or id@edition"),
+]
+#: One character as it is drawn; a digit may be written without quotes.
+Glyph = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(is_glyph, "one visible character"),
+]
+#: A glyph, or a blank, which leaves a place undrawn.
+GlyphOrBlank = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"),
+]
+#: A glyph, a blank, or the name of a variable that holds one (a declared name takes precedence).
+GlyphOrName = Annotated[
+    str,
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(
+        lambda v: v == " " or is_glyph(v) or is_name(v),
+        "one visible character, a space in quotes, or the name of a variable that holds one",
+    ),
+]
+#: An expression of the language (page section 1); numbers may stand as they are.
+Expression = Annotated[
+    int | float | bool | str, checked(lambda v: isinstance(v, int | float | str), "an expression or a number")
+]
+Probability = Annotated[float, Field(ge=0, le=1), checked(is_number, "a number from 0 to 1")]
+Count = Annotated[
+    int,
+    Field(ge=1, le=MAX_COUNT),
+    checked(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number from 1"),
+]
+Truth = Annotated[bool, checked(lambda v: isinstance(v, bool), "true or false")]
+Text = Annotated[
+    str,
+    BeforeValidator(lambda v: str(v) if is_number(v) else v, json_schema_input_type=str | int | float),
+    checked(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
+]
+#: One text or several. Text that begins with a brace, as a placeholder may, needs quotes.
+Lines = Annotated[
+    Text | list[Text],
+    checked(lambda v: not isinstance(v, dict), "text, in quotes where it begins with a brace"),
+]
+ColumnAndRow = Annotated[
+    list[Expression],
+    Field(min_length=2, max_length=2),
+    checked(lambda v: isinstance(v, list) and len(v) == 2, "a pair [column, row]; quote what has a comma"),
+]
+#: The number of an article. YAML drops trailing zeros of a decimal number, as in `doi: 10.1000`.
+Citation = Annotated[
+    str,
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int
+    ),
+    checked(lambda v: isinstance(v, str), "text; put a number with a point in quotes, such as '10.1000'"),
+]
+
+
+def short_form(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Return a validator that expands a short form to ``{key: value}``."""
+    return lambda value: {key: value} if is_short(value) else value
+
+
+def as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[Name], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
+
+
+class DocumentModel(BaseModel):
+    """Base of the models of a protocol file: unknown keys are errors, and values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
+
+
+class LegendEntry(DocumentModel):
+    """What a map character stands for: one of zone, zones and solid, or a door (which may be in zones, too)."""
+
+    zone: Name | None = Field(None, description="The cells belong to this zone.")
+    zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
+    door: Name | None = Field(None, description="Floor that a state may close.")
+    solid: Name | None = Field(None, description="Never entered; FORWARD presses it.")
+    glyph: GlyphOrBlank | None = Field(
+        None,
+        description=(
+            "How it is drawn (a door: while it is closed; `' '`: not at all). A zone without a glyph looks like floor."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> LegendEntry:
+        given = sum(kind is not None for kind in (self.zone, self.zones, self.solid))
+        if given > 1 or (self.door and self.solid) or not (given or self.door):
+            raise PydanticCustomError("shape", "exactly one of 'zone', 'zones', 'door', 'solid'")
+        return self
+
+
+class PlacedLandmark(DocumentModel):
+    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the north-west."""
+
+    at: tuple[int, int] = Field(description="Column and row of a square that is not floor; it may be outside the map.")
+    glyph: GlyphOrBlank = Field(
+        default=" ", description="How it is drawn (`' '`: as what is there, until a state shows it)."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("at"), list):
+            return {**value, "at": tuple(value["at"])}
+        return value
+
+
+class Pool(DocumentModel):
+    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
+
+    radius: int = Field(
+        ge=3, le=40, description="In cells; a cell is water if its distance from the centre is below radius - 0.5."
+    )
+    sites: Literal[4, 8] | None = Field(
+        None,
+        description=(
+            "Adds the zones site1, site2, ... (clockwise from north, at two thirds of the radius) and inner, and the "
+            "group site."
+        ),
+    )
+
+
+class Ring(DocumentModel):
+    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre; group hole."""
+
+    radius: int = Field(ge=4, le=40, description="In cells.")
+    holes: int = Field(ge=2, le=40, description="Number of holes.")
+
+
+class Radial(DocumentModel):
+    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups arm, cup, gate."""
+
+    arms: int = Field(ge=2, le=8, description="Number of arms, each rounded to the nearest compass direction.")
+    length: int = Field(ge=1, le=40, description="Of an arm, in cells.")
+    width: Literal[1, 3] = Field(1, description="Of an arm, in cells.")
+    hub: int | None = Field(None, ge=1, le=20, description="Half width of the hub; the smallest possible by default.")
+
+
+class Arena(DocumentModel):
+    """The place: a map with legend and groups, or one generator."""
+
+    map: str | None = Field(
+        None,
+        description="The picture: `#` is wall, `.` is floor, a blank is nothing; other characters are in `legend`.",
+    )
+    legend: dict[
+        Glyph,
+        Annotated[
+            LegendEntry,
+            BeforeValidator(short_form("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
+        ],
+    ] = Field(default_factory=dict, description="What the characters of the map mean; a plain name is a zone.")
+    groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones (or solids).")
+    pool: Pool | None = Field(None, description="A round pool, instead of a map.")
+    ring: Ring | None = Field(None, description="A disc with holes, instead of a map.")
+    radial: Radial | None = Field(None, description="A hub with arms, instead of a map.")
+    landmarks: dict[Name, GlyphOrBlank | PlacedLandmark] | list[PlacedLandmark] = Field(
+        default_factory=dict, description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place."
+    )
+    headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
+    rotate: Name | None = Field(
+        None,
+        description="A column of a draw: degrees (0, 90, 180 or 270) by which the picture is rotated clockwise.",
+    )
+
+
+#: Maximum rows of a table, and of a permuted block including copies.
+MAX_ROWS = 10_000
+
+
+class Range(DocumentModel):
+    """Numbers at equal distances, all equally likely where rows are drawn at random."""
+
+    from_: Number = Field(alias="from", description="The first number.")
+    to: Number = Field(description="The last number; if `step` does not fit, the range ends below it.")
+    step: Number = Field(1, description="The distance between two numbers, above 0.")
+
+    @model_validator(mode="after")
+    def _forward(self) -> Range:
+        if not self.step > 0:
+            raise contradiction(f"The step of {{where}} is {self.step:g}.", "Let it be above 0.")
+        if self.to < self.from_:
+            sentence = f"The range of {{where}} ends at {self.to:g}, below its beginning, {self.from_:g}."
+            raise contradiction(sentence, "Let 'to' be at least 'from'.")
+        if self.size > MAX_ROWS:
+            sentence = f"The range of {{where}} has {self.size} numbers, more than {MAX_ROWS}."
+            raise contradiction(sentence, "Use a larger 'step'.")
+        return self
+
+    @property
+    def size(self) -> int:
+        return int((Decimal(str(self.to)) - Decimal(str(self.from_))) // Decimal(str(self.step))) + 1
+
+    @property
+    def numbers(self) -> list[float]:
+        """The numbers, as exact as they are written; whole ones as whole numbers."""
+        first, step = Decimal(str(self.from_)), Decimal(str(self.step))
+        found = [first + number * step for number in range(self.size)]
+        return [int(number) if number == number.to_integral_value() else float(number) for number in found]
+
+
+def _are_weights(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, int) and one is not True and one >= 1 for one in value)
+
+
+_Weights = Annotated[
+    list[Count], Field(min_length=1), checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2")
+]
+_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range]
+
+
+class Draw(DocumentModel):
+    """A small table; when its scope begins, one row is drawn and its columns become variables."""
+
+    per: Scope = Field("trial", description="When a new row is drawn.")
+    order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
+        "random",
+        description=(
+            "`random`: independently; `shuffle`: in permuted blocks; `cycle`: one row after another; `balanced`: each "
+            "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
+        ),
+    )
+    columns_of: Annotated[_Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)] = Field(
+        default_factory=dict,
+        alias="of",
+        description=(
+            "The table: its columns, of equal length, become variables; a column of numbers may be a range. "
+            "Or a CSV file in the protocol's folder, whose first line names the columns."
+        ),
+    )
+    permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
+        None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."
+    )
+    sample: Name | None = Field(
+        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
+    )
+    into: Names = Field(
+        default_factory=list, description="The variables that receive what `sample` or `permute` deals out."
+    )
+    distinct: Truth = Field(
+        True, description="Whether `sample` deals out each member once; if false, each draw is from all of a group."
+    )
+    weights: _Weights | None = Field(None, description="How many times each row of `of` counts, in whole numbers.")
+    pick: Count | None = Field(
+        None, description="Draws a subset of this many rows (or members of `sample`); the columns become sets."
+    )
+    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
+    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
+    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Draw:
+        given = {"of": self.columns_of or None, "sample": self.sample, "permute": self.permute}
+        sources = [key for key, value in given.items() if value is not None]
+        if not sources:
+            raise contradiction("There is nothing that {where} draws from.", "Add 'of', 'sample' or 'permute'.")
+        if len(sources) > 1:
+            raise contradiction(f"{{where}} has '{sources[0]}' and '{sources[1]}'.", "Keep one of them.")
+        if sources != ["of"] and not self.into:
+            raise contradiction(f"{{where}} has '{sources[0]}', but no 'into'.", "Add 'into', with names of variables.")
+        if sources == ["of"] and self.into:
+            raise contradiction("{where} has 'of' and 'into'.", "Remove 'into': the columns have names.")
+        return self
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.columns_of) or self.into
+
+    @property
+    def permutations(self) -> int:
+        return math.perm(len(self.permute or ()), len(self.into))
+
+    @cached_property
+    def of(self) -> dict[str, list[Scalar]]:
+        """The table, written out; empty where `sample` deals out, or where there would be too many rows."""
+        if self.permute is not None:
+            if not 1 <= self.permutations <= MAX_ROWS:
+                return {name: list(self.permute) for name in self.into}
+            rows: Any = itertools.permutations(self.permute, len(self.into))
+            return {name: list(column) for name, column in zip(self.into, zip(*rows, strict=True), strict=True)}
+        return {
+            name: list(column.numbers) if isinstance(column, Range) else column
+            for name, column in self.columns_of.items()
+        }
+
+
+class Until(DocumentModel):
+    """Ends a repetition (or the block) once `count` of the last `of` trials had an outcome, or met a condition."""
+
+    outcome: Names = Field(default_factory=list, description="The outcomes that count.")
+    if_: Expression | None = Field(
+        None, alias="if", description="Instead of `outcome`: a condition, evaluated after each trial as measures are."
+    )
+    count: Count = Field(description="How many such trials are needed.")
+    of: Count | None = Field(None, description="Out of how many of the last trials (default: `count`, in a row).")
+
+    @model_validator(mode="after")
+    def _one_criterion(self) -> Until:
+        if self.outcome and self.if_ is not None:
+            raise contradiction("{where} has 'outcome' and 'if'.", "Keep one; 'if: last == NAME' is an outcome, too.")
+        if not self.outcome and self.if_ is None:
+            raise contradiction("{where} does not say which trials count.", "Add 'outcome' or 'if'.")
+        return self
+
+    @property
+    def window(self) -> int:
+        """Over how many of the last trials is counted."""
+        return self.count if self.of is None else self.of
+
+
+class Repeat(DocumentModel):
+    """How often a block is repeated, at most, and what ends it sooner."""
+
+    at_most: Count = Field(description="Repetitions of the block, at most.")
+    trials: Count | None = Field(None, description="Trials of all repetitions together, at most.")
+    until: Until | None = Field(
+        None, description="Ends the block early: a criterion, tested after each repetition on its last trial."
+    )
+
+
+class Block(DocumentModel):
+    """Sessions x trials, `repeat` times."""
+
+    sessions: Count = Field(1, description="Sessions of one repetition.")
+    trials: Count = Field(1, description="Trials of a session.")
+    repeat: Annotated[
+        Repeat,
+        BeforeValidator(
+            short_form("at_most", lambda v: not isinstance(v, dict)), json_schema_input_type=Count | Repeat
+        ),
+    ] = Field(
+        default_factory=lambda: Repeat(at_most=1), description="Repetitions; or how many at most, and until what."
+    )
+    set: dict[Name, Scalar | list[Scalar]] = Field(
+        default_factory=dict, description="Values of variables in this block."
+    )
+    until: Until | None = Field(None, description="A criterion that ends a repetition early.")
+
+
+class Variable(DocumentModel):
     """A mutable value: a number, a name or (from a list) a set."""
 
     init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` means no place or name.")
     per: Scope = Field("trial", description="When it is reset to its initial value.")
 
 
-class Start(Model):
+class Start(DocumentModel):
     """Where a trial begins."""
 
     at: Name = Field(description="A zone, a group or a variable that holds one.")
@@ -56,27 +462,27 @@ class Start(Model):
     carry: Truth = Field(False, description="Trial k+1 begins where k ended; the first of a session uses `at`.")
 
 
-class Effects(Model):
+class Effects(DocumentModel):
     """Effects, executed in the order set, add, remove, count, reward, place, put."""
 
-    set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
-    add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
-    remove: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["remove"].meaning)
-    count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
-    reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
-    place: Name | None = Field(None, description=EFFECTS["place"].meaning)
-    put: ColumnAndRow | None = Field(None, description=EFFECTS["put"].meaning)
+    set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"])
+    add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"])
+    remove: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["remove"])
+    count: Names = Field(default_factory=list, description=EFFECTS["count"])
+    reward: Expression | None = Field(None, description=EFFECTS["reward"])
+    place: Name | None = Field(None, description=EFFECTS["place"])
+    put: ColumnAndRow | None = Field(None, description=EFFECTS["put"])
 
 
 class Rule(Effects):
     """One trigger, guards, effects, and at most one exit."""
 
-    enter: Name | None = Field(None, description=TRIGGERS["enter"].meaning)
-    inside: Name | None = Field(None, description=TRIGGERS["inside"].meaning)
-    press: Name | None = Field(None, description=TRIGGERS["press"].meaning)
-    after: Expression | None = Field(None, description=TRIGGERS["after"].meaning)
+    enter: Name | None = Field(None, description=TRIGGERS["enter"])
+    inside: Name | None = Field(None, description=TRIGGERS["inside"])
+    press: Name | None = Field(None, description=TRIGGERS["press"])
+    after: Expression | None = Field(None, description=TRIGGERS["after"])
     act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "any"] | None = Field(
-        None, description=TRIGGERS["act"].meaning
+        None, description=TRIGGERS["act"]
     )
     if_: Expression | None = Field(None, alias="if", description="The rule fires only while this holds.")
     p: Expression | None = Field(None, description="Probability, drawn only when trigger and `if` hold.")
@@ -100,21 +506,21 @@ class State(Effects):
     )
 
 
-class MeasureClass(Model):
+class MeasureClass(DocumentModel):
     """A value of a categorical measure, and its condition."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition; without one it always holds.")
     is_: Name = Field(alias="is", description="The value, a name.")
 
 
-class Entry(Model):
+class Entry(DocumentModel):
     """A guarded choice of the initial state."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition; the last entry has none.")
     go: Name = Field(description="The state.")
 
 
-class Finish(Model):
+class Finish(DocumentModel):
     """An end condition, tested after anything fired; or a condition on which the trial goes to another state."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
@@ -127,7 +533,7 @@ _Entry = Annotated[
 ]
 
 
-class Trial(Model):
+class Trial(DocumentModel):
     """What a trial is made of."""
 
     limit: Annotated[
@@ -156,7 +562,7 @@ class Trial(Model):
     )
 
 
-class Estimand(Model):
+class Estimand(DocumentModel):
     """The trials that the pass rate is taken over: `last` or `block`, and of these those for which `where` holds."""
 
     last: Count | None = Field(None, description="The last trials of each subject.")
@@ -172,7 +578,7 @@ class Estimand(Model):
         return self
 
 
-class Reference(Model):
+class Reference(DocumentModel):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(
@@ -180,15 +586,16 @@ class Reference(Model):
     )
     value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
-    better: Literal["higher", "lower"] | None = Field(
-        None, description="The verdict is about this measure; its better side. Needs `margin`."
+    better: Literal["higher", "lower", "alike"] | None = Field(
+        None,
+        description="The verdict is about this measure; its better side, or `alike`: neither more nor less than the "
+        "animals. Needs `margin`.",
     )
     margin: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="With `better`: how much worse still counts as equal, in the measure's unit."
+        None,
+        description="With `better`: how much worse (or how different) still counts as equal, in the measure's unit.",
     )
-    range: tuple[float, float] | None = Field(
-        None, description="With `better`: lowest and highest possible value; without it the verdict is by Student's t."
-    )
+    range: tuple[float, float] | None = Field(None, description="With `better`: lowest and highest possible value.")
     n_animals: Count | None = Field(None, description="Number of animals behind the value.")
     sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
     sem: Number | None = Field(
@@ -204,10 +611,11 @@ class Reference(Model):
     kind: Literal["measured", "declared", "analogy"] | None = Field(
         None, description="`analogy`: the source measured a different event than `success`."
     )
-    animals: Annotated[str, Field(max_length=200)] | list[list[int | str]] | None = Field(
-        None, description="CSV file in the protocol's folder with `animal,session,trials,passed`, or its rows."
+    animals: Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None = Field(
+        None,
+        description="CSV file in the protocol's folder with `animal,session,trials,passed` (for a measure: "
+        "`animal,session,value`), or its rows.",
     )
-    at: Scalar | None = Field(None, description="When the value was measured (free text or session).")
     where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
     species: Text | None = Field(None, description="Species and strain, if not the protocol's.")
     source: Text | None = Field(None, description="Where it is published.")
@@ -222,7 +630,7 @@ class Reference(Model):
         return {**value, **pairs} if pairs else value
 
 
-class Chance(Model):
+class Chance(DocumentModel):
     """The measured pass rate of an agent that acts uniformly at random."""
 
     value: Probability = Field(description="The pass rate.")
@@ -230,7 +638,7 @@ class Chance(Model):
     how: Text = Field(description="How it was measured: command, seed, version.")
 
 
-class Check(Model):
+class Check(DocumentModel):
     """What must not be readable from the observation at entry to a state."""
 
     at: Name = Field(description="The state.")
@@ -238,7 +646,7 @@ class Check(Model):
     chance: Probability = Field(description="How often a guess is right.")
 
 
-class LesionKeys(Model):
+class LesionKeys(DocumentModel):
     """A lesion with its object; a lesion without one is written as a word, such as `blind`."""
 
     hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
@@ -256,17 +664,21 @@ class LesionKeys(Model):
         return self
 
 
-class Abolished(Model):
+class Abolished(DocumentModel):
     """A lesion that must abolish success."""
 
     lesion: str | LesionKeys = Field(description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys.")
     at_most: Probability = Field(description="The highest pass rate that may remain.")
 
 
-class Construct(Model):
+class Construct(DocumentModel):
     """What the paradigm claims to measure, and the lesions that must abolish it."""
 
     name: Text = Field(description="What is measured: spatial memory, working memory, ...")
+    kind: Literal["memory", "learning", "perception", "preference", "strategy"] = Field(
+        description="Which lesions it must name: `memory` an amnesia, `learning` and `preference` anhedonia, "
+        "`perception` blindness, `strategy` hidden cues."
+    )
     abolished_by: list[Abolished] = Field(min_length=1, description="Lesions that must abolish success.")
     spared_by: Annotated[
         list[str | LesionKeys],
@@ -274,7 +686,41 @@ class Construct(Model):
     ] = Field(default_factory=list, description="Lesions that must not matter.")
 
 
-class Fidelity(Model):
+class Twins(DocumentModel):
+    """What may be exchanged without making it another task: ``cheesebench twin`` does it."""
+
+    mirror: Truth = Field(False, description="Left for right, on the whole map.")
+    turn: Truth = Field(False, description="The map turned by quarters.")
+    glyphs: list[
+        Annotated[
+            str,
+            checked(
+                lambda v: (
+                    isinstance(v, str)
+                    and len(set(v)) == len(v) > 1
+                    and all(map(is_glyph, v))
+                    and not set("#.") & set(v)
+                ),
+                "two or more different characters, such as 1234ABCD, without # and .",
+            ),
+        ]
+    ] = Field(default_factory=list, description="Sets of characters: each that is drawn may be another of its set.")
+    texts: list[Annotated[list[str], Field(min_length=2)]] = Field(
+        default_factory=list, description="Sets of lines under `say`: each may be another of its set."
+    )
+
+    @model_validator(mode="after")
+    def _in_one_set(self) -> Twins:
+        for kind, members in (
+            ("character", "".join(self.glyphs)),
+            ("line", [t for group in self.texts for t in group]),
+        ):
+            if twice := next((one for one in members if members.count(one) > 1), None):
+                raise contradiction(f"The {kind} '{twice}' is in two sets of {{where}}.", "Keep it in one.")
+        return self
+
+
+class Fidelity(DocumentModel):
     """What a protocol keeps of the laboratory's protocol, and what it does not."""
 
     preserved: Text = Field(description="What is the same as in the laboratory.")
@@ -282,7 +728,7 @@ class Fidelity(Model):
     retained: Text = Field(description="The cognitive demand that should remain.")
 
 
-class Expect(Model):
+class Expect(DocumentModel):
     """The expected results of a test trial."""
 
     outcome: Name | None = Field(None, description="How the trial ends.")
@@ -294,7 +740,7 @@ class Expect(Model):
     variables: dict[Name, Scalar | list[Scalar]] = Field(default_factory=dict, description="Values of variables.")
 
 
-class Test(Model):
+class Test(DocumentModel):
     """A trial played by the author's `test` command and by CI."""
 
     __test__ = False  # not for pytest to collect
@@ -324,7 +770,7 @@ _MeasureClass = Annotated[
 _Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
 
 
-class MeasureBy(Model):
+class MeasureBy(DocumentModel):
     """A measure that reports give by condition, too."""
 
     value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
@@ -334,7 +780,7 @@ class MeasureBy(Model):
     )
 
 
-class ProtocolDocument(Model):
+class ProtocolDocument(DocumentModel):
     """A protocol: one paradigm in one edition."""
 
     version: Literal[1] = Field(description="Version of the language.")
@@ -390,6 +836,8 @@ class ProtocolDocument(Model):
         description="What is measured, and what abolishes it; without this key a result is not validated.",
     )
     tests: list[Test] = Field(default_factory=list, description="Example trials that check the protocol.")
+    twins: Twins | None = Field(None, description="What may be exchanged without making it another task.")
+    twin_of: ProtocolName | None = Field(None, description="The protocol that this is a twin of.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 
     @property

@@ -1,21 +1,147 @@
 """Expressions of the language: a small parser and the syntax tree; names and types are resolved before a run.
 
 Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* / %``,
-unary ``-``, and names, numbers, ``name(name)``, ``name(expression, ...)``, parentheses. Never ``eval``.
-"""
+unary ``-``, and names, numbers, ``name(name)``, ``name(expression, ...)``, parentheses. Never ``eval``."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import add, mod, mul, sub, truediv
+from typing import Literal
 
 from cheesebench.errors import did_you_mean, look_alike
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES, Reads
 
-#: Words that cannot be names of an author's things.
+Kind = Literal["number", "truth", "name", "set"]
+#: What a name can refer to. ``any`` is the domain of ``none``.
+Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Type of an expression; for names and sets also what they may refer to."""
+
+    kind: Kind
+    domains: frozenset[Domain] = frozenset()
+
+    def overlaps(self, other: Type) -> bool:
+        """Whether names of both types can be equal."""
+        return bool(self.domains & other.domains) or "any" in self.domains | other.domains
+
+
+NUMBER = Type("number")
+TRUTH = Type("truth")
+
+#: What a value depends on besides variables: the path in this trial, the present pose, or the clock.
+Reads = Literal["", "trace", "pose", "clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInName:
+    """A built-in name. ``later``: added later, so an author's own name takes precedence and older files stay valid."""
+
+    type: Type
+    reads: Reads = ""
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of one argument, computed by the method of the same name in ``paradigms/arena/life.py``.
+
+    ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a zone of the floor.
+    """
+
+    takes: Literal["group", "set", "place", "zone"]
+    reads: Reads = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A function of numbers: of how many, at least and at most (None: of any number of them)."""
+
+    meaning: str
+    least: int = 1
+    most: int | None = 1
+
+
+#: The built-in names (language page, section 1).
+BUILT_INS: dict[str, BuiltInName] = {
+    "it": BuiltInName(Type("name", frozenset({"place"}))),
+    "last": BuiltInName(Type("name", frozenset({"outcome"}))),
+    "block": BuiltInName(Type("name", frozenset({"block"}))),
+    "session": BuiltInName(NUMBER),
+    "trial": BuiltInName(NUMBER),
+    "subject": BuiltInName(NUMBER),
+    "steps": BuiltInName(NUMBER, reads="clock"),
+    "state": BuiltInName(Type("name", frozenset({"state"}))),
+    "x": BuiltInName(NUMBER, reads="clock", later=True),
+    "y": BuiltInName(NUMBER, reads="clock", later=True),
+    "heading": BuiltInName(NUMBER, reads="clock", later=True),
+    "moves": BuiltInName(NUMBER, reads="trace", later=True),
+}
+#: The functions (language page, section 1).
+FUNCTIONS: dict[str, Function] = {
+    "where": Function("group"),
+    "size": Function("set"),
+    "time": Function("zone", reads="trace"),
+    "entries": Function("zone", reads="trace"),
+    "distance": Function("zone", reads="pose"),
+    "bearing_error": Function("zone", reads="pose"),
+    "departure_error": Function("zone", reads="trace"),
+    "column": Function("place"),
+    "row": Function("place"),
+}
+#: The functions of numbers (language page, section 1); arguments are expressions.
+ARITHMETIC: dict[str, Arithmetic] = {
+    "min": Arithmetic("The smallest.", 2, None),
+    "max": Arithmetic("The largest.", 2, None),
+    "abs": Arithmetic("Without its sign."),
+    "round": Arithmetic("The nearest whole number; of two, the even one."),
+    "floor": Arithmetic("The largest whole number that is not larger."),
+    "exp": Arithmetic("e to the power of it."),
+    "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
+}
+#: Functions of a group as a sequence (language page, section 1), rewritten to other expressions when parsed.
+SEQUENCES: dict[str, Arithmetic] = {
+    "member": Arithmetic("The member of a group at a place, from 1; `none` where there is none.", 2, 2),
+    "position": Arithmetic("The place of a member in a group, from 1; 0 if it is not in it.", 2, 2),
+}
+#: The functions of earlier trials: of `success` or an outcome, and a number of trials.
+HISTORY: dict[str, Arithmetic] = {
+    "recent": Arithmetic("How many of the subject's last trials ended so.", 2, 2),
+}
+#: The names of all functions.
+CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
+#: Most trials that `recent` looks back.
+MOST_RECENT = 1000
+#: Triggers; a rule has exactly one.
+TRIGGERS: dict[str, str] = {
+    "enter": "A zone, a group, or a variable holding one, was entered.",
+    "inside": "The step ended inside a zone, a group, or a variable holding one, whether it was entered or not.",
+    "press": "FORWARD was blocked by this solid; `any`: by whatever there is.",
+    "after": "At least this many steps in the state.",
+    "act": "This action was taken; `any`: any action.",
+}
+#: Effects, in the order in which they are executed.
+EFFECTS: dict[str, str] = {
+    "set": "All right-hand sides read old values.",
+    "add": "Adds a member, or all of a set, to a set.",
+    "remove": "Takes a member, or all of a set, out of a set.",
+    "count": "Counters of the trial, each increased by one.",
+    "reward": "Added to the reward of the step.",
+    "place": "Teleports to a zone; the heading is reset to `start.face`.",
+    "put": "Teleports to the square nearest to this column and row; the heading stays.",
+}
+
+
+#: A value at run time: numbers, names, sets of them; None is ``none``.
+RuntimeValue = float | int | str | None | frozenset[str | float | int]
+
+#: Words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
 #: Longest expression, in characters and in parts, and deepest nesting: far below what recursion can take.
 MAX_LENGTH = 1000
@@ -25,8 +151,6 @@ MAX_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal number."""
-
     value: float
 
 
@@ -39,7 +163,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """A group (or zone) used as a fixed set of names."""
+    """A group (or zone) as a fixed set of names."""
 
     values: frozenset[str]
 
@@ -94,8 +218,6 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A binary operator."""
-
     operator: str
     left: Expression
     right: Expression
@@ -136,7 +258,7 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
-#: Functions whose arguments are expressions, and how those that do not take numbers only are written.
+#: Functions whose arguments are expressions, and the form of those that take more than numbers.
 _WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
 _WRITTEN = {
     "member": "member(group, number)",
@@ -145,7 +267,7 @@ _WRITTEN = {
 }
 _CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
 _NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
-#: What a rule waits for; it is a key, not a word of expressions.
+#: Triggers are keys of a rule, not words of expressions.
 _TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
@@ -348,7 +470,6 @@ class _Parser:
 
 
 def walk(tree: Expression | None) -> Iterator[Expression]:
-    """Yield an expression and everything in it."""
     if tree is None:
         return
     yield tree
@@ -357,7 +478,6 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
 
 
 def parts(tree: Expression) -> tuple[Expression, ...]:
-    """Return the expressions of which an expression is directly made."""
     match tree:
         case Call(_, argument) | Unary(_, argument):
             return (argument,)
@@ -381,7 +501,7 @@ def constant(tree: Expression) -> float | None:
         case Binary("+" | "-" | "*" | "/" | "%" as operator, left, right):
             first, second = constant(left), constant(right)
             if operator in "/%" and second == 0:
-                return math.nan  # whatever the dividend
+                return math.nan  # for any dividend
             if first is None or second is None:
                 return None
             return float({"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}[operator](float(first), float(second)))
@@ -399,7 +519,7 @@ def reads_place(tree: Expression | None) -> bool:
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value of an expression can change without a rule firing: through steps, path or pose."""
+    """Return whether the value can change without a rule firing: through steps, path or pose."""
     return any(_reads(node) != "" for node in walk(tree))
 
 
@@ -413,5 +533,60 @@ def _reads(node: Expression) -> Reads:
 
 
 def is_condition(tree: Expression) -> bool:
-    """Return whether an expression is a condition rather than a number."""
     return isinstance(tree, Unary | Binary) and tree.operator not in ARITHMETIC_SIGNS
+
+
+_BRACES = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
+
+
+class LoneBraceError(Exception):
+    """A brace is neither doubled nor one of a pair; ``offset`` is its column in the line, from 0."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A blank in a line; ``offset`` is the column of its name."""
+
+    name: str
+    offset: int
+
+
+@lru_cache(maxsize=1024)
+def text_parts(line: str) -> tuple[str | Blank, ...]:
+    """Return a line as literal text and blanks, in order; raises LoneBraceError."""
+    found: list[str | Blank] = []
+    end = 0
+    for match in _BRACES.finditer(line):
+        found.append(line[end : match.start()])
+        end = match.end()
+        if match["name"] is not None:
+            inside = match["name"]
+            found.append(Blank(inside.strip(), match.start("name") + len(inside) - len(inside.lstrip())))
+        elif len(match[0]) == 2:
+            found.append(match[0][0])
+        else:
+            raise LoneBraceError(match.start())
+    return tuple(part for part in (*found, line[end:]) if part != "")
+
+
+def names_in_text(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.name for line in lines for part in text_parts(line) if isinstance(part, Blank)))
+
+
+def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
+    return "".join(part if isinstance(part, str) else as_text(values[part.name]) for part in text_parts(line))
+
+
+def as_text(value: RuntimeValue) -> str:
+    """Return a value for readers: numbers with up to six digits, sets in alphabetical order, 1 and 0 for truth."""
+    if value is None:
+        return "none"
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(map(as_text, value))) or "none"
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,16 +1,18 @@
-"""Resolution of the names in a protocol's expressions, and type checking."""
+"""The names of a protocol: declared with their types, looked up by the builders, and resolved in expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
+from cheesebench.protocol import documents as doc
 from cheesebench.protocol import expressions as ex
-from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.diagnostics import Diagnostics, listed
-from cheesebench.protocol.expressions import ExpressionError
-from cheesebench.protocol.features import (
+from cheesebench.protocol import specification as spec
+from cheesebench.protocol.arena import Arena, naming_position
+from cheesebench.protocol.documents import Scalar, is_name
+from cheesebench.protocol.expressions import (
     ARITHMETIC,
     BUILT_INS,
     FUNCTIONS,
@@ -20,12 +22,15 @@ from cheesebench.protocol.features import (
     SEQUENCES,
     TRUTH,
     Domain,
+    Expression,
+    ExpressionError,
+    RuntimeValue,
     Type,
 )
-from cheesebench.protocol.source import Node
+from cheesebench.source import Node, walk
 
 _PLACE = frozenset[Domain]({"place"})
-#: Functions are recognized by their parentheses; only the first three are words that nothing else may be called.
+#: Functions are recognised by their parentheses; only the first three are reserved words.
 RESERVED = (*(name for name, known in BUILT_INS.items() if not known.later), "where", "size", "time", *ex.KEYWORDS)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",
@@ -55,11 +60,9 @@ class Names:
 
     @property
     def places(self) -> list[str]:
-        """Names of zones, doors, solids and groups."""
         return [*self.arena.zones, *self.arena.solids, *self.arena.groups]
 
     def domains(self, name: str) -> frozenset[Domain]:
-        """Return all domains that a constant of this name belongs to."""
         sources: tuple[tuple[Domain, Iterable[str]], ...] = (
             ("place", self.places),
             ("symbol", self.symbols),
@@ -70,7 +73,6 @@ class Names:
         return frozenset(domain for domain, names in sources if name in names)
 
     def everything(self) -> list[str]:
-        """Return all names that an expression may contain."""
         return [
             *self.variables, *BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
             *self.blocks,
@@ -121,7 +123,6 @@ _ALL_FUNCTIONS = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
 
 
 def describe(kind: Type) -> str:
-    """Describe a type in words."""
     if kind.kind == "number":
         return "a number"
     if kind.kind == "truth":
@@ -200,7 +201,6 @@ class _Typer:
         raise ExpressionError(offset, f"The name '{name}' is unknown.", self._closest(name, wanted), 131)
 
     def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
-        """Return the remedy for an unknown name: of the names that would fit, the closest."""
         names = self.names
         if name == "tau":
             return "Use 'after: n' for steps in this state, 'steps' for steps of the trial."
@@ -246,7 +246,7 @@ class _Typer:
         return ex.Call(function, resolved), NUMBER
 
     def members(self, function: str, tree: ex.Expression, other: ex.Expression) -> list[str]:
-        """Return the members of the group that a function of a sequence names; ``other`` is its other argument."""
+        """Return the members of the group named in a sequence function; ``other`` is its other argument."""
         groups = self.names.arena.groups
         if isinstance(tree, ex.Word) and tree.name in groups:
             self.names.used.add(tree.name)
@@ -260,7 +260,6 @@ class _Typer:
         raise ExpressionError(_offset(tree), sentence, hint, 134)
 
     def member(self, group: ex.Expression, number: ex.Expression) -> tuple[ex.Expression, Type]:
-        """The first name whose number is right."""
         members, place = self.members("member", group, number), self.number(number)
         if isinstance(place, ex.Number) and place.value not in range(1, len(members) + 1):
             sentence = f"There is no member {place.value:g} of {len(members)}."
@@ -269,7 +268,7 @@ class _Typer:
         return ex.Classes(tuple(numbers)), Type("name", _PLACE)
 
     def position(self, member: ex.Expression, group: ex.Expression) -> tuple[ex.Expression, Type]:
-        """The sum over the members of their number, times whether it is this one."""
+        """Resolve ``position``: a sum of each member's number times whether it is the place."""
         members = self.members("position", group, member)
         place, kind = self.resolve(member, Type("name", _PLACE))
         if kind.kind != "name" or not kind.overlaps(Type("name", _PLACE)):
@@ -278,13 +277,13 @@ class _Typer:
         terms: list[ex.Expression] = [
             ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n)) for n, name in enumerate(members, 1)
         ]
-        while len(terms) > 1:  # in halves, so that it is not deep
+        while len(terms) > 1:  # in halves, to keep the tree shallow
             pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
             terms = [ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return terms[0], NUMBER
 
     def recent(self, what: ex.Expression, trials: ex.Expression, offset: int) -> tuple[ex.Expression, Type]:
-        """How many of the last trials ended so."""
+        """Resolve ``recent``: how many of the last trials ended that way."""
         name = _written(what)
         is_success = name == "success" and (self.names.has_success or name not in self.names.outcomes)
         if is_success and not self.names.has_success:
@@ -315,7 +314,7 @@ class _Typer:
         return resolved
 
     def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
-        # The side with one meaning only decides what the other side's name stands for.
+        # A side with only one meaning decides what the other side's name stands for.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
         self.names.asked.update(str(side.value) for side in (a, b) if isinstance(side, ex.Constant))
@@ -377,7 +376,7 @@ def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
 
 
 def _written(tree: ex.Expression) -> str:
-    """Return a name or number as it is written, or of what kind another expression is."""
+    """Return a name or number as written, or what kind of expression it is."""
     match tree:
         case ex.Word(name):
             return name
@@ -396,3 +395,291 @@ def _offset(tree: ex.Expression) -> int:
         case ex.Binary(left=left):
             return _offset(left)
     return 0
+
+
+#: Outcome of a trial that the step limit cut off.
+TIMEOUT = "timeout"
+
+
+def all_effects(document: doc.ProtocolDocument) -> Iterable[doc.Effects]:
+    trial = document.trial
+    for state in trial.states.values():
+        yield state
+        yield from state.rules
+        if state.each:
+            yield state.each
+    yield from trial.watch
+    if trial.each:
+        yield trial.each
+
+
+def counters(document: doc.ProtocolDocument) -> list[str]:
+    return list(dict.fromkeys(name for effects in all_effects(document) for name in effects.count))
+
+
+def outcomes(document: doc.ProtocolDocument) -> list[str]:
+    trial = document.trial
+    ends = [rule.end for state in trial.states.values() for rule in state.rules]
+    ends += [one.end for one in trial.finish]
+    return list(dict.fromkeys([*(end for end in ends if end), TIMEOUT]))
+
+
+def runtime_value(scalar: Scalar) -> float | int | str | None:
+    """Return a value of the file as its run-time value: true is 1, ``none`` is None."""
+    if isinstance(scalar, bool):
+        return int(scalar)
+    return None if scalar == "none" else scalar
+
+
+def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics) -> Names:
+    """Give every name of the protocol its meaning, before any expression is read."""
+    names = Names(
+        arena,
+        states=tuple(document.trial.states),
+        outcomes=tuple(outcomes(document)),
+        blocks=tuple(document.schedule),
+        has_success=document.success is not None,
+    )
+    taken: dict[str, str] = dict.fromkeys(names.places, "a zone or group")
+
+    for name in dict.fromkeys([*names.places, *arena.doors]):
+        if name in RESERVED:
+            position = naming_position(root.find(["arena"]), name)
+            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
+
+    def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
+        last = path[-1]
+        position = root.find(path).position if isinstance(last, int) else root.find(path[:-1]).key_position(last)
+        if name in RESERVED:
+            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
+        elif name in taken:
+            diagnostics.error(202, position, f"'{name}' is already the name of {taken[name]}.", "Choose another name.")
+        else:
+            taken[name] = what
+            names.variables[name] = kind
+
+    symbols: dict[str, None] = {}
+    for name, variable in document.vars.items():
+        values = variable.init if isinstance(variable.init, list) else [variable.init]
+        kind = _type_of([runtime_value(v) for v in values], names, symbols)
+        if _mixed(map(runtime_value, values)):
+            position = root.find(("vars", name)).position
+            diagnostics.error(203, position, f"The set '{name}' mixes numbers and names.", "Keep one.")
+        if isinstance(variable.init, list):
+            kind = Type("set", kind.domains if values else frozenset[Domain]({"any"}))
+        declare(name, kind, "a variable", ("vars", name))
+    for draw_name, draw in document.draw.items():
+        lengths = {len(column) for column in draw.of.values()}
+        if len(lengths) > 1:
+            position = root.find(("draw", draw_name, "of")).position
+            sizes = ", ".join(f"{name} has {len(column)}" for name, column in draw.of.items())
+            diagnostics.error(
+                203,
+                position,
+                f"The columns of '{draw_name}' differ in length: {sizes}.",
+                "Complete the rows.",
+            )
+        for column, cells in draw.of.items():
+            path: tuple[str | int, ...] = ("draw", draw_name, "of", column)
+            if draw.permute is not None:
+                path = ("draw", draw_name, "into", draw.into.index(column))
+            column_values: list[RuntimeValue] = [runtime_value(cell) for cell in cells]
+            if _mixed(column_values) and (draw.permute is None or column == draw.into[0]):
+                position = root.find(path).position
+                diagnostics.error(203, position, f"The column '{column}' mixes numbers and names.", "Keep one.")
+            kind = _type_of(column_values, names, symbols)
+            if draw.permute is None:
+                _only_places(column, cells, root.find(path), names, diagnostics)
+            declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
+        if draw.permute is not None:
+            _only_places(draw_name, draw.permute, root.find(("draw", draw_name, "permute")), names, diagnostics)
+        for number, column in enumerate(draw.into if draw.sample is not None else ()):
+            # If `sample` names nothing that can be dealt out, the builder reports it.
+            group = Type("set", frozenset[Domain]({"place"})) if draw.sample in arena.groups else None
+            dealt = group or names.variables.get(draw.sample or "", Type("set", frozenset[Domain]({"any"})))
+            kind = Type("name", dealt.domains) if dealt.domains else NUMBER
+            if draw.pick:
+                kind = Type("set", dealt.domains)
+            declare(column, kind, "a column of a draw", ("draw", draw_name, "into", number))
+    for block in document.schedule.values():
+        for held in block.set.values():
+            listed = held if isinstance(held, list) else [held]
+            _type_of([runtime_value(item) for item in listed], names, symbols)
+    for effects in all_effects(document):
+        for name, text in effects.set.items():
+            # `set` may introduce a new symbol for a variable that holds symbols.
+            kind = names.variables.get(name, NUMBER)
+            known = isinstance(text, str) and (text in taken or text in RESERVED or names.domains(text))
+            holds_symbols = bool(kind.domains & {"symbol", "any"})
+            if holds_symbols and isinstance(text, str) and text.isidentifier() and not known:
+                if text not in symbols:
+                    names.born.append(text)
+                symbols.setdefault(text)
+    names.symbols = tuple(symbols)
+    for counter in counters(document):
+        if counter in RESERVED or counter in taken:
+            what = f"the name of {taken[counter]}" if counter in taken else "a reserved word of the language"
+            position = _counting_position(root, counter)
+            diagnostics.error(202, position, f"The counter '{counter}' is already {what}.", "Rename it.")
+        names.variables.setdefault(counter, NUMBER)
+    named: tuple[tuple[str, Iterable[str], tuple[str, ...]], ...] = (
+        ("state", document.trial.states, ("trial", "states")),
+        ("block", document.schedule, ("schedule",)),
+    )
+    for kind_of, entries, where in named:
+        for name in entries:
+            if name in RESERVED:
+                position = root.find(where).key_position(name)
+                diagnostics.error(
+                    202, position, f"'{name}' is a reserved word of the language.", f"Choose another {kind_of} name."
+                )
+    return names
+
+
+def _only_places(column: str, cells: Sequence[Scalar], node: Node, names: Names, diagnostics: Diagnostics) -> None:
+    """Report a name that is not a zone in a column of zones: it would silently have no effect."""
+    words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
+    if not any(word in names.places for word in words):
+        return
+    for number, cell in enumerate(cells):
+        if cell in words and cell not in names.places:
+            position = node.find([number]).position
+            hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {listed(names.places)}."
+            sentence = f"The column '{column}' holds zones, but '{cell}' is not a zone."
+            diagnostics.error(201, position, sentence, hint)
+
+
+def _counting_position(root: Node, counter: str) -> Position:
+    for node in walk(root.find(["trial"])):
+        counted = node.child("count") if isinstance(node.value, Mapping) else None
+        for name in walk(counted) if counted is not None else ():
+            if name.value == counter:
+                return name.position
+    return root.key_position("trial")
+
+
+def _mixed(values: Iterable[RuntimeValue]) -> bool:
+    """Return whether numbers and names are mixed (``none`` counts as a name)."""
+    return len({isinstance(value, str | None) for value in values}) > 1
+
+
+def _type_of(values: Sequence[RuntimeValue], names: Names, symbols: dict[str, None]) -> Type:
+    words = [value for value in values if isinstance(value, str)]
+    if not words:
+        return NUMBER if any(value is not None for value in values) else Type("name", frozenset({"any"}))
+    domains: set[Domain] = set()
+    for word in words:
+        if word in names.places:
+            domains.add("place")
+        else:
+            domains.add("symbol")
+            symbols.setdefault(word)
+    return Type("name", frozenset(domains))
+
+
+Path = Sequence[str | int]
+
+
+class Lookup:
+    """Base of the builders; every method reports what it finds and continues."""
+
+    def __init__(self, document: doc.ProtocolDocument, root: Node, names: Names, diagnostics: Diagnostics) -> None:
+        self.document, self.root, self.names, self.diagnostics = document, root, names, diagnostics
+
+    def unknown(self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]) -> None:
+        known = list(known)
+        hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
+        self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
+
+    def undeclared(self, name: str, value: object, position: Position) -> None:
+        """Report that an undeclared variable is set; the remedy declares it with a value like the one assigned."""
+        what, hint = "is not declared", did_you_mean(name, self.document.vars).strip()
+        if name in counters(self.document):
+            what, hint = "is a counter", "Use 'count', or rename the variable."
+        elif name in self.names.variables:
+            what, hint = "is a column of a draw", "A draw's column cannot be set: copy it into a variable."
+        elif name in self.names.places:
+            what, hint = "is a place on the map", "Declare a variable of another name, and set that."
+        elif not hint:
+            known = isinstance(value, str) and value in {*self.names.places, *self.names.symbols}
+            first = value if known else "[]" if isinstance(value, list) else 0
+            hint = f"Add 'vars: {{{name}: {first}}}'."
+        self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
+
+    def expression(
+        self,
+        value: object,
+        path: Sequence[str | int],
+        want: Type | None = None,
+        *,
+        it: bool = False,
+    ) -> Expression | None:
+        if value is None:
+            return None
+        node = self.root.find(path)
+        return self.names.expression(value, node, self.diagnostics, want=want, it=it)
+
+    def place(
+        self, name: str, path: Sequence[str | int], *, solid: bool | None = None, placing: bool = False
+    ) -> spec.Place:
+        """Resolve a zone, group, door or solid, or a variable that holds one.
+
+        ``solid``: True wants solids, False wants floor, None takes either. ``placing``: the subject is put there.
+        """
+        position = self.root.find(path).position
+        self.names.used.add(name)
+        if name in self.names.variables:
+            kind = self.names.variables[name]
+            if kind.kind not in ("name", "set") or not kind.domains & {"place", "any"}:
+                self.diagnostics.error(
+                    204, position, f"The variable '{name}' does not hold a zone.", "Name a zone or group."
+                )
+            for held in self.held(name):
+                self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,", placing)
+            return spec.Place(name, variable=True)
+        if name not in self.names.places:
+            self.unknown("zone", name, [*self.names.places, *self._place_variables()], path)
+            return spec.Place(name)
+        self._check_ground(name, position, solid, f"'{name}'", placing)
+        return spec.Place(name)
+
+    def _check_ground(self, name: str, position: Position, solid: bool | None, subject: str, placing: bool) -> None:
+        arena = self.names.arena
+        solids = [member for member in arena.members(name) if member in arena.solids]
+        if placing and solids:
+            self.diagnostics.error(
+                205, position, f"{subject} is solid: no subject can be placed there.", "Name a zone of floor."
+            )
+        elif solid is False and solids:
+            self.diagnostics.error(205, position, f"{subject} is solid: it is never entered.", "Use 'press'.")
+        if solid is True and len(solids) < len(arena.members(name)):
+            self.diagnostics.error(205, position, f"{subject} is floor: it is never pressed.", "Use 'enter'.")
+
+    def held(self, variable: str) -> list[str]:
+        """Return the places that a variable can hold, as far as they are known."""
+        return [name for name in map(str, self.values(variable)) if name in self.names.places]
+
+    def values(self, variable: str) -> list[Scalar]:
+        """Return every value given to a variable or column by name (it may also copy another variable).
+
+        ``none`` is left out, because it is valid everywhere.
+        """
+        return self._values(variable, len(self.document.draw))
+
+    def _values(self, variable: str, before: int) -> list[Scalar]:
+        """Like ``values``, from the first ``before`` draws only: later draws deal out the sets of earlier ones."""
+        found: list[Scalar | list[Scalar]] = []
+        for number, draw in enumerate([*self.document.draw.values()][:before]):
+            found += draw.of.get(variable, [])
+            if variable in draw.into and draw.sample is not None:
+                found += self.names.arena.groups.get(draw.sample) or self._values(draw.sample, number)
+        if variable in self.document.vars:
+            found.append(self.document.vars[variable].init)
+            found += [block.set[variable] for block in self.document.schedule.values() if variable in block.set]
+            given = [effects.set[variable] for effects in all_effects(self.document) if variable in effects.set]
+            found += [value for value in given if is_name(value) and value not in {*self.names.variables, *RESERVED}]
+        flat = [value for values in found for value in (values if isinstance(values, list) else [values])]
+        return [value for value in dict.fromkeys(flat) if value != "none"]
+
+    def _place_variables(self) -> list[str]:
+        return [name for name, kind in self.names.variables.items() if "place" in kind.domains]

@@ -7,48 +7,26 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
-from cheesebench.protocol.animals import Row, row_of
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.csv_files import columns_of, row_of
 from cheesebench.protocol.expressions import Classes
-from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import ReferenceSpec, Specification
+from cheesebench.source import Node
 
-#: Numbers that differ by no more are the same, rounded to two digits.
+#: Numbers that differ by at most this much are equal when rounded to two digits.
 ROUNDING = 0.0051
 
 
 def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol; what contradicts itself is reported, and left out."""
+    """Return the references of a protocol without those that contradict themselves, which are reported."""
     primary = judged_reference(spec.document.reference)
     resolved = [
         _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(primary=number == primary)
         for number, one in enumerate(spec.document.reference)
     ]
     _one_verdict(spec.document.reference, root, diagnostics)
-    if primary is not None and (judged := resolved[primary]) is not None:
-        _check_construct(spec, judged, root, diagnostics)
     return tuple(one for one in resolved if one is not None)
-
-
-def _check_construct(spec: Specification, judged: ReferenceSpec, root: Node, diagnostics: Diagnostics) -> None:
-    """329: a subject with a lesion could pass, although it succeeds no more often than the construct allows.
-
-    What a lesion leaves of a measure is not known, so verdicts about one are not looked at.
-    """
-    margin = spec.document.margin
-    if spec.construct is None or judged.measure != "success":
-        return
-    for number, (lesion, at_most) in enumerate(spec.construct.abolished_by):
-        room = judged.value - at_most
-        if room < margin - 1e-9:
-            sentence = (
-                f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}."
-            )
-            lower = math.floor(room * 1000 + 1e-6) / 1000
-            remedy = f"Lower 'margin' to {lower:g}." if lower > 0 else "Change the task so that the lesion leaves less."
-            position = root.find(("construct", "abolished_by", number)).position
-            diagnostics.warning(329, position, sentence, remedy)
 
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:
@@ -58,7 +36,7 @@ def judged_reference(references: Sequence[doc.Reference]) -> int | None:
 
 
 def _one_verdict(references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics) -> None:
-    """226: two references ask for the verdict."""
+    """226: two references claim the verdict."""
     first = judged_reference(references)
     if first is None or references[first].better is None:
         return
@@ -73,9 +51,11 @@ def _one_verdict(references: Sequence[doc.Reference], root: Node, diagnostics: D
             return
 
 
-class _Resolver:
-    """Resolves one reference."""
+#: An animal, a session, the number of its trials and their sum.
+_Counted = tuple[str, int, int, float]
 
+
+class _Resolver:
     def __init__(self, written: doc.Reference, node: Node, spec: Specification, diagnostics: Diagnostics) -> None:
         self.written, self.node, self.spec, self.diagnostics = written, node, spec, diagnostics
         self.judged = spec.judged_sessions
@@ -134,7 +114,6 @@ class _Resolver:
             curve=curve,
             curve_sd=curve_sd,
             over=sessions if over or written.value is None else (),
-            at=None if written.at is None else str(written.at),
             where=None if written.where is None else str(written.where),
             species=written.species or self.spec.document.species or "",
             source=written.source or "",
@@ -148,7 +127,7 @@ class _Resolver:
         self.diagnostics.error(226, self.node.key_position(key) if key else self.node.position, sentence, remedy)
 
     def _contradictions(self) -> None:
-        """217: no rates; 226: two numbers for one thing, or a spread without what it belongs to."""
+        """217: a rate outside 0 to 1. 226: two values for one number, or a spread without what it needs."""
         written = self.written
         rates = [written.value, *written.curve, *(written.interval or ())] if written.measure == "success" else []
         if outside := [rate for rate in rates if rate is not None and not 0 <= rate <= 1]:
@@ -167,17 +146,13 @@ class _Resolver:
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
             self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
         if written.animals is not None:
-            if written.measure != "success":
-                self._error(
-                    "'animals' are trials and passed trials: a reference on 'success'.", "Remove it.", "animals"
-                )
             computed = ("sd", "sem", "n_animals", "curve", "curve_sd", "interval")
             for key in computed:
                 if getattr(written, key):
                     self._error(f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key)
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
-        """226: a verdict about a measure lacks something, or could not be anything but a PASS."""
+        """226: a verdict about a measure lacks a key, or could only be a PASS."""
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
         alone = next((key for key in ("better", "margin", "range") if getattr(written, key) is not None), None)
@@ -192,7 +167,7 @@ class _Resolver:
         if better is None or margin is None:
             missing = "better" if better is None else "margin"
             remedy = {
-                "better": "Add 'better: higher' or 'better: lower'",
+                "better": "Add 'better: higher', 'lower' or 'alike'",
                 "margin": "Add 'margin', in the unit of the measure",
             }[missing]
             sentence = f"A verdict about '{name}' needs 'better' and 'margin', and there is no '{missing}'."
@@ -201,9 +176,9 @@ class _Resolver:
         if isinstance(self.spec.measures.get(name), Classes):
             self._error(f"'{name}' has names for values, and no mean.", "Choose a measure that is a number.", "better")
         self._check_range(value, better, margin)
-        if written.range is None and (sd is None or n is None or n < 2):
-            sentence = f"'{name}' has no range, so that a verdict about it needs the spread of at least two animals."
-            self._error(sentence, "Add 'sd' (or 'sem') and 'n_animals', or the 'range' of possible values.", "better")
+        if written.range is None:
+            sentence = f"'{name}' has no 'range', which a verdict about it needs."
+            self._error(sentence, "Add the 'range': the lowest and the highest possible value.", "better")
 
     def _check_range(self, value: float, better: str, margin: float) -> None:
         limits = self.written.range
@@ -215,23 +190,29 @@ class _Resolver:
             return
         if not low <= value <= high:
             self._error(f"The animals' {value:g} is not in the range {low:g} to {high:g}.", "Widen the range.", "range")
-        elif value - margin <= low if better == "higher" else value + margin >= high:
-            worst = low if better == "higher" else high
-            sentence = f"The worst possible value, {worst:g}, is within the margin of {margin:g}: nobody could FAIL."
+            return
+        below, above = value - margin <= low, value + margin >= high
+        if {"higher": below, "lower": above, "alike": below and above}[better]:
+            worst = low if below else high
+            sentence = (
+                f"The worst possible value, {worst:g}, is within the margin of {margin:g}, so no subject could FAIL."
+            )
             self._error(sentence, "Give a smaller margin.", "margin")
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[_Counted]:
+        """Return animal, session, number of trials and their sum (of passes, or the value of a single one)."""
         if not isinstance(self.written.animals, list):
             return []
-        rows = [(row_of(cells), number) for number, cells in enumerate(self.written.animals)]
+        columns = columns_of(self.written.measure)
+        rows = [(row_of(cells, columns), number) for number, cells in enumerate(self.written.animals)]
         for row, number in rows:
             if row is None:
                 position = self.node.find(("animals", number)).position
-                remedy = "Write [animal, session, trials, passed], or the name of a CSV file."
+                remedy = f"Write [{', '.join(columns)}], or the name of a CSV file."
                 self.diagnostics.error(
                     225, position, f"{self.written.animals[number]!r:.100} is not a valid row.", remedy
                 )
-        kept = [row for row, _ in rows if row is not None]
+        kept = [row if len(row) == 4 else (*row[:2], 1, row[2]) for row, _ in rows if row is not None]
         if len({row[:2] for row in kept}) < len(kept):
             self.diagnostics.error(
                 225, self.node.key_position("animals"), "A session of an animal appears twice.", "Keep one."
@@ -241,7 +222,7 @@ class _Resolver:
         return kept
 
     def _over(self) -> tuple[int, ...]:
-        """Return the sessions that the value is over, as far as that is written."""
+        """Return the sessions that the value covers, as far as they are stated."""
         written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
         if written is None:
             return ()
@@ -252,9 +233,9 @@ class _Resolver:
             return known
         return known[-int(count or 1) :]
 
-    def _of_animals(self, rows: Sequence[Row], sessions: Iterable[int]) -> _Computed:
-        """Return mean and standard deviation of the animals' own rates in these sessions."""
-        chosen, own = set(sessions), dict[str, tuple[int, int]]()
+    def _of_animals(self, rows: Sequence[_Counted], sessions: Iterable[int]) -> _Computed:
+        """Return mean and standard deviation of the animals' own rates (or mean values) in these sessions."""
+        chosen, own = set(sessions), dict[str, tuple[float, int]]()
         for animal, session, trials, passed in rows:
             if session in chosen:
                 before = own.get(animal, (0, 0))
@@ -299,14 +280,16 @@ class _Resolver:
             )
             self.diagnostics.warning(325, place, sentence, remedy)
 
-    def _check_curve(self, curve: Sequence[float], rows: Sequence[Row]) -> None:
+    def _check_curve(self, curve: Sequence[float], rows: Sequence[_Counted]) -> None:
         """326: the curve has other sessions than the life. Animals of a file may have gone on longer."""
         if self.spec.sessions_vary:
             return  # in animals as in models
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
         if rows:
             lived = {row[1] for row in rows}
-            if missing := [session for session in self.judged if session not in lived]:
+            missing = [session for session in self.judged if session not in lived]
+            # A measure need not have a value in each session.
+            if missing and (self.written.measure == "success" or not lived & {*self.judged}):
                 sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
                 remedy = (
                     "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
@@ -329,7 +312,7 @@ class _Computed:
         self.value, self.sd, self.n = value, sd, n
 
 
-def _curves(rows: Sequence[Row]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return mean and standard deviation over animals by session, up to the first gap."""
     rates: dict[int, list[float]] = {}
     for _, session, trials, passed in rows:

@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.values import VERSION
+from cheesebench.protocol.documents import VERSION
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from cheesebench.family import Family
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,7 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILE_NAME = "protocol.schema.json"
 
 _DEFS = "#/$defs/"
-#: Ending of the definitions that a file with ``extends`` is held against: they require nothing.
+#: Suffix of the definitions for files with ``extends``: nothing is required in them.
 _PATCH = "Patch"
 _NULL = {"type": "null"}
 
@@ -59,8 +60,7 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     }
 
 
-def _models(root: type[Model]) -> dict[str, _Schema]:
-    """Return the schemas of a document and of all models in it, by name."""
+def _models(root: type[BaseModel]) -> dict[str, _Schema]:
     schema = root.model_json_schema(by_alias=True)
     return {name: _tidied(model) for name, model in {root.__name__: schema, **schema.pop("$defs")}.items()}
 
@@ -74,7 +74,6 @@ def _whole_or_patch(name: str) -> _Schema:
 
 
 def schema_text() -> str:
-    """Return the schema as the text of its file."""
     return json.dumps(protocol_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -131,7 +130,6 @@ def _mapped(schema: _Schema) -> list[str]:
 
 
 def _parts(schema: _Schema) -> list[_Schema]:
-    """Return the schemas of the values of a mapping, and the alternatives of a choice."""
     parts = [*schema.get("properties", {}).values(), *schema.get("patternProperties", {}).values()]
     if isinstance(schema.get("additionalProperties"), dict):
         parts.append(schema["additionalProperties"])
@@ -139,7 +137,6 @@ def _parts(schema: _Schema) -> list[_Schema]:
 
 
 def _patch_of(model: _Schema) -> _Schema:
-    """Return the schema of a mapping to merge over such a model: any part of it."""
     patch = copy.deepcopy(model)
     _loosen(patch)
     return patch

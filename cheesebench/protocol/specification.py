@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
+from cheesebench.diagnostics import Diagnostic, Diagnostics, Position
 from cheesebench.errors import ProtocolError
-from cheesebench.lesions import Lesion
+from cheesebench.interfaces import BaseSpecification
+from cheesebench.lesions import LANDMARKS, TEXT, Lesion
 from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, Position
-from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.expressions import Expression
-from cheesebench.protocol.features import Type
-from cheesebench.protocol.values import DEFAULT_EDITION, Scope
-
-#: A value at run time: numbers, names, sets of them; None is ``none``.
-RuntimeValue = float | int | str | None | frozenset[str | float | int]
+from cheesebench.protocol.documents import ProtocolDocument, Scope
+from cheesebench.protocol.expressions import Expression, RuntimeValue, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +46,17 @@ class EffectsSpec:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no effects."""
         return self == EffectsSpec()
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
-        """All that changes a variable."""
+        """Every assignment to a variable, in the order of execution."""
         return (*self.set, *self.add, *self.remove)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``; exactly one of target, after, action and whatever belongs to its trigger."""
+    """One rule of a state or of ``watch``; target, after, action or whatever, by its trigger."""
 
     trigger: str
     target: Place | None
@@ -135,7 +129,7 @@ class GuardedName:
 
 @dataclass(frozen=True, slots=True)
 class FinishSpec:
-    """What happens, whatever the state, once a condition holds (None: always): an end, or going to a state."""
+    """An end of the trial, or a change of state, whenever a condition holds (None: always), in any state."""
 
     guard: Expression | None
     end: str | None
@@ -143,7 +137,7 @@ class FinishSpec:
     position: Position
 
 
-#: What a trial is noted as that met the condition of ``until``: no outcome is called so.
+#: Recorded for a trial that met the condition of ``until``; cannot be the name of an outcome.
 MET = "met "
 
 
@@ -157,13 +151,13 @@ class UntilSpec:
     condition: Expression | None = None
 
     def met(self, noted: Iterable[str | None]) -> bool:
-        """Return whether enough of these trials ended so; of ``noted`` there are ``of`` at most."""
+        """Return whether ``count`` of the last ``of`` trials in ``noted`` met the criterion."""
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of these trials were met, the latest first, as far as this can matter to trials to come.
+        """Return which of the last trials met the criterion, latest first, as far as they can still matter.
 
-        Those before one miss too many are out of the last ``of`` before there can be enough.
+        Trials before one miss too many leave the window of ``of`` trials before the criterion can be met.
         """
         kept, misses = list[bool](), 0
         for one in reversed(noted):
@@ -178,7 +172,7 @@ class UntilSpec:
 
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
-    """One block of the schedule: at most ``repeat`` repetitions, and (``most``) at most so many trials in all."""
+    """One block of the schedule: at most ``repeat`` repetitions and, with ``most``, at most that many trials in all."""
 
     name: str
     sessions: int
@@ -192,13 +186,12 @@ class BlockSpec:
 
     @property
     def planned(self) -> int:
-        """Its trials, if nothing ends it sooner."""
+        """Trials of the block if no criterion ends it."""
         whole = self.repeat * self.sessions * self.trials
         return whole if self.most is None else min(whole, self.most)
 
     @property
     def criteria(self) -> tuple[UntilSpec, ...]:
-        """All that may end a repetition or the block early."""
         return tuple(one for one in (self.until, self.ends) if one is not None)
 
 
@@ -217,6 +210,7 @@ class ConstructSpec:
     """The construct: ``abolished_by`` pairs each lesion with the highest pass rate allowed under it."""
 
     name: str
+    kind: str
     abolished_by: tuple[tuple[Lesion, float], ...]
     spared_by: tuple[Lesion, ...]
 
@@ -239,12 +233,11 @@ class ReferenceSpec:
     curve: tuple[float, ...]
     curve_sd: tuple[float, ...]
     over: tuple[int, ...]
-    at: str | None
     where: str | None
     species: str
     source: str
     status: str
-    better: Literal["higher", "lower"] | None = None
+    better: Literal["higher", "lower", "alike"] | None = None
     margin: float | None = None
     range: tuple[float, float] | None = None
 
@@ -255,54 +248,10 @@ class ReferenceSpec:
 
 
 @dataclass(frozen=True)
-class BaseSpecification:
-    """What protocols of every family have: one paradigm in one edition.
-
-    ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256`` is over the part of it that
-    can change a life or a verdict (``documents`` keys other than descriptions, tests and stated chance levels).
-    """
-
-    paradigm: str
-    edition: str
-    family: str
-    path: str
-    text: str
-    sha256: str
-    ancestors: tuple[str, ...]
-    document: Model
-    has_place: ClassVar[bool] = False
-    """Whether it can be drawn and walked through; see ``walkable``."""
-
-    @property
-    def title(self) -> str:
-        """Title for readers."""
-        title: str | None = getattr(self.document, "title", None)
-        return title or self.paradigm.replace("_", " ").capitalize()
-
-    @property
-    def most_calls(self) -> int:
-        """Approximate number of calls per trial, for scheduling: subjects with the most calls left come first."""
-        return 1
-
-    def walkable(self) -> Specification:
-        """Return it as a protocol with a place that can be drawn and walked through; ProtocolError for all others."""
-        diagnostics, start = Diagnostics(), Position(self.path, 1, 1)
-        sentence = f"'{self.name}' is a {self.family}: it has no arena."
-        diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {self.path}.")
-        raise ProtocolError(findings=diagnostics.found)
-
-    @property
-    def name(self) -> str:
-        """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
-        return self.paradigm if self.edition == DEFAULT_EDITION else f"{self.paradigm}@{self.edition}"
-
-
-@dataclass(frozen=True)
 class Specification(BaseSpecification):
     """One paradigm of the arena family, resolved and checked."""
 
     document: ProtocolDocument
-    has_place: ClassVar[bool] = True
     arena: Arena
     variables: Mapping[str, VariableSpec]
     draws: tuple[DrawSpec, ...]
@@ -333,16 +282,29 @@ class Specification(BaseSpecification):
         """The step limit; 1 if it is a variable."""
         return self.limit if isinstance(self.limit, int) else 1
 
-    def walkable(self) -> Specification:
-        """Return self."""
-        return self
+    def obstacle(self, lesion: Lesion) -> str:
+        arena = self.arena
+        for state in sorted(lesion.forgets_at):
+            if state not in self.states:
+                return f"there is no state '{state}'"
+        for name in sorted(lesion.hide):
+            kind, colon, rest = name.partition(":")
+            if kind == "text" and colon and rest not in self.states:
+                return f"there is no state '{rest}'"
+            if name == LANDMARKS and not arena.landmarks:
+                return "there are no landmarks"
+            places = (arena.zones, arena.doors, arena.solids, arena.groups)
+            is_known = any(name in known for known in places) or arena.landmark(name) is not None
+            if not colon and name not in (LANDMARKS, TEXT) and not is_known:
+                return f"there is no zone, solid or landmark '{name}'"
+        return ""
 
     def drawn(self, variable: str) -> list[str]:
         """Return the names that a draw can give to a column; none for any other variable."""
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Return the same of the first draws: a set is dealt out by later ones only."""
+        """Like ``drawn``, from the first ``before`` draws only: later draws deal out the sets of earlier ones."""
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):
             if variable in draw.columns:
@@ -393,7 +355,7 @@ class Specification(BaseSpecification):
 
     @property
     def sessions_vary(self) -> bool:
-        """Whether it depends on the subject how many sessions there are up to the last trial that is judged."""
+        """Whether the number of sessions up to the last judged trial depends on the subject."""
         after = self.blocks_after_judged
         return any(
             block.criteria and block.repeat * block.sessions > 1 for block in self.schedule if block.name not in after
@@ -407,7 +369,7 @@ class Specification(BaseSpecification):
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """Number (from 1) of the sessions that the pass rate is taken over, and how many trials of each."""
+        """Number (from 1) and judged trials of each session that the pass rate is taken over."""
         estimand, sessions = self.document.estimand, self.sessions_of_blocks
         left = None if isinstance(estimand, str) else estimand.last
         if left is None:
@@ -437,3 +399,17 @@ class Specification(BaseSpecification):
 
 #: Code of the warning that the picture shows a rewarded place.
 VISIBLE_GOAL = 311
+
+
+def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
+    return [one for one in specifications if isinstance(one, Specification)]
+
+
+def with_arena(specification: BaseSpecification) -> Specification:
+    """Return it as a protocol of the arena family; ProtocolError for those of other families."""
+    for one in arenas([specification]):
+        return one
+    diagnostics, start = Diagnostics(), Position(specification.path, 1, 1)
+    sentence = f"'{specification.name}' is a {specification.family}: it has no arena."
+    diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {specification.path}.")
+    raise ProtocolError(findings=diagnostics.found)

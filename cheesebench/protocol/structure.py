@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import types
 import typing
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cheesebench.errors import PluginError, did_you_mean, look_alike
+from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position, in_file_order
+from cheesebench.errors import FileError, PluginError, did_you_mean, look_alike
 from cheesebench.interface_checks import shown
-from cheesebench.protocol.diagnostics import Diagnostics, Position
-from cheesebench.protocol.source import Node
-from cheesebench.protocol.values import VERSION
+from cheesebench.protocol.documents import VERSION
+from cheesebench.source import Kind, Node, read_file
 
 _Path = tuple[str | int, ...]
 _Document = TypeVar("_Document", bound=BaseModel)
@@ -39,7 +41,7 @@ def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document])
 
 
 def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
-    """Validate ``data``, the content of a file, against any model; as in ``read_structure``."""
+    """Validate ``data``, the content of a file, against any pydantic model; see ``read_structure``."""
     if not issubclass(model, BaseModel):  # of a plugin
         raise PluginError(f"read_structure: {shown(model)}, is no model. Derive it from DocumentModel.")
     mended: set[_Path] = set()
@@ -48,7 +50,7 @@ def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Doc
             return model.model_validate(data)
         except ValidationError as error:
             found = _of_one_member(data, error.errors(include_url=False))
-            # What a mapping still lacks without its unknown key, that key was meant to be.
+            # If a mapping lacks a key, its unknown key was meant to be that one.
             follow = ("contradiction", "shape")
             found = [e for e in found if e["type"] not in follow or _real_path(data, e["loc"]) not in mended]
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
@@ -79,7 +81,7 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
 
 
 def _report_nulls(node: Node, unfit: Collection[Position], diagnostics: Diagnostics) -> None:
-    """Warn about nulls that remain after merging because they had nothing to delete, except in what is wrong anyway."""
+    """Warn about nulls that had nothing to delete, except at positions that have an error anyway."""
     if node.position in unfit:
         return
     if isinstance(node.value, Mapping):
@@ -174,12 +176,10 @@ def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
 
 
 def _is_misfit(detail: ErrorDetails) -> bool:
-    """Return whether an error is about a value, not about a key in it."""
     return detail["type"] not in ("missing", "extra_forbidden") or isinstance(detail["loc"][-1], int)
 
 
 def _spoken(path: _Path) -> str:
-    """Describe a path for messages."""
     if not path:
         return "the file"
     if isinstance(path[-1], str):
@@ -226,7 +226,7 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
 
 
 def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
-    """Return the top-level keys that stand in `schedule`, where they look like blocks, and fit none."""
+    """Return the top-level keys that stand in `schedule` where they look like blocks but do not fit one."""
     names = dict.fromkeys(str(e["loc"][1]) for e in found if e["loc"][:1] == ("schedule",) and len(e["loc"]) > 1)
     tops, keys = _known_keys(model, ()), _known_keys(model, ("schedule", "NAME"))
     blocks = data.get("schedule") if isinstance(data, dict) else None
@@ -240,7 +240,7 @@ def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) ->
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:
-    """Return where a key belongs that is known in one or two places, as a remedy; empty if there are others."""
+    """Return the one or two places where a known key belongs, as a remedy; empty if there are more."""
     places = _homes(model).get(key, ())
     if not 1 <= len(places) <= 2:
         return ""
@@ -249,10 +249,10 @@ def _home_of(key: str, model: type[BaseModel]) -> str:
 
 @cache
 def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
-    """Return for each key where in a document it may stand: ``trial: states: NAME``."""
+    """Return the places of each key in a document, such as ``trial: states: NAME``."""
     found: dict[str, list[str]] = {}
     waiting, known = [(document, "")], set[type[BaseModel]]()
-    for model, place in waiting:  # which grows
+    for model, place in waiting:  # the list grows
         if model in known:
             continue
         known.add(model)
@@ -264,7 +264,7 @@ def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
 
 
 def _models_in(annotation: Any, place: str) -> list[tuple[type[BaseModel], str]]:
-    """Return the models that a value can have in it, and where."""
+    """Return the models inside an annotation, each with its place."""
     found: list[tuple[type[BaseModel], str]] = []
     for member in _members(annotation):
         if isinstance(member, type) and issubclass(member, BaseModel):
@@ -305,7 +305,7 @@ def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnos
     diagnostics.error(123, root.find(path).position, sentence, remedy)
 
 
-#: What a value can be that has a short form, by model.
+#: Descriptions of values with a short form, by model.
 _SHORT_FORMS = {
     "LegendEntry": "the name of a zone, or a mapping of keys",
     "Entry": "the name of a state, or a mapping of keys",
@@ -313,7 +313,6 @@ _SHORT_FORMS = {
 
 
 def _expected(detail: ErrorDetails) -> str:
-    """Say in an author's words what would have been right."""
     context: Mapping[str, Any] = detail.get("ctx") or {}
     kind = detail["type"]
     if kind == "shape":
@@ -341,7 +340,6 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def _in_line(value: Any) -> str:
-    """Return a short list of plain values as it is written in one line."""
     plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
     text = f"[{', '.join(map(str, value))}]" if plain else ""
     return text if 0 < len(text) <= 60 else "a list"
@@ -354,7 +352,6 @@ def _shown(value: object) -> str:
 
 
 def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
-    """Return the valid keys at a path of the document."""
     models: list[Any] = [document]
     for step in path:
         models = [inner for model in models for inner in _inside(model, step)]
@@ -384,10 +381,29 @@ def _inside(annotation: Any, step: str | int) -> list[Any]:
 
 
 def _members(annotation: Any) -> list[Any]:
-    """Return the members of a union, without Annotated."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _members(arguments[0])
     if origin in (typing.Union, types.UnionType):
         return [member for argument in arguments for member in _members(argument)]
     return [annotation]
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
+    """Return the content of a YAML file as ``model``, a pydantic model that forbids unknown keys.
+
+    ``noun`` names the kind of file in messages, ``begins`` is an example of its first line. Raises FileError with a
+    finding for each error.
+    """
+    diagnostics = Diagnostics()
+    document = None
+    root = read_file(Path(path), diagnostics, Kind(noun, "a mapping of keys", begins))
+    if root is not None and not diagnostics.errors:
+        with contextlib.suppress(EnoughFindingsError):
+            document = read_shape(root, root.plain(), diagnostics, model)
+    if document is None or diagnostics.errors:
+        raise FileError(findings=in_file_order(diagnostics.errors))
+    return document

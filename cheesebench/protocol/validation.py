@@ -1,31 +1,38 @@
-"""Whether a construct has been validated, by a stored audit of its lesions; also for the shipped protocols.
+"""Whether a construct is validated: its lesions must be able to show it, and a stored audit must confirm them.
 
 An audit is stored beside the protocol in a file ``*.audit.json``, the output of ``cheesebench audit FILE --json``. It
-applies to the protocol with the digest that it names, whatever animals that is compared with (``life_hash``).
+applies to the protocol with the digest that it names, independently of the animals' numbers (``life_hash``).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cheesebench.errors import OptionError
+from cheesebench.files import read_bytes
+from cheesebench.lesions import INTACT, Lesion
 from cheesebench.protocol.resolve import protocol_hash
-from cheesebench.protocol.source import real_path
 from cheesebench.protocol.specification import Specification
+from cheesebench.records import Ceilings
+from cheesebench.source import real_path
 
-#: What the name of a kept audit ends with.
+#: Suffix of stored audits.
 SUFFIX = ".audit.json"
-#: What the name of a lesion's rule begins with in an audit.
+#: Prefix of a lesion's rule in an audit.
 RULE = "lesion: "
 #: Keys that change a verdict, but not what subjects can achieve under a lesion.
-_OF_THE_VERDICT = ("margin", "measures", "reference")
-#: Larger files are no audits.
+_OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
+#: Larger files are not read as audits.
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "failed", "declared"]
-#: What is said of a construct, wherever it is said.
+#: The wording of each status, in every report.
 SAID: Mapping[Status, str] = {
     "validated": "validated",
     "failed": "construct fails its audit",
@@ -33,14 +40,86 @@ SAID: Mapping[Status, str] = {
 }
 
 
+#: What must abolish a construct of each kind, in words, and an example.
+_DEFINING: Mapping[str, tuple[str, str]] = {
+    "memory": ("an amnesia", "amnesia: trial"),
+    "learning": ("anhedonia", "anhedonia"),
+    "preference": ("anhedonia", "anhedonia"),
+    "perception": ("blindness", "blind"),
+    "strategy": ("hidden cues", "hide: landmarks"),
+}
+
+
+def _defines(lesion: Lesion, kind: str) -> bool:
+    """Return whether a lesion removes what a kind of construct needs, and nothing else.
+
+    With anhedonia, parts of the picture may be hidden too, because they may stand for the reward.
+    """
+    forgets, unseen = bool(lesion.amnesia) or lesion.memoryless, lesion.sees_nothing or lesion.sees_pose_only
+    if kind in ("learning", "preference"):
+        return lesion.feels_no_reward and not forgets and not unseen
+    if lesion.feels_no_reward or forgets != (kind == "memory"):
+        return False
+    return {
+        "memory": not lesion.changes_the_picture,
+        "perception": lesion.sees_nothing,
+        "strategy": lesion.changes_the_picture and not lesion.sees_nothing,
+    }[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the lesions of a construct cannot show it: ``code`` and ``path`` are those of the finding."""
+
+    code: int
+    path: tuple[str | int, ...]
+    sentence: str
+    remedy: str
+
+
+def doubts(specification: Specification) -> Iterator[Doubt]:
+    """Yield the reasons for which no audit could validate the construct.
+
+    329: a lesioned subject within ``at_most`` could still pass. What a lesion leaves of a measure is unknown, so only
+    verdicts about success are checked. 330: the lesion that defines the kind of construct is missing.
+    """
+    construct, judged = specification.construct, specification.judged
+    if construct is None:
+        return
+    if not any(_defines(lesion, construct.kind) for lesion, _ in construct.abolished_by):
+        lesion_name, example = _DEFINING[construct.kind]
+        sentence = f"A construct of kind '{construct.kind}' must be abolished by {lesion_name} alone."
+        yield Doubt(
+            330, ("construct", "abolished_by"), sentence, f"Add a lesion such as '{example}', or change 'kind'."
+        )
+    if judged is None or judged.measure != "success":
+        return
+    margin = specification.document.margin
+    for number, (lesion, at_most) in enumerate(construct.abolished_by):
+        room = judged.value - at_most
+        if room < margin - 1e-9:
+            lower = math.floor(room * 1000 + 1e-6) / 1000
+            yield Doubt(
+                329,
+                ("construct", "abolished_by", number),
+                f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}.",
+                f"Lower 'margin' to {lower:g}." if lower > 0 else "Change the task so that the lesion leaves less.",
+            )
+
+
 def life_hash(specification: Specification) -> str:
     """Return the SHA-256 of all that the ceilings under lesions depend on: the protocol without the animals' numbers.
 
     What remains of the reference is its condition for a trial to count.
     """
-    plain = {key: one for key, one in json.loads(specification.text).items() if key not in _OF_THE_VERDICT}
+    whole = json.loads(specification.text)
+    plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
     judged = specification.judged
-    return protocol_hash(plain if judged is None or judged.where is None else plain | {"where": judged.where})
+    if judged is not None and judged.where is not None:
+        plain |= {"where": judged.where}
+    if judged is not None and judged.better is not None:
+        plain |= {"judged": whole["measures"][judged.measure]}
+    return protocol_hash(plain)
 
 
 def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
@@ -49,11 +128,12 @@ def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
 
 
 def construct_status(specification: Specification) -> Status:
-    """Return what is known of a protocol's construct; ``declared`` if its lesions were not tried, or it has none.
+    """Return what is known of a protocol's construct.
 
-    Where several audits are of this protocol, one that fails decides.
+    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried. Where several
+    audits are of this protocol, one that fails decides.
     """
-    if specification.construct is None:
+    if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
     verdicts = {_verdict(specification, report) for report in _reports(folder, specification)} - {None}
@@ -62,12 +142,43 @@ def construct_status(specification: Specification) -> Status:
     return "validated" if "validated" in verdicts else "declared"
 
 
+def audited_ceilings(specification: Specification) -> Ceilings | None:
+    """Return the highest pass rates by a stored audit of the protocol, wherever it has them; None without an audit.
+
+    A subject that forgets everything between trials knows as much as one in its first trial, if that one is judged.
+    """
+    folder = real_path(Path(specification.path)).parent
+    for report in _reports(folder, specification):
+        most: dict[str, float] = {}
+        for finding in report.get("findings", ()):
+            try:
+                numbers = finding["numbers"]
+                most[finding["rule"]] = float(max(numbers["found"]["high"], numbers["proven"] or 0.0))
+            except (TypeError, LookupError, ValueError):
+                continue
+        first = most.get(f"{RULE}amnesia=trial") if specification.estimand == "all" else None
+        return Ceilings(first=first, all=most.get(f"{RULE}intact"))
+    return None
+
+
+def most_left(specification: Specification) -> tuple[str, float] | None:
+    """Return the lesion that leaves most of those that the construct does not name, by a stored audit, and how much."""
+    construct = specification.construct
+    named = {INTACT, *construct.spared_by, *(one for one, _ in construct.abolished_by)} if construct else {INTACT}
+    left: dict[str, float] = {}
+    for report in _reports(real_path(Path(specification.path)).parent, specification):
+        for finding in report.get("findings", ()):
+            with suppress(TypeError, LookupError, ValueError, AttributeError, OptionError):
+                lesion, rate = Lesion.parse(finding["rule"].removeprefix(RULE)), finding["numbers"]["found"]["rate"]
+                if lesion not in named and 0 <= rate <= 1:
+                    left[str(lesion)] = float(rate)
+    return max(left.items(), key=lambda one: one[1], default=None)
+
+
 def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str, Any]]:
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
-            if path.stat().st_size > MAX_BYTES:
-                continue
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(read_bytes(path, MAX_BYTES))
         except (OSError, ValueError, RecursionError):
             continue
         for report in content if isinstance(content, list) else [content]:
@@ -88,7 +199,7 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status 
     verdicts = set()
     for lesion, most in construct.abolished_by:
         verdict, bound = tried.get(f"{RULE}{lesion}", ("", 0.0))
-        # The bound is not part of the hash: an audit of a looser one says nothing.
+        # The bound is not part of the hash, so an audit of a looser bound does not count.
         verdicts.add(verdict if bound <= most else "")
     if "FAIL" in verdicts:
         return "failed"

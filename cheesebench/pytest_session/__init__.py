@@ -8,20 +8,19 @@ import sys
 import pluggy
 import pytest
 
-from cheesebench.errors import CheeseBenchError
-from cheesebench.film import printable
+from cheesebench.errors import NOT_AS_WRITTEN, CheeseBenchError, OptionError, said_of_logs
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.collection import Collection
-from cheesebench.pytest_session.pipeline import refused
 from cheesebench.pytest_session.reporting import Reporting
-from cheesebench.pytest_session.run import Run
+from cheesebench.pytest_session.run import PytestRun
 from cheesebench.pytest_session.running import Running
 from cheesebench.redaction import redact
-from cheesebench.terminal import unprintable_replaced
+from cheesebench.terminal import printable, unprintable_replaced
 
 
 class _Adopter:
-    """Hands what pytest loads (conftests above all) on to our plugin manager, if it has one of our hooks."""
+    """Passes what pytest loads (mainly conftests) to our plugin manager if it has one of our hooks."""
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
@@ -31,7 +30,7 @@ class _Adopter:
         if self._plugins.is_registered(plugin) or not ours:
             return
         try:
-            # The prefix keeps it apart from a plugin of the same name among our own entry points.
+            # The prefix distinguishes it from an entry point of the same name.
             self._plugins.register(plugin, name=f"pytest:{plugin_name}")
         except (pluggy.PluginValidationError, CheeseBenchError) as error:
             raise pytest.UsageError(printable(redact(str(error)))) from error
@@ -42,10 +41,14 @@ def start(config: pytest.Config) -> None:
     plugins = PluginManager()
     config.pluginmanager.register(_Adopter(plugins), "cheesebench-adopter")
     try:
-        run = Run(config, plugins)
+        run = PytestRun(config, plugins)
         collection = Collection(run)
     except CheeseBenchError as error:
         raise refused(config, error) from error
+    except NOT_AS_WRITTEN as error:
+        if (said := said_of_logs(error)) is None:
+            raise
+        raise refused(config, OptionError(said)) from error
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)

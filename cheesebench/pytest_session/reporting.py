@@ -7,34 +7,111 @@ import re
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LATEST
-from cheesebench.experiment.looks import is_finished
-from cheesebench.experiment.observers import OBSERVER, Observers
-from cheesebench.film import printable
-from cheesebench.junit import comparison_properties, suite_properties
+from cheesebench.experiment.session import OBSERVER, Observers, is_finished
+from cheesebench.files import write_whole
+from cheesebench.model_run import summarise_log
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
-from cheesebench.pytest_session import items
-from cheesebench.pytest_session.budgets import larger_budgets
-from cheesebench.pytest_session.comparing import shown
-from cheesebench.pytest_session.github import annotate, annotate_comparison
-from cheesebench.pytest_session.items import BrokenProtocol, CellItem
-from cheesebench.pytest_session.pipeline import add_case, add_suite_properties, tell_refusal
-from cheesebench.pytest_session.run import Run
-from cheesebench.pytest_session.step_summary import append_step_summary
-from cheesebench.statistics import RunSummary, Verdict, summarise_subjects
-from cheesebench.statistics.runs import RunComparison
+from cheesebench.pytest_session import collection
+from cheesebench.pytest_session.ci import (
+    add_case,
+    add_suite_properties,
+    annotate,
+    annotate_comparison,
+    append_step_summary,
+    comparison_properties,
+    job_address,
+    suite_properties,
+    tell_refusal,
+)
+from cheesebench.pytest_session.collection import BrokenProtocol, CellItem
+from cheesebench.pytest_session.run import PytestRun, shown
+from cheesebench.records import CallTotals
+from cheesebench.statistics import CellResult, RunSummary, Verdict
+from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
-from cheesebench.whole_files import write_whole
+from cheesebench.terminal import printable
 
-#: How a verdict at the beginning of a line is written.
+
+def larger_budgets(run: PytestRun, unfinished: Sequence[CellResult]) -> tuple[dict[str, str], str]:
+    """Return budgets that suffice for the rest of the run, by the option's key, and lines that explain them.
+
+    Without an estimate of the rest they are doubled, because the old ones are spent. Minutes are per session, so the
+    next one has the same number again.
+    """
+    log, limits, found = run.log, run.settings.calls.limits, dict[str, str]()
+    assert log is not None
+    spent, parts, doubled = log.calls.totals(), list[str](), False
+    needed = _still_needed(log, unfinished)
+    tokens = spent.prompt + spent.completion
+    more_tokens = None if needed is None else needed.prompt + needed.completion
+    for key, limit, so_far, more, unit in (
+        ("max_cost", limits.cost, spent.cost, None if needed is None else needed.cost, "${:,.2f}"),
+        (
+            "max_tokens",
+            limits.tokens,
+            tokens,
+            more_tokens,
+            "{:,.0f} tokens",
+        ),
+    ):
+        if limit is None:
+            continue
+        said = f"{unit.format(so_far)} spent so far"
+        if more is None:
+            doubled = True
+            found[key] = _rounded_up(2 * max(limit, so_far))
+        else:
+            said += f", about {unit.format(float(_rounded_up(more)))} more needed"
+            if so_far + more > limit:
+                found[key] = _rounded_up(so_far + more)
+        parts.append(said)
+    if not found:
+        return {}, ""
+    why = ". What the rest takes cannot be estimated yet, so the budget is doubled." if doubled else "."
+    return found, textwrap.fill("; ".join(parts) + why, 80, break_on_hyphens=False) + "\n"
+
+
+def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
+    """Estimate the rest from the mean cost of a trial of the cell, or of the run; None without any trial."""
+    counts, calls = log.trial_counts(), log.calls.by_cell()
+    done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
+    total, whole = CallTotals(), (log.calls.totals(), sum(done.values()))
+    for cell in unfinished:
+        key = cell.plan.key
+        spent, trials = (calls[key].totals, done[key]) if key in calls and done.get(key) else whole
+        if not trials:
+            return None
+        subjects = cell.plan.subjects
+        if cell.game is not None and cell.plan.sequential:
+            subjects = min(subjects, cell.game.needed or subjects)
+        share = max(0, subjects * cell.plan.trials - done.get(key, 0)) / trials
+        total += CallTotals(
+            prompt=round(spent.prompt * share), completion=round(spent.completion * share), cost=spent.cost * share
+        )
+    return total
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number with two digits: enough for a decision about cost."""
+    exact = Decimal(str(value))
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_UP):f}"
+
+
+#: Failed cells above which the terminal shows them in the table alone.
+MOST_FAILURES = 24
+#: A verdict at the beginning of a line.
 _COLOURS = {
     Verdict.PASS.value: {"green": True},
     Verdict.FAIL.value: {"red": True},
@@ -46,34 +123,32 @@ _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
 class Reporting:
-    """The hooks of reporting."""
-
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: PytestRun) -> None:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
-        #: Those of them that are cells which could not be measured, controls included.
+        #: Those of them that are cells without a measurement, including controls.
         self._unmeasured = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()
         self._items: list[CellItem] = []
         self._annotations: list[str] = []
-        #: What is put back into a report once pytest has written its line.
+        #: Text restored to a report after pytest has written its line.
         self._blanked: tuple[str, int, str] | None = None
         #: The comparison with the baseline, and whether there should have been one.
         self._compared: RunComparison | None = None
         self._refused = False
 
     def pytest_report_header(self) -> list[str]:
-        """Say what is run, and which installed plugin could not be loaded."""
         settings = self._run.settings
         lines = [
-            f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
-            f"design {settings.design}; seed {settings.seed}" + (f"; shard {settings.shard}" if settings.shard else "")
+            f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; design {settings.design}; "
+            f"seed {settings.seed} ({'drawn' if settings.seed_drawn else 'typed'})"
+            + (f"; shard {settings.shard}" if settings.shard else "")
         ]
         plugins = self._run.plugins
         failures = plugins.failures.items()
-        # Those of a conftest.py are in the manifest; pytest says where its root is.
+        # Options from a conftest.py are in the manifest; pytest prints its root directory.
         installed = {name: what for name, what in plugins.strangers().items() if not name.startswith("pytest:")}
         lines += [f"cheesebench: plugin {name}: {what}" for name, what in installed.items()]
         lines += [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
@@ -88,18 +163,18 @@ class Reporting:
             return (yield)
         ours = call.excinfo if call.excinfo is not None and isinstance(call.excinfo.value, CheeseBenchError) else None
         if ours is not None:
-            # pytest formats it first, and would read and parse the source of every frame: 0.1 s for a failure.
+            # pytest would first read and parse the source of every frame, which takes 0.1 s per failure.
             ours.traceback = ours.traceback[-1:]
         elif call.excinfo is not None:
-            # Nothing of pytest's own way to the item: whoever wrote a plugin looks for the last lines.
-            call.excinfo.traceback = call.excinfo.traceback.cut(path=items.__file__)
+            # Without pytest's own frames: the author of a plugin needs the last lines.
+            call.excinfo.traceback = call.excinfo.traceback.cut(path=collection.__file__)
         report = yield
         if ours is not None:
             report.longrepr = _without_traceback(ours, item)
         if isinstance(item, CellItem) and ours is not None and call.when == "setup":
             report.cheesebench_unmeasured = True  # type: ignore[attr-defined]
         if isinstance(item, CellItem) and call.when == "call" and item.result is not None:
-            # A plain attribute: pytest-xdist carries it from the worker to the controller.
+            # A plain attribute, which pytest-xdist passes from the worker to the controller.
             report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
             report.cheesebench_control = bool(item.plan.control)  # type: ignore[attr-defined]
             if report.skipped:
@@ -110,7 +185,7 @@ class Reporting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Let JUnit XML see every report before the terminal, for which reasons are taken away."""
+        """Pass every report to JUnit XML before the terminal, for which reasons are removed."""
         from _pytest.junitxml import xml_key
 
         plugins, xml = session.config.pluginmanager, session.config.stash.get(xml_key, None)
@@ -125,10 +200,10 @@ class Reporting:
             return None
         if report.skipped:
             if self._run.config.option.verbose == 1 and isinstance(report.longrepr, tuple) and report.longrepr[2]:
-                # pytest, which asks this now, would cut the reason at the end of the line.
+                # pytest would cut the reason at the end of the line.
                 self._blanked = report.longrepr
                 report.longrepr = (*report.longrepr[:2], "")
-            if getattr(report, "cheesebench_control", False):  # no claim is tested, so that nothing is undecided
+            if getattr(report, "cheesebench_control", False):  # no claim is tested, so nothing can be undecided
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
@@ -146,7 +221,6 @@ class Reporting:
             _write_reason(self._run.config, report.longrepr[2])
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember where the protocols are."""
         self._items = [item for item in session.items if isinstance(item, CellItem)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -172,15 +246,22 @@ class Reporting:
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._after_comparing(session.exitstatus)
         self._lines.append(self._why(session.exitstatus))
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        failed = [] if terminal is None else terminal.stats.get("failed", [])
+        verdicts = [report for report in failed if getattr(report, "cheesebench_verdict", None)]
+        in_short = session.config.option.verbose <= 0 and not run.settings.values["film"]
+        if in_short and len(verdicts) > MOST_FAILURES and verdicts == failed and not terminal.stats.get("error"):
+            session.config.option.tbstyle = "no"  # the table has them all
 
     def _why(self, status: int | pytest.ExitCode) -> str:
-        """Say which exit code the session ends with, and why."""
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
         unmeasured, counts = self._unmeasured, self._run.settings.inconclusive_fails
         exempt = self._run.settings.exit_zero
         forgiven = [f"{plural(failed, 'cell')} failed, which --exit-zero ignores"] if failed and exempt else []
         if status == pytest.ExitCode.OK:
             parts = forgiven or ["nothing failed"]
+            if self._compared is not None and not (self._compared.worse or self._compared.undecided):
+                parts.append(f"no loss against {self._compared.second}")
             if undecided:
                 parts.append(f"{undecided} inconclusive (to count them as failures: --inconclusive=fail)")
         elif status == pytest.ExitCode.TESTS_FAILED:
@@ -188,9 +269,15 @@ class Reporting:
             parts = [f"{plural(number, 'cell')} {what}" for number, what in counted if number]
             if undecided and counts:
                 parts.append(f"{undecided} inconclusive, which --inconclusive=fail counts")
-            if self._compared is not None and self._fails_if_worse:
+            if self._compared is not None and self._fails_comparison:
                 where = [name or "all protocols together" for _, name, _ in self._compared.losses]
-                parts.append(f"worse than {self._compared.second} on {', '.join(dict.fromkeys(where))}")
+                if where:
+                    parts.append(f"worse than {self._compared.second} on {', '.join(dict.fromkeys(where))}")
+                else:
+                    cells = [one for model in self._compared.models for one in model.cells if one.answer == "undecided"]
+                    names, gone = ", ".join(one.protocol for one in cells), sum(one.missing[0] for one in cells)
+                    where = [f" on {names}" if names else "", f" ({plural(gone, 'missing trial')})" if gone else ""]
+                    parts.append(f"undecided whether it is worse than {self._compared.second}{''.join(where)}")
             others = self._other_failures - unmeasured - (undecided if counts else 0)
             if others > 0 or not parts:
                 parts.append("another test failed")
@@ -202,18 +289,16 @@ class Reporting:
         )
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
-        """Return the exit status, taking the result of ``--compare`` into account."""
         if self._refused:
             return pytest.ExitCode.USAGE_ERROR
-        return pytest.ExitCode.TESTS_FAILED if self._fails_if_worse else status
+        return pytest.ExitCode.TESTS_FAILED if self._fails_comparison else status
 
     @property
-    def _fails_if_worse(self) -> bool:
+    def _fails_comparison(self) -> bool:
         comparing, found = self._run.comparing, self._compared
-        return comparing is not None and comparing.fails_if_worse and found is not None and found.worse
+        return comparing is not None and found is not None and comparing.fails(found)
 
     def _compare(self) -> str:
-        """Compare with the baseline, if there is one; return the Markdown of that."""
         run = self._run
         if run.comparing is None or run.log is None:
             return ""
@@ -226,7 +311,7 @@ class Reporting:
             return ""
         self._compared = found
         add_suite_properties(run.config, comparison_properties(found))
-        for title, _, reason in found.losses if self._fails_if_worse else ():
+        for title, _, reason in found.losses if self._fails_comparison else ():
             add_case(run.config, title, reason)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
@@ -242,38 +327,45 @@ class Reporting:
             self._lines.append(f"Shard {shard}: {cells}. When all are there: cheesebench merge RUN RUN ...")
         if not plans:
             return
-        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes())
+        summary = summarise_log(log, finished_only=False)
         self._verdicts = Counter(cell.verdict for cell in summary.cells if not cell.plan.control)
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)
-        unfinished = [plan for plan in plans if not is_finished(log, plan, run.course_of)]
+        unfinished = [plan for plan in plans if not is_finished(log, plan, judge_set)]
         if unfinished:
-            spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
-            changed, why = larger_budgets(run, unfinished) if spent else ({}, "")
+            run.told_how_to_go_on = True
+            spent = any(cell.outcomes.get("budget") for cell in summary.cells)
+            waiting = [cell for cell in summary.cells if cell.plan in unfinished and cell.plan.agent]
+            changed, why = larger_budgets(run, waiting) if spent else ({}, "")
             how = ", with a larger budget" if changed else ""
             if config.getoption(BY_KEY["compare"].destination) == LATEST and run.comparing and run.comparing.run_id:
-                changed["compare"] = run.comparing.run_id  # from now on, the latest is this run
+                changed["compare"] = run.comparing.run_id  # from now on, this run is the latest
             self._lines.append(
                 f"{why}{len(unfinished)} of {plural(len(plans), 'cell')} {'is' if len(unfinished) == 1 else 'are'} "
                 f"unfinished; finished trials are kept. To continue{how}:\n"
-                f"  {_resume_command(config, log.run_id, changed)}"
+                f"  {resume_command(config, log.run_id, changed)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(
             f"Run: {shown}\nReport: {shown / 'report.md'}\nTo watch its trials: cheesebench report {shown} --html"
+            + ("\nTo print a failed trial step by step, add --film" if self._verdicts[Verdict.FAIL] else "")
         )
         add_suite_properties(config, suite_properties(summary))
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         comment = run.plugins.reporter("comment").render(summary)
-        # A page of its own there, a part of the comment here: its headings are two levels below.
+        # It is a page there and part of a comment here, so its headings are two levels lower.
         part = re.sub("^(?=#)", "##", compared, flags=re.MULTILINE)
-        self._lines.append(_write("\n".join(filter(None, (comment, part))), log.directory / "comment.md"))
+        # The comparison comes first, after the marker that identifies the job's own comment.
+        marker, _, rest = comment.partition("\n")
+        link = f"[The job]({job_address()})\n" if job_address() else ""
+        text = "\n".join(filter(None, (marker, part, rest, link)))
+        self._lines.append(_write(text, log.directory / "comment.md"))
         paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
         forgiven = run.settings.exit_zero
         root = config.invocation_params.dir
         if self._compared is not None:
-            self._annotations = list(annotate_comparison(self._compared, paths, root, self._fails_if_worse))
+            self._annotations = list(annotate_comparison(self._compared, paths, root, self._fails_comparison))
         self._annotations += annotate(summary, paths, root, not forgiven)
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
@@ -281,7 +373,6 @@ class Reporting:
         self._lines += [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def _write_html(self, config: pytest.Config, summary: RunSummary) -> list[str]:
-        """Write the HTML page if requested; return lines with its path, or with what went wrong."""
         run, path = self._run, self._run.settings.html
         if path is None:
             return []
@@ -290,11 +381,12 @@ class Reporting:
         return [problem or f"Page: {_short(path, config)}"]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Show the verdicts, where the run is, and how to go on."""
         if self._lines:
             terminalreporter.section("cheesebench")
             for line in printable("\n\n".join(filter(None, self._lines))).split("\n"):
                 _write_line(terminalreporter, line)
+            if self._run.settings.seed_drawn:
+                _write_line(terminalreporter, f"The seed was drawn; --seed {self._run.settings.seed} repeats the run.")
         for command in self._annotations:
             terminalreporter.write_line(command)
         # The verdicts have just been listed; pytest would list them again.
@@ -315,7 +407,7 @@ def _write_reason(config: pytest.Config, reason: str) -> None:
 
 
 def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
-    """Write a line; where colours are shown, the verdict that it begins with has one."""
+    """Write a line; on a coloured terminal, the verdict at its beginning is coloured."""
     found = re.match(rf"\S ({'|'.join(_COLOURS)})\b", line)
     if found is not None:
         terminalreporter.write(found.group(), **_COLOURS[found.group(1)])
@@ -331,7 +423,7 @@ def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytes
     return shown
 
 
-def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
+def _write_markdown(run: PytestRun, directory: Path, text: str) -> list[str]:
     """Write the Markdown report to all requested places; return what went wrong."""
     targets = filter(None, (directory / "report.md", run.settings.markdown))
     problems = [_write(text, path) for path in targets]
@@ -351,7 +443,7 @@ def _write(text: str, path: Path) -> str:
     return ""
 
 
-def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None) -> str:
+def resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None) -> str:
     """Return the command of this session, continuing the run, with other values for options (by key)."""
     spellings, changed = config.stash[SPELLINGS], changed or {}
     options = [option for option in OPTIONS if option.names_run or option.key in changed]
@@ -368,7 +460,7 @@ def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, st
 
 
 def _shell_word(word: str) -> str:
-    """Return a word as a shell reads it, of characters that can be seen (and pasted)."""
+    """Quote a word for a shell, using printable characters only."""
     if word.isprintable():
         return shlex.quote(word)
     spelt = (c if c.isprintable() and c not in "'\\" else c.encode("unicode_escape").decode() for c in word)

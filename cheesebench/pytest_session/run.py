@@ -1,38 +1,227 @@
-"""The run of a session of pytest: what its command line, its terminal and pytest-xdist add to a run."""
+"""The run of a pytest session: its options, the baseline it is compared with, and its line of progress."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cheesebench.errors import ComparisonError
-from cheesebench.experiment.contestants import LanguageModel
+from cheesebench.baselines import DIRECTORY, count_run, locate_counted, read_counted
+from cheesebench.errors import ComparisonError, OptionError
+from cheesebench.experiment.cells import RunOptions
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
-from cheesebench.options import BY_KEY
+from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.experiment.session import Progress
+from cheesebench.family import LanguageModel
+from cheesebench.model_run import Cell, ModelRun, Tally, duration, read_earlier, read_settings
+from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.pytest_session.comparing import read_comparing
-from cheesebench.pytest_session.progress import tell_uncaptured, teller
-from cheesebench.pytest_session.settings import read_options, results_directory, usual_protocols
-from cheesebench.running.run import Cell, ModelRun, read_earlier
-from cheesebench.running.settings import read_settings
-from cheesebench.running.tally import Tally
-from cheesebench.statistics.course import CellCourse
+from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.records import CellPlan
+from cheesebench.statistics.comparison import (
+    ComparisonReporter,
+    CountedRun,
+    RunComparison,
+    compare_runs,
+    count_cell,
+    match_runs,
+)
+from cheesebench.terminal import printable
 
-#: Key of what the controller of pytest-xdist hands to its workers.
+
+def read_options(
+    config: pytest.Config, recorded: Mapping[str, Any] | None = None, replays: bool = False, made_here: bool = True
+) -> RunOptions:
+    """Return the options of a session.
+
+    ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
+    given, and must not be contradicted. Those that are ``trusted_only`` are taken only from a run ``made_here``.
+    """
+    given = {option.key: config.getoption(option.destination) for option in OPTIONS}
+    origin = f"--model {given['model'][0]}" if replays else f"--resume {given['resume']}"
+    if replays:
+        given["model"] = None
+    typed = {os.fspath(argument).partition("=")[0] for argument in config.invocation_params.args}
+    spellings = {
+        key: next(filter(typed.__contains__, names), names[0]) for key, names in config.stash[SPELLINGS].items()
+    }
+    return RunOptions(given, spellings, recorded, origin, made_here)
+
+
+def results_directory(config: pytest.Config) -> Path:
+    option = BY_KEY["results"]
+    given: str | None = config.getoption(option.destination)
+    return config.invocation_params.dir / (given or str(option.default))
+
+
+def usual_protocols(config: pytest.Config) -> list[str]:
+    """Return the protocols that the ini file or the environment names; none if paths are given."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return []
+    named: list[str] = list(config.getini("cheese_protocols"))
+    if named and config.inipath is not None:
+        # Like all paths in an ini file, directories and files are relative to it.
+        beside = [(name, config.inipath.parent / name) for name in named]
+        return [str(path) if path.exists() else name for name, path in beside]
+    return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
+
+
+class Comparing:
+    """The baseline that this session's run is compared with. Methods raise ComparisonError if they do not match."""
+
+    def __init__(self, path: Path, *, fails_if: str) -> None:
+        self.path = path
+        self._baseline = read_counted(path)
+        #: The results that fail the run: ``worse``, ``undecided``.
+        self._fails_if = fails_if.split(",")
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that it is; None if it is a baseline's file."""
+        return self.path.parent.name if self.path.name == FILE_NAME else None
+
+    @property
+    def seed(self) -> int | None:
+        """The baseline's seed: runs are compared subject by subject."""
+        return self._baseline.seed if isinstance(self._baseline.seed, int) else None
+
+    def check(self, plans: Iterable[CellPlan], seed: int) -> None:
+        """Raise ComparisonError, before anything is run, if the cells cannot be compared with the baseline."""
+        cells = tuple(count_cell(plan, ()) for plan in plans)
+        match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
+
+    def fails(self, found: RunComparison) -> bool:
+        return ("worse" in self._fails_if and found.worse) or ("undecided" in self._fails_if and found.undecided)
+
+    def compare(self, log: RunLog) -> RunComparison:
+        return compare_runs(count_run(log), self._baseline)
+
+
+def read_comparing(config: pytest.Config, results: Path, found: str | None, continued: Path | None) -> Comparing | None:
+    """Return the baseline that the command line names; None without one.
+
+    ``found`` is the file that the controller passes to a worker, for which the latest run would be this one.
+    ``continued`` is the run that is resumed.
+    """
+    options = read_options(config)
+    name, fail = options.value("compare"), options.given["compare_fail"]
+    if name is None:
+        if fail is not None:
+            spelling = options.spelling("compare_fail")
+            raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].short} BASELINE.")
+        return None
+    path = Path(found) if found else locate_counted(results, name, config.rootpath / DIRECTORY)
+    if continued is not None and path.samefile(continued):
+        raise OptionError(
+            f"{options.spelling('compare')} {name}: that is the run that is continued. Name the baseline."
+        )
+    return Comparing(path, fails_if=fail or "")
+
+
+def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
+    """Return a comparison as rendered by the reporter of that name; empty if it cannot render comparisons."""
+    reporter = plugins.reporter(name)
+    if isinstance(reporter, ComparisonReporter):
+        return reporter.render_comparison(comparison)
+    return ""  # a plugin has replaced our reporter
+
+
+# Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
+_SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
+#: Columns that pytest may have used behind that (letters of earlier tests of the same file).
+_RESERVE = 12
+
+
+def teller(config: pytest.Config) -> Callable[[str], None]:
+    """Return a function that writes a line, on a terminal or into a log; for slow steps before the first test."""
+
+    def tell(line: str) -> None:
+        terminal = config.pluginmanager.getplugin(
+            "terminalreporter"
+        )  # there is none yet while pytest is being configured
+        if terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(line)
+
+    return tell
+
+
+def tell_uncaptured(config: pytest.Config, line: str) -> None:
+    """Write a line of its own while a test runs, whose output is captured.
+
+    The terminal output of a pytest-xdist worker is lost; its standard error is that of the session.
+    """
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+        if hasattr(config, "workerinput"):
+            print(printable(line), file=sys.__stderr__, flush=True)
+        else:
+            teller(config)(printable(line))
+
+
+@contextmanager
+def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that draws the progress of the run and of a cell; the line is cleared at the end."""
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
+        yield lambda progress: None
+        return
+    begun = time.monotonic()
+    capture = config.pluginmanager.getplugin("capturemanager")
+    uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
+    with uncaptured():  # captured standard output is a file without a width
+        # Without -v there are a path and letters before it, of which there is one for each test.
+        taken = len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
+        room = shutil.get_terminal_size().columns - taken - _RESERVE
+
+    def write(text: str) -> None:
+        with uncaptured():
+            _write(text)
+
+    def draw(progress: Progress) -> None:
+        seconds = time.monotonic() - begun
+        where = f" {progress.subjects} of at most {progress.most} subjects:" if progress.subjects else ""
+        own = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
+        left = seconds / progress.done * (progress.planned - progress.done) if progress.done else 0
+        if left > 10:
+            own += f", about {duration(left)} left"
+        note = f"; {progress.note}" if progress.note else ""
+        whole = f" {tally.line()}" if tally is not None and tally.cells > 1 else ""
+        # Show as much as fits on the line: the progress of the run before that of the cell.
+        shown = (f"{whole} |{own}{note}", f"{whole} |{own}", whole) if whole else (f"{own}{note}",)
+        for text in (*shown, own, f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"):
+            if len(text) <= room:
+                write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
+                break
+
+    try:
+        yield draw
+    finally:
+        write(_CLEAR)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+#: Key of the data that the controller of pytest-xdist passes to its workers.
 WORKER_INPUT = "cheesebench"
-#: A file in the run's directory that is there while the workers of pytest-xdist are to end before their cells do.
+#: File in the run's directory that tells the workers of pytest-xdist to end before their cells do.
 HALT = "halt"
 
 
-class Run(ModelRun):
+class PytestRun(ModelRun):
     """One run. A worker of pytest-xdist has its controller's run, and runs some cells of it."""
 
     def __init__(self, config: pytest.Config, plugins: PluginManager) -> None:
@@ -41,20 +230,26 @@ class Run(ModelRun):
         self.is_worker = handed is not None
         self._handed = handed or {}
         resume = config.getoption(BY_KEY["resume"].destination)
-        if resume is not None:  # to a worker, the latest run may be another one by now
+        if resume is not None:  # for a worker, another run may be the latest by now
             resume = self._handed.get("log", resume)
         models = config.getoption(BY_KEY["model"].destination) or ()
         earlier = read_earlier(plugins, results_directory(config), resume, models)
         replays = earlier.replayed is not None
         options = read_options(config, earlier.recorded, replays, earlier.made_here)
         directory = config.invocation_params.dir
+        #: The baseline; None in a worker, whose controller compares.
+        self._stopped_by = read_comparing(
+            config, results_directory(config), self._handed.get("baseline"), earlier.existing
+        )
+        if earlier.recorded is None and options.given.get("seed") is None:
+            options = options.with_given(seed=self._handed.get("seed", getattr(self._stopped_by, "seed", None)))
         settings = read_settings(options, plugins, directory, usual_protocols(config), earlier.replayed)
         super().__init__(settings, plugins, earlier, teller(config))
-        #: What this run is to be compared with; a worker leaves that to its controller.
-        self._stopped_by = read_comparing(config, settings.results, self._handed.get("baseline"), earlier.existing)
         self.comparing = None if self.is_worker else self._stopped_by
-        #: How far the whole run is; None before it is started, and where the cells are spread over workers.
+        #: Progress of the whole run; None before the start, and when workers share the cells.
         self.tally: Tally | None = None
+        #: Whether the report names the command that continues the run.
+        self.told_how_to_go_on = False
         self._base_urls |= self._handed.get("base_urls", {})
 
     @property
@@ -70,14 +265,14 @@ class Run(ModelRun):
 
     @property
     def has_all_cells(self) -> bool:
-        """Whether this is the worker that runs all cells, or none: see ``one_worker``."""
+        """Whether this worker runs all cells or none; see ``one_worker``."""
         return bool(self._handed.get("one_worker"))
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
         whole = [plan for plan, _ in self.whole or cells]
         if self._stopped_by is not None and cells:
-            # Of a worker's cells the controller says at the end that they cannot be compared.
+            # The controller reports at the end that a worker's cells cannot be compared.
             try:
                 self._stopped_by.check(whole, self.settings.seed)
             except ComparisonError:
@@ -86,13 +281,12 @@ class Run(ModelRun):
         super().open(cells)
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Start running the cells in the background."""
         super().start(cells)
         if not self.is_worker:
             self.tally = Tally(self, [plan for plan, _ in cells])
 
     def start_all(self) -> None:
-        """Start all cells in a worker that has them all; those that were started before are ignored."""
+        """Start all cells if this worker has all of them; cells that have started are ignored."""
         assert self._runner is not None
         self._runner.start()
 
@@ -117,7 +311,7 @@ class Run(ModelRun):
         models = super()._models()
         if not self.is_worker:
             return models
-        # Each worker deals for itself; where each begins elsewhere, the servers have equal shares.
+        # Each worker deals out its own subjects; different starting points give the servers equal shares.
         worker = int(self.config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
         return {
             name: replace(model, base_urls=urls[worker % len(urls) :] + urls[: worker % len(urls)]) if urls else model
@@ -136,6 +330,7 @@ class Run(ModelRun):
         self.call_off_halt()
         return {
             "log": str(self.log.path),
+            "seed": self.settings.seed,
             "baseline": str(self._stopped_by.path) if self._stopped_by is not None else None,
             "workers": workers,
             "one_worker": one_worker,
@@ -151,23 +346,14 @@ class Run(ModelRun):
     def halt_workers(self) -> None:
         """Have the workers end before their cells do; pytest-xdist itself waits until each has finished its test."""
         assert self.log is not None
-        with contextlib.suppress(OSError):  # on a full disk they end as late as pytest-xdist has it
+        with contextlib.suppress(OSError):  # on a full disk, they end when pytest-xdist ends them
             (self.log.directory / HALT).touch()
 
     def call_off_halt(self) -> None:
-        """Forget that the workers were to end, in this session or in one that was killed."""
+        """Clear the request to end, which a killed session may have left."""
         if self.log is not None:
             with contextlib.suppress(OSError):
                 (self.log.directory / HALT).unlink(missing_ok=True)
-
-    def course_of(self, plan: CellPlan) -> CellCourse:
-        """Return the course of a cell (when it stops), taking the comparison with a baseline into account."""
-        if self._stopped_by is None:
-            return super().course_of(plan)
-        if self.is_controller and self.log is not None:  # it knows the cells from the log only
-            with contextlib.suppress(ComparisonError):
-                self._stopped_by.check(self.log.plans(), self.settings.seed)
-        return self._stopped_by.course_of(plan)
 
     def _tell_at_once(self, line: str) -> None:
         tell_uncaptured(self.config, line)

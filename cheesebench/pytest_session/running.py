@@ -2,47 +2,73 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
-import threading
 import time
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
-from cheesebench.pytest_session.items import CellItem
-from cheesebench.pytest_session.one_worker import scheduler
-from cheesebench.pytest_session.pipeline import refused
-from cheesebench.pytest_session.progress import progress_line
-from cheesebench.pytest_session.run import WORKER_INPUT, Run
+from cheesebench.model_run import SLICE
+from cheesebench.pytest_session.ci import refused
+from cheesebench.pytest_session.collection import PREFIX, CellItem
+from cheesebench.pytest_session.reporting import resume_command
+from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
 from cheesebench.redaction import redact
-from cheesebench.running.run import SLICE
+
+if TYPE_CHECKING:
+    import pytest
+
+#: Group of all cells, for pytest-xdist.
+SCOPE = "cheesebench"
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
-    """End the session as Ctrl-C does: what is finished is kept, and how to go on is said."""
-    raise KeyboardInterrupt(signal.Signals(number).name)
+def is_cell(nodeid: str) -> bool:
+    """Return whether a test is a cell, or a protocol that could not be loaded."""
+    return nodeid.startswith(PREFIX) or nodeid.partition("::")[0].endswith(".protocol.yaml")
+
+
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """Return the scheduler of a session whose cells share a budget; None for ``--dist each``.
+
+    ``--dist`` still applies to tests that are not cells.
+    """
+    from xdist.scheduler import LoadFileScheduling, LoadGroupScheduling, LoadScopeScheduling
+
+    dist = config.getoption("dist")
+    if dist == "each":
+        return None
+    kinds = {"loadfile": LoadFileScheduling, "loadgroup": LoadGroupScheduling, "loadscope": LoadScopeScheduling}
+
+    class OneWorker(kinds.get(dist, LoadScopeScheduling)):  # type: ignore[misc]
+        """Deals out all cells at once."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            if is_cell(nodeid):
+                return SCOPE
+            return str(super()._split_scope(nodeid)) if dist in kinds else nodeid
+
+    return OneWorker(config, log)
 
 
 class Running:
     """The hooks around the tests. The loop itself stays pytest's (or pytest-xdist's)."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: PytestRun) -> None:
         self._run = run
         #: Tests that were reported before their turn.
         self._reported: set[pytest.Item] = set()
         #: Failures that workers of pytest-xdist have reported.
         self._failures = 0
+        self._interrupted = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers; being terminated is being interrupted."""
-        if not self._run.is_worker and threading.current_thread() is threading.main_thread():
-            handlers = contextlib.ExitStack()
-            handlers.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
-            self._run.config.add_cleanup(handlers.close)
+        """Create the run before pytest-xdist starts its workers; from now on pytest handles interruptions."""
+        if not self._run.is_worker:
+            self._run.config.add_cleanup(interrupts.install())
+            interrupts.begin()
         if self._run.is_controller:
             try:
                 self._run.open([])
@@ -51,7 +77,6 @@ class Running:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Pass the run's data to a worker."""
         workers = node.workerinput["workercount"]
         one_worker = self._run.needs_one_worker and node.config.getoption("dist") != "each"
         node.workerinput[WORKER_INPUT] = self._run.hand_over(workers, one_worker)
@@ -63,13 +88,13 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Begin to run every selected cell; the items then wait for theirs."""
+        """Start all selected cells; each item then waits for its own."""
         if self._run.is_controller or session.config.option.collectonly:
             return
         if session.testsfailed and not session.config.option.continue_on_collection_errors:
             return
         items = [item for item in session.items if isinstance(item, CellItem) and not item.obstacle]
-        # A shard without cells is a run, too: those who merge need not know that there are more shards than cells.
+        # A shard without cells is a run, too, so that merging need not know that there are more shards than cells.
         if not items and not self._run.whole:
             return
         cells = [(item.plan, item.specification) for item in items]
@@ -85,7 +110,7 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """With ``-x`` or ``--maxfail``, report cells as they are decided: whatever fails first ends the run."""
+        """With ``-x`` or ``--maxfail``, report cells as they are decided, so that the first failure ends the run."""
         if item in self._reported:
             return True
         if self._run.has_all_cells and isinstance(item, CellItem) and not item.obstacle:
@@ -112,7 +137,7 @@ class Running:
         return None
 
     def _await_halt(self, item: CellItem) -> bool | None:
-        """Wait for a worker's cell; end the worker without a report of it once other workers' failures end the run."""
+        """Wait for a worker's cell; if other workers' failures end the run, end this worker without a report."""
         while not self._run.is_halted:
             if self._run.is_over(item.plan):
                 return None
@@ -133,15 +158,34 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
-        """Send nothing more, before anything is reported."""
+        """Stop sending calls before anything is reported."""
+        if not self._run.is_worker:
+            self._interrupted = True
+            interrupts.end(self._how_to_go_on())
         self._run.stop_sending()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Finish the reports, whatever signals come."""
+        if not self._run.is_worker:
+            interrupts.end(self._how_to_go_on())
+
+    def _how_to_go_on(self) -> str:
+        if self._run.log is None:
+            return interrupts.NOTHING_RUN
+        return f"cheesebench: interrupted. To continue: {resume_command(self._run.config, self._run.log.run_id)}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Close the log."""
         if self._run.is_controller:
             self._run.call_off_halt()
+        told = not self._interrupted or self._run.told_how_to_go_on
+        last_words = "" if told else self._how_to_go_on()
         try:
             self._run.close()
         except CheeseBenchError as error:
             print(f"cheesebench: {redact(str(error))}", file=sys.stderr)
+        if last_words:
+            print(last_words, file=sys.stderr, flush=True)
+        if not self._run.is_worker:
+            interrupts.over()

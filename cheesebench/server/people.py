@@ -1,74 +1,433 @@
-"""``cheesebench people``: the pages on which people live through the paradigms of a run."""
+"""``cheesebench people``: people as subjects, in the browser, each with a place of their own in an ordinary run."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cheesebench.interfaces import ACTIONS
+from cheesebench import html_pages
+from cheesebench.chat import Picture
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import check_plain, check_schema, connect, errors_explained
+from cheesebench.experiment.replay import films
+from cheesebench.experiment.session import is_finished
+from cheesebench.experiment.subjects import trial_record
+from cheesebench.interfaces import (
+    ACTION_OF_LETTER,
+    ACTIONS,
+    WAITED_LETTER,
+    Paradigm,
+    SubjectEnvironment,
+    View,
+)
+from cheesebench.records import CellPlan
 from cheesebench.redaction import quoted
-from cheesebench.server import pages
-from cheesebench.server.door import Door, Serving
-from cheesebench.server.participants import Participant, Participants, Shown, as_text, picture_of
+from cheesebench.server.http_guard import RequestGuard, Serving, new_token
+from cheesebench.statistics.judgement import judge_set
+from cheesebench.trial_loop import TrialLoop
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+FILE_NAME = "people.sqlite"
+#: Seconds after which an unused place is given to another person.
+UNUSED = 1800.0
+#: Seconds that a step takes, for the longest time that people are told.
+PACE = 0.5
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS participants (subject INTEGER PRIMARY KEY, mark TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE IF NOT EXISTS keys (
+    subject INTEGER PRIMARY KEY, cell INTEGER NOT NULL, trial INTEGER NOT NULL, letters TEXT NOT NULL,
+    times TEXT NOT NULL
+) STRICT;
+"""
+
+
+class Keys(NamedTuple):
+    """The steps so far of a trial that is not finished: of which cell (from 0), in which trial.
+
+    ``times`` is JSON: step (from 1) -> milliseconds from when a person could act to their key, where these are kept.
+    """
+
+    cell: int
+    trial: int
+    letters: str
+    times: str
+
+
+class ParticipantStore:
+    """Who has which place in one run, and the keys of unfinished trials: a small file beside the log.
+
+    It holds no name and no address; a place is known by a digest of its token. Every write survives a crash.
+    """
+
+    def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = directory / FILE_NAME
+        self._clock = clock
+        #: When each unused place was given, or found after a restart.
+        self._given: dict[int, float] = {}
+        with errors_explained(self.path):
+            check_plain(directory)
+            self.path.touch(mode=0o600)
+            self._connection = connect(self.path)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.executescript(_SCHEMA)
+            check_schema(self._connection, self.path, _SCHEMA)
+
+    def setting(self, name: str, default: str) -> str:
+        """Return a value that was kept; the default is kept from now on if there was none."""
+        with errors_explained(self.path):
+            self._connection.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, default))
+            [(value,)] = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,))
+        return str(value)
+
+    def keep(self, name: str, value: str) -> None:
+        with errors_explained(self.path):
+            self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def subject_of(self, token: str) -> int | None:
+        """Return the subject of a token; None if it was never given or its place was given to another person."""
+        with errors_explained(self.path):
+            row = self._connection.execute(
+                "SELECT subject FROM participants WHERE mark = ?", (_mark(token),)
+            ).fetchone()
+        return None if row is None else int(row[0])
+
+    def take(self, places: int, used: Callable[[int], bool]) -> str | None:
+        """Return a token for a new person; None if all places are taken.
+
+        ``used`` says whether a subject has pressed a key. A place without one is given to another person
+        after ``UNUSED`` seconds.
+        """
+        now = self._clock()
+        with errors_explained(self.path):
+            taken = {subject for (subject,) in self._connection.execute("SELECT subject FROM participants")}
+            for subject in range(places):
+                if subject in taken and (self._given.setdefault(subject, now) > now - UNUSED or used(subject)):
+                    continue
+                token = new_token()
+                self._connection.execute("INSERT OR REPLACE INTO participants VALUES (?, ?)", (subject, _mark(token)))
+                self._given[subject] = now
+                return token
+        return None
+
+    def count(self) -> int:
+        with errors_explained(self.path):
+            return int(self._connection.execute("SELECT count(*) FROM participants").fetchone()[0])
+
+    def keys(self, subject: int) -> Keys | None:
+        with errors_explained(self.path):
+            query = "SELECT cell, trial, letters, times FROM keys WHERE subject = ?"
+            row = self._connection.execute(query, (subject,)).fetchone()
+        return None if row is None else Keys(*row)
+
+    def write(self, subject: int, keys: Keys) -> None:
+        with errors_explained(self.path):
+            self._connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (subject, *keys))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _mark(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+#: Participants that are kept in memory; others are replayed from what was recorded when they come back.
+KEPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One cell of the run, ready to be run; a trial has at most ``steps``."""
+
+    plan: CellPlan
+    paradigm: Paradigm
+    view: View
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a person is shown: the observation after a step (or at the beginning of a trial), and the reward.
+
+    ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and ``waited`` for ``times`` steps
+    that went by whatever the person did.
+    """
+
+    action: str
+    observation: str
+    reward: float = 0.0
+    times: int = 1
+    ended: bool = False
+
+
+class _Trial:
+    """The trial that a person is in; ``shown`` is what they were shown last."""
+
+    def __init__(self, environment: SubjectEnvironment, number: int, observation: str) -> None:
+        self.environment, self.number, self.times = environment, number, dict[str, int]()
+        self.shown = Shown(action="", observation=observation)
+        self._steps: list[tuple[float, str, bool]] = []
+        self.loop = TrialLoop(
+            environment, observation, lambda action, *step: self._steps.append(step), agent="a person"
+        )
+
+    def seen(self) -> list[Shown]:
+        """Return what was shown since the last call; equal frozen steps in a row are one."""
+        seen: list[Shown] = []
+        letters = self.loop.letters[len(self.loop.letters) - len(self._steps) :]
+        for letter, (reward, observation, ended) in zip(letters, self._steps, strict=True):
+            waited = letter == WAITED_LETTER
+            action = "waited" if waited else ACTIONS[ACTION_OF_LETTER[letter]]
+            now = Shown(action=action, observation=observation, reward=reward, ended=ended)
+            if waited and seen and replace(seen[-1], times=1) == now:
+                seen[-1] = replace(now, times=seen[-1].times + 1)
+            else:
+                seen.append(now)
+        self._steps.clear()
+        self.shown = seen[-1] if seen else self.shown
+        return seen
+
+
+class Participant:
+    """One person: the task and the trial that they are in. Every step is on disk before it is shown."""
+
+    _trial: _Trial | None
+
+    def __init__(self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int, subject: int) -> None:
+        self._log, self._store, self._tasks = log, store, tasks
+        self._seed, self.subject = seed, subject
+        self.task = -1
+        self._next_task()
+        kept = store.keys(subject)
+        trial = self._trial
+        if trial is not None and kept is not None and kept[:2] == (self.task, trial.number):
+            for plan in filter(None, kept.letters.split(WAITED_LETTER)):  # frozen steps go by themselves, again
+                trial.loop.act([ACTION_OF_LETTER[letter] for letter in plan])
+            trial.times = json.loads(kept.times)
+            trial.seen()
+
+    @property
+    def over(self) -> bool:
+        """Whether the participant has completed all tasks."""
+        return self._trial is None
+
+    @property
+    def at(self) -> str:
+        """Where the person is: task, trial and step. It is never the same twice."""
+        trial = self._trial
+        return "end" if trial is None else f"{self.task}.{trial.number}.{len(trial.loop.letters)}"
+
+    @property
+    def shown(self) -> Shown | None:
+        """What was shown last; None at the end."""
+        return None if self._trial is None else self._trial.shown
+
+    @property
+    def place(self) -> str:
+        """Which trial of how many this is, in words."""
+        if self._trial is None:
+            return ""
+        trial = f"Trial {self._trial.number + 1} of {self._tasks[self.task].plan.trials}"
+        return f"{trial}, task {self.task + 1} of {len(self._tasks)}" if len(self._tasks) > 1 else trial
+
+    def act(self, action: int, after: int | None = None) -> list[Shown]:
+        """Execute an action (0-3), and what goes by after it; return all that the person is shown of it, in order.
+
+        ``after``: milliseconds from when they could act, to be recorded.
+        """
+        if (trial := self._trial) is None:
+            return []
+        if after is not None:
+            trial.times[f"ms:{len(trial.loop.letters) + 1}"] = after
+        trial.loop.act([action])
+        seen = self._after(trial)
+        if (now := self._trial) is not None:
+            keys = Keys(self.task, now.number, "".join(now.loop.letters), json.dumps(now.times))
+            self._store.write(self.subject, keys)
+        return seen
+
+    def _after(self, trial: _Trial) -> list[Shown]:
+        """Return what was shown; a trial that has ended is recorded, and the next begins."""
+        seen = trial.seen()
+        if trial.loop.ended:
+            self._record(trial)
+            seen += self._begin(trial.environment, trial.number + 1)
+        return seen
+
+    def _record(self, trial: _Trial) -> None:
+        result = trial.environment.result()
+        plan = self._tasks[self.task].plan
+        record = trial_record(plan, self.subject, trial.number, result, **trial.loop.done, tally=trial.times)
+        self._log.write_trial(record, result.events)
+
+    def _begin(self, environment: SubjectEnvironment, number: int) -> list[Shown]:
+        plan = self._tasks[self.task].plan
+        observation = environment.begin_trial() if number < plan.trials else None
+        if observation is None:
+            self._log.write_life(plan, self.subject, number)
+            if is_finished(self._log, plan, judge_set):
+                self._log.note("finished", f"{len(self._log.completed_subjects(plan))} people", plan)
+            return self._next_task()
+        trial = self._trial = _Trial(environment, number, observation)
+        return [trial.shown, *self._after(trial)]
+
+    def _next_task(self) -> list[Shown]:
+        """Go on with the first task that is not complete, as far as its trials are recorded."""
+        self._trial = None
+        for number in range(self.task + 1, len(self._tasks)):
+            task = self._tasks[number]
+            if self.subject >= task.plan.subjects or self.subject in self._log.completed_subjects(task.plan):
+                continue
+            self.task = number
+            environment = task.paradigm.environment(task.view, self._seed, self.subject)
+            recorded = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
+            for _ in films(environment, recorded):
+                pass  # each comes out as recorded, or a RunLogError says which does not
+            return self._begin(environment, len(recorded))
+        return []
+
+
+class Participants:
+    """All people of a run. Not thread-safe: everything happens in one event loop."""
+
+    def __init__(self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int) -> None:
+        self._log, self._store = log, store
+        self.tasks = tuple(tasks)
+        self._seed = seed
+        self._participants: OrderedDict[int, Participant] = OrderedDict()
+
+    @property
+    def places(self) -> int:
+        return max(task.plan.subjects for task in self.tasks)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every verdict is decided, so that no more people are needed."""
+        return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
+
+    def join(self) -> str | None:
+        """Return the token of a place for a new person; None if all are taken, or if no more people are needed.
+
+        People who have begun can always finish. A set waits for all of its subjects, even for one who has stopped.
+        """
+        if self.complete:
+            return None
+        return self._store.take(self.places, self._has_begun)
+
+    def find(self, token: str) -> Participant | None:
+        subject = self._store.subject_of(token)
+        if subject is None:
+            return None
+        if subject not in self._participants:
+            self._participants[subject] = Participant(self._log, self._store, self.tasks, self._seed, subject)
+        self._participants.move_to_end(subject)
+        while len(self._participants) > KEPT:
+            self._participants.popitem(last=False)
+        return self._participants[subject]
+
+    def act(self, participant: Participant, action: int, after: int | None = None) -> list[Shown]:
+        """Let a person act. After an error (a full disk) the participant is replayed from what was recorded."""
+        try:
+            return participant.act(action, after)
+        except BaseException:
+            self._participants.pop(participant.subject, None)
+            raise
+
+    def lives(self, participant: Participant) -> list[tuple[Task, list[float | None]]]:
+        """Return the tasks of a participant, each with their pass rate by session (None: nothing is passed in it)."""
+        found = []
+        for task in self.tasks:
+            passed: dict[int, list[bool]] = {}
+            for record in self._log.trials(task.plan, participant.subject):
+                passed.setdefault(record.session, []).extend([] if record.success is None else [record.success])
+            found.append((task, [sum(own) / len(own) if own else None for own in passed.values()]))
+        return found
+
+    def _has_begun(self, subject: int) -> bool:
+        if self._store.keys(subject) is not None:
+            return True
+        return any(self._log.trials(task.plan, subject) for task in self.tasks if subject < task.plan.subjects)
+
 
 #: Methods that these pages need.
 METHODS = ("GET", "HEAD", "POST")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What people read besides the tasks; ``consent`` and ``debriefing`` are further paragraphs.
+
+    ``completion`` is a code, or an address to go back to, for those who have finished.
+    """
+
+    instructions: str
+    consent: Sequence[str] = ()
+    debriefing: Sequence[str] = ()
+    completion: str = ""
+
+
 class People:
     """Answers the requests of people: an invitation with what is recorded, and a page for each who agreed."""
 
-    def __init__(self, participants: Participants, instructions: str, consent: Sequence[str] = ()) -> None:
-        """``instructions`` are what a model is told, ``consent`` further paragraphs that people agree to."""
-        self._participants = participants
-        self._instructions = [part.split("\n") for part in instructions.split("\n\n")]
-        self._consent = tuple(consent)
+    def __init__(self, participants: Participants, words: Words, key_times: bool = False) -> None:
+        """``key_times``: how long people take for each key is recorded."""
+        self._participants, self._words, self._key_times = participants, words, key_times
 
-    def serving(self, door: Door) -> Serving:
-        """Return the server of these pages."""
+    def serving(self, guard: RequestGuard) -> Serving:
         routes = [
             ("GET", "", self.invitation),
             ("POST", "join", self.join),
-            ("GET", "seat/{seat}/", self.seat_page),
-            ("GET", "seat/{seat}/now", self.now),
-            ("POST", "seat/{seat}/act", self.act),
+            ("GET", "participant/{participant}/", self.participant_page),
+            ("GET", "participant/{participant}/now", self.now),
+            ("POST", "participant/{participant}/act", self.act),
         ]
-        return Serving(door, routes, explains=False)
+        return Serving(guard, routes, explains=False)
 
     async def invitation(self, request: web.Request) -> web.StreamResponse:
         """What a person is asked to agree to."""
         trials = sum(task.plan.trials for task in self._participants.tasks)
-        return pages.page(
+        steps = sum(task.plan.trials * task.steps for task in self._participants.tasks)
+        return html_pages.page(
             "invitation.html.jinja",
             scripts=["invitation.js"],
             styles=["people.css"],
             trials=trials,
+            minutes=math.ceil(steps * PACE / 60),
             tasks=len(self._participants.tasks),
-            consent=self._consent,
+            consent=self._words.consent,
+            key_times=self._key_times,
         )
 
     async def join(self, request: web.Request) -> web.StreamResponse:
         """Give a place to a person who agreed."""
         wanted = await _content(request)
         if wanted.get("agreed") is not True:
-            return _problem(400, "Nobody takes part without having agreed.")
+            return _problem(400, "Give your consent before you take part.")
         token = self._participants.join()
         if token is None:
-            full = "All places are taken." if not self._participants.settled else "Enough people have taken part."
+            full = "All places are taken." if not self._participants.complete else "Enough people have taken part."
             return _problem(409, f"{full} Thank you for wanting to take part.")
-        return _json({"seat": token})
+        return _json({"participant": token})
 
-    async def seat_page(self, request: web.Request) -> web.StreamResponse:
-        """The page of one person."""
-        self._find(request)
-        return pages.page(
-            "seat.html.jinja", scripts=["seat.js"], styles=["people.css"], instructions=self._instructions
-        )
+    async def participant_page(self, request: web.Request) -> web.StreamResponse:
+        participant, words = self._find(request), self._words
+        if not participant.over:
+            told = [part.split("\n") for part in words.instructions.split("\n\n")]
+            scripts = ["participant.js"]
+            return html_pages.page("participant.html.jinja", scripts=scripts, styles=["people.css"], instructions=told)
+        lives = self._participants.lives(participant)
+        return html_pages.page("thanks.html.jinja", styles=["people.css"], lives=lives, words=words)
 
     async def now(self, request: web.Request) -> web.StreamResponse:
         """Where a person is: what was shown last."""
@@ -84,33 +443,39 @@ class People:
         if wanted.get("at") != participant.at:
             # Another tab of the same person, or a key that was sent twice: nothing happens, the page catches up.
             return _json(_state(participant) | {"stale": True})
-        seen = self._participants.act(participant, ACTIONS.index(action))
+        after = wanted.get("after") if self._key_times else None
+        if after is not None and (type(after) is not int or not 0 <= after < 2**31):
+            return _problem(400, "after: give whole milliseconds.")
+        seen = self._participants.act(participant, ACTIONS.index(action), after)
         return _json(_state(participant) | {"shown": list(map(_shown, seen))})
 
     def _find(self, request: web.Request) -> Participant:
         from aiohttp import web
 
-        participant = self._participants.find(request.match_info["seat"])
+        participant = self._participants.find(request.match_info["participant"])
         if participant is None:
-            raise web.HTTPNotFound(text="Nobody takes part at this address. Open the link that you were given again.")
+            raise web.HTTPNotFound(
+                text="There is no participant at this address. Open the link that you were given again."
+            )
         return participant
 
 
 def _state(participant: Participant) -> dict[str, Any]:
     shown = participant.shown
-    return {"at": participant.at, "over": participant.over, "shown": [] if shown is None else [_shown(shown)]}
+    where = {"at": participant.at, "over": participant.over, "place": participant.place}
+    return where | {"shown": [] if shown is None else [_shown(shown)]}
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
     """Return what the page shows: exactly what a model is told of that step."""
-    picture = picture_of(shown)
+    seen = shown.observation
     return {
         "action": shown.action,
         "times": shown.times,
-        "reward": as_text(shown) if shown.action else "",
+        "reward": (f"{shown.reward:+.6g}" if shown.reward else "0") if shown.action else "",
         "ended": shown.ended,
-        "text": str(shown.observation),
-        "picture": None if picture is None else base64.b64encode(picture).decode(),
+        "text": str(seen),
+        "picture": base64.b64encode(seen.png).decode() if isinstance(seen, Picture) else None,
     }
 
 

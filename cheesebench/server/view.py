@@ -5,30 +5,227 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from cheesebench import html_pages
+from cheesebench.baselines import count_run
 from cheesebench.errors import ComparisonError, RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs
+from cheesebench.files import strict_json
+from cheesebench.html_pages import shown
+from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.server import pages, states, trends
-from cheesebench.server.door import HEADERS, NOTHING, Door, Serving
-from cheesebench.server.overview import Overview, to_json
-from cheesebench.strict_json import strict_json
+from cheesebench.records import CellPlan
+from cheesebench.server.http_guard import HEADERS, NOTHING, RequestGuard, Serving
+from cheesebench.server.watch import CellState, ModelRate, Overview, RunLine, RunState, line_to_json
+from cheesebench.statistics import CellResult
+from cheesebench.statistics.comparison import RunComparison, compare_runs
+from cheesebench.statistics.wording import number, standing, with_doubts
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from cheesebench.experiment.records import CellPlan
 
-#: Seconds between two looks at a log, and what share of a processor looking may take.
+#: Width and height of a drawing, and the room left at its edges (SVG units).
+WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One run: where it is drawn, and what it came to."""
+
+    line: RunLine
+    rate: ModelRate
+    x: float
+    y: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """The runs of a model on one protocol in one view and variant, the first run first."""
+
+    protocol: str
+    where: str
+    points: tuple[Point, ...]
+    reference: float | None
+    """Where the animals' rate is drawn."""
+    path: str
+    """The line through the rates, as SVG points."""
+    text: str
+    """The same in words."""
+
+
+def of_model(lines: Iterable[RunLine], model: str) -> list[Trend]:
+    found: dict[tuple[str, str, str], list[tuple[RunLine, ModelRate]]] = {}
+    for line in sorted(lines, key=lambda line: (line.created, line.run_id)):
+        for rate in line.rates:
+            if rate.plan.model == model:
+                found.setdefault(rate.plan.key[1:], []).append((line, rate))
+    return [_trend(key, runs) for key, runs in sorted(found.items())]
+
+
+def _trend(key: tuple[str, str, str], runs: list[tuple[RunLine, ModelRate]]) -> Trend:
+    protocol, view, variant = key
+    step = (WIDTH - 2 * EDGE) / max(1, len(runs) - 1)
+    points = tuple(
+        Point(
+            line=line,
+            rate=rate,
+            x=round(EDGE + number * step, 1) if len(runs) > 1 else WIDTH / 2,
+            y=_y(rate.rate),
+            low=_y(rate.interval[0] if rate.interval else None),
+            high=_y(rate.interval[1] if rate.interval else None),
+        )
+        for number, (line, rate) in enumerate(runs)
+    )
+    rates = [f"{100 * rate.rate:.0f} %" if rate.rate is not None else "no rate" for _, rate in runs]
+    return Trend(
+        protocol=protocol,
+        where=", ".join(filter(None, (view, variant))),
+        points=points,
+        reference=_y(_rodents(runs[-1][1].plan)),
+        path=" ".join(f"{point.x},{point.y}" for point in points if point.y is not None),
+        text=f"Pass rate on {protocol} from the first run to the latest: {', '.join(rates)}",
+    )
+
+
+def _rodents(plan: CellPlan) -> float | None:
+    """Return the animals' pass rate; None where the verdict is about something else."""
+    return None if plan.reference is None or plan.measured is not None else plan.reference.value
+
+
+def _y(proportion: float | None) -> float | None:
+    return None if proportion is None else round(EDGE + (HEIGHT - 2 * EDGE) * (1 - proportion), 1)
+
+
+def to_json(state: RunState) -> dict[str, Any]:
+    """Return a run's state as the page shows it; seconds are whole, so that it changes once a second."""
+    flight = state.flight
+    return {
+        "run": shown(state.run_id),
+        "created": state.created,
+        "status": state.status,
+        "design": shown(state.design),
+        "cells": [_cell(number, cell, state) for number, cell in enumerate(state.cells)],
+        "models": [
+            {
+                "name": shown(one.model),
+                "view": shown(one.view),
+                "gate": one.gate.value,
+                "reason": shown(one.gate_reason),
+            }
+            for one in state.models
+        ],
+        "done": state.done,
+        "left": state.left,
+        "most": sum(cell.most for cell in state.cells),
+        "calls": state.calls.calls,
+        "tokens": state.calls.prompt + state.calls.completion,
+        "cost": state.calls.cost,
+        "cost_left": state.cost_left,
+        "max_cost": state.max_cost,
+        "seconds": round(state.seconds),
+        "seconds_left": None if state.seconds_left is None else round(state.seconds_left),
+        "in_flight": None if flight is None else flight.calls,
+        "limit": None if flight is None else flight.limit,
+        "replies": [
+            {
+                "cell": shown(f"{reply.key[0]} on {reply.key[1]}"),
+                "subject": reply.subject,
+                "trial": reply.trial + 1,
+                "text": reply.text.encode("utf-8", "replace").decode(),
+                "seconds": round(reply.seconds, 1),
+            }
+            for reply in state.replies
+        ],
+    }
+
+
+def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
+    plan, result = cell.plan, cell.result
+    game, decided = result.game, not state.is_open(cell)
+    return {
+        "number": number,
+        "model": shown(plan.model),
+        "protocol": shown(plan.label),
+        "title": shown(plan.title or plan.protocol),
+        "view": shown(", ".join(filter(None, (plan.view, "" if plan.items else str(plan.variant))))),
+        "control": bool(plan.control),
+        "verdict": result.verdict.value,
+        "decided": decided,
+        # While a cell is run, what has not been run yet is missing.
+        "reason": shown(with_doubts(result) if decided else result.reason),
+        "rate": result.rate,
+        "interval": result.interval,
+        "reference": _rodents(plan),
+        "margin": plan.margin,
+        "measured": _measured(result),
+        "chance": plan.chance,
+        "subjects": cell.begun,
+        "planned": plan.subjects,
+        "standing": None if game is None else standing(game),
+        "done": cell.done,
+        "left": cell.left,
+        "calls": cell.calls.calls,
+        "cost": cell.calls.cost,
+    }
+
+
+def _measured(result: CellResult) -> dict[str, str | None] | None:
+    """Return the measure that the verdict is about, as text; None for a pass rate."""
+    measured, judged, reference = result.plan.measured, result.judged, result.plan.reference
+    if measured is None or reference is None:
+        return None
+    limits = None if judged is None or judged.interval is None else " to ".join(map(number, judged.interval))
+    mean = "–" if judged is None else number(judged.mean)
+    return {"mean": shown(f"{measured.name} {mean}"), "interval": limits, "reference": number(reference.value)}
+
+
+def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
+    """Return the subjects of a cell that have begun, one after the other."""
+    complete = log.completed_subjects(plan)
+    rows = []
+    for records in log.recorded_subjects(plan):
+        run = [record for record in records if not record.missing]
+        rows.append(
+            {
+                "subject": records[0].subject,
+                "trials": len(run),
+                "passed": sum(record.success is True for record in run),
+                "failed": sum(record.success is False for record in run),
+                "complete": records[0].subject in complete,
+            }
+        )
+    return rows
+
+
+def report(path: Path, plugins: PluginManager) -> str:
+    with RunLog.open_read_only(path) as log, log.snapshot():
+        summary = summarise_log(log)
+        return plugins.report("html", summary, log)
+
+
+def compare(first: Path, second: Path, models: tuple[str | None, str | None]) -> RunComparison:
+    """Return the comparison of two runs. Raises ComparisonError where they cannot be compared."""
+    counted = []
+    for path in (first, second):
+        with RunLog.open_read_only(path) as log, log.snapshot():
+            counted.append(count_run(log, path.parent.name))
+    return compare_runs(counted[0], counted[1], models=models)
+
+
+#: Seconds between two polls of a log, and the share of a processor that polling may take.
 INTERVAL, SHARE = 0.5, 0.25
 #: Pages that may be kept up to date at once.
 STREAMS = 32
 #: Seconds after which a page that hears nothing new is told that it is still connected.
-HEARTBEAT = 10.0
+KEEP_ALIVE = 10.0
 
 T = TypeVar("T")
 
@@ -51,8 +248,7 @@ class Viewer:
         self._busy = asyncio.Lock()
         self._streams = 0
 
-    def serving(self, door: Door) -> Serving:
-        """Return the server of these pages."""
+    def serving(self, guard: RequestGuard) -> Serving:
         routes = {
             "": self.list_page,
             "lines": self.list_events,
@@ -64,32 +260,30 @@ class Viewer:
             "run/{run}/subject": self.subject_page,
             "run/{run}/report": self.report_page,
         }
-        return Serving(door, [("GET", path, handler) for path, handler in routes.items()])
+        return Serving(guard, [("GET", path, handler) for path, handler in routes.items()])
 
     # ---- pages
 
     async def list_page(self, request: web.Request) -> web.StreamResponse:
-        """The list of runs; the page asks for the lines itself."""
         where = str(self._overview.results)
-        return pages.page("list.html.jinja", scripts=["stream.js", "list.js"], styles=["view.css"], where=where)
+        return html_pages.page("list.html.jinja", scripts=["stream.js", "list.js"], styles=["view.css"], where=where)
 
     async def run_page(self, request: web.Request) -> web.StreamResponse:
         """One run, kept up to date by ``run_events``."""
         name, _ = self._find(request)
-        return pages.page("run.html.jinja", scripts=["stream.js", "run.js"], styles=["view.css"], run=name)
+        return html_pages.page("run.html.jinja", scripts=["stream.js", "run.js"], styles=["view.css"], run=name)
 
     async def compare_page(self, request: web.Request) -> web.StreamResponse:
-        """Two runs, subject by subject."""
         first, second = request.query.get("a", ""), request.query.get("b", "")
         names = (request.query.get("ma") or None, request.query.get("mb") or None)
         runs = find_runs(self._overview.results)
         if first not in runs or second not in runs:
             raise _nowhere()
         try:
-            found, problem = await self._aside(lambda: states.compare(runs[first], runs[second], names)), ""
+            found, problem = await self._aside(lambda: compare(runs[first], runs[second], names)), ""
         except ComparisonError as error:
             found, problem = None, str(error)
-        return pages.page(
+        return html_pages.page(
             "compare.html.jinja", styles=["view.css"], found=found, problem=problem, first=first, second=second
         )
 
@@ -99,8 +293,8 @@ class Viewer:
         lines = await self._aside(lambda: list(self._overview.lines()))
         if model not in {name for line in lines for name in line.models}:
             raise _nowhere()
-        rows = trends.of_model(lines, model)
-        return pages.page("trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=trends.WIDTH)
+        rows = of_model(lines, model)
+        return html_pages.page("trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=WIDTH)
 
     async def subject_page(self, request: web.Request) -> web.StreamResponse:
         """The player with the trials of one subject, as far as it has come."""
@@ -115,12 +309,12 @@ class Viewer:
                     raise _nowhere()
                 return reporter.render_subject(log, self._plugins, plans[cell], subject, "./")
 
-        return pages.finished_page(await self._aside(render))
+        return html_pages.finished_page(await self._aside(render))
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
         """The whole HTML report, made now."""
         _, path = self._find(request)
-        return pages.finished_page(await self._aside(lambda: states.report(path, self._plugins)))
+        return html_pages.finished_page(await self._aside(lambda: report(path, self._plugins)))
 
     # ---- data
 
@@ -134,7 +328,7 @@ class Viewer:
                 plans = log.plans()
                 if cell >= len(plans):
                     raise _nowhere()
-                return states.subjects(log, plans[cell])
+                return subjects(log, plans[cell])
 
         return _json(await self._aside(read))
 
@@ -147,10 +341,10 @@ class Viewer:
             here = set()
             while (line := await self._aside(lambda: next(lines, None))) is not None:
                 here.add(line.run_id)
-                text = json.dumps(to_json(line))
+                text = json.dumps(line_to_json(line))
                 if sent.get(line.run_id) != text:
                     sent[line.run_id] = text
-                    await send("line", to_json(line))
+                    await send("line", line_to_json(line))
             for gone in set(sent) - here:
                 del sent[gone]
                 await send("gone", gone)
@@ -163,7 +357,7 @@ class Viewer:
         _, path = self._find(request)
 
         async def tell(send: Callable[[str, object], Any]) -> None:
-            await send("state", states.to_json(await self._aside(lambda: self._overview.watch(path).look())))
+            await send("state", to_json(await self._aside(lambda: self._overview.watch(path).poll())))
 
         return await self._stream(request, tell)
 
@@ -184,7 +378,7 @@ class Viewer:
             async with self._busy:
                 return await asyncio.to_thread(work)
 
-        # A thread goes on when its page has been closed; the next one must wait for it.
+        # A thread outlives its page, so the next one must wait for it.
         task = asyncio.create_task(alone())
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
@@ -220,7 +414,7 @@ class Viewer:
                     await tell(send)
                 except RunLogError as error:  # removed, or being written for the first time: it may come back
                     await send("trouble", str(error))
-                if time.monotonic() - heard > HEARTBEAT:
+                if time.monotonic() - heard > KEEP_ALIVE:
                     heard = time.monotonic()
                     await response.write(b": here\n\n")
                 await asyncio.sleep(max(pause, (time.process_time() - began) / SHARE))

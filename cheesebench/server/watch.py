@@ -1,22 +1,25 @@
-"""A run as it stands at this moment, read from its log while another process may be writing it."""
+"""The runs of a results directory, read from their logs while other processes may be writing them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.language_models import Flight, read_flight
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME, damage_explained, is_claimed
-from cheesebench.experiment.pulse import Flight, read_flight
-from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
+from cheesebench.experiment.log_file import FILE_NAME, damage_explained, find_runs, is_claimed
+from cheesebench.records import CallTotals, CellKey, CellPlan
+from cheesebench.redaction import quoted
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.run import summarise_model, with_causes
 from cheesebench.statistics.sample import draw_sample
-from cheesebench.statistics.summary import CellResult, ModelSummary
+from cheesebench.statistics.summary import CellResult, ModelSummary, Verdict
 from cheesebench.statistics.wording import with_calls
 
 #: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``: neither.
@@ -33,8 +36,8 @@ class CellState:
     """One cell: its result so far, and how far it has come.
 
     ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come
-    before the cell is judged next (at the end, or at a look), ``most`` those to come if no look before the last one
-    decides. ``decided``: the session is done with it.
+    in its present set, ``most`` those to come if nothing decides before the last one.
+    ``decided``: the session is done with it.
     """
 
     result: CellResult
@@ -46,12 +49,10 @@ class CellState:
 
     @property
     def plan(self) -> CellPlan:
-        """The plan of the cell."""
         return self.result.plan
 
     @property
     def calls(self) -> CallTotals:
-        """What its calls came to."""
         return self.result.calls.totals if self.result.calls is not None else CallTotals()
 
 
@@ -72,7 +73,7 @@ class RunState:
 
     ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
     what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in
-    dollars while the run goes on.
+    dollars while it runs.
     """
 
     run_id: str
@@ -91,7 +92,6 @@ class RunState:
 
     @property
     def done(self) -> int:
-        """Trials that were run."""
         return sum(cell.done for cell in self.cells)
 
     @property
@@ -100,7 +100,6 @@ class RunState:
         return sum(cell.left for cell in self.cells)
 
     def is_open(self, cell: CellState) -> bool:
-        """Return whether a cell is still being run."""
         return self.status == "running" and not cell.decided
 
     @property
@@ -124,7 +123,7 @@ _Counts = Mapping[int, tuple[int, int]]
 
 @dataclass(slots=True)
 class _Known:
-    """What was read at the last look: all of it is made again when the files have changed."""
+    """What the last poll read; it is read again when the files have changed."""
 
     stamp: object = None
     cells: dict[CellKey, tuple[object, CellResult]] = field(default_factory=dict)
@@ -142,10 +141,10 @@ class RunWatch:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known = _Known()
-        #: Time and trials of the first look at a session that continues an earlier one.
+        #: Time and trials of the first poll of a session that continues an earlier one.
         self._joined: tuple[float, int] | None = None
 
-    def look(self) -> RunState:
+    def poll(self) -> RunState:
         """Return the run's state. Raises RunLogError for a log that cannot be read. Not thread-safe."""
         stamp = stamp_of(self.path)
         known = self._known
@@ -191,7 +190,7 @@ class RunWatch:
         done = sum(state.done for state in known.states)
         began, before = known.session.began, 0
         if running and not known.session.first:
-            # Nothing tells how many trials were there when it was continued: the pace is that since the first look.
+            # The number of trials at the time of the resume is unknown, so the pace is measured from the first poll.
             self._joined = self._joined or (now, done)
             began, before = self._joined
         left = sum(state.left for state in known.states) if running else 0
@@ -258,13 +257,13 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
 
 
 def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:
-    plan, look = result.plan, result.look
+    plan, game = result.plan, result.game
     ended = {subject for subject, (_, missing) in counts.items() if missing} | set(complete)
 
     def left(subjects: int) -> int:
         return sum(plan.trials - counts.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
 
-    present = plan.subjects if look is None else look.following or look.subjects
+    present = game.subjects if game is not None and plan.sequential else plan.subjects
     return CellState(
         result=result,
         decided=decided,
@@ -297,3 +296,135 @@ def _cost_left(cells: Sequence[CellState]) -> float | None:
             return None
         total += cell.left * cost[model] / done[model] if cell.left else 0.0
     return total
+
+
+#: Runs whose cells are kept in memory, to be looked at again quickly.
+KEPT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRate:
+    """What one model came to on one protocol of one run: a point of its trend."""
+
+    plan: CellPlan
+    verdict: Verdict
+    rate: float | None
+    interval: tuple[float, float] | None
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One run in a line. ``problem`` says why its log cannot be read; the rest is then empty."""
+
+    run_id: str
+    created: str = ""
+    status: str = ""
+    design: str = ""
+    models: tuple[str, ...] = ()
+    protocols: int = 0
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
+    doubtful: int = 0
+    """Plain cells whose replies or trials are missing or unusable to such a part that their numbers are doubtful."""
+    gates: tuple[tuple[str, str], ...] = ()
+    """Each model (with its view), and its verdict over all protocols."""
+    done: int = 0
+    left: int = 0
+    cost: float = 0.0
+    rates: tuple[ModelRate, ...] = ()
+    problem: str = ""
+
+    @property
+    def verdict_text(self) -> str:
+        """As in ``3 PASS, 1 FAIL (1 doubtful)``."""
+        shown = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        return f"{shown} ({self.doubtful} doubtful)" if self.doubtful else shown
+
+
+#: Name of what is not decided yet, among the verdicts of a line.
+OPEN = "OPEN"
+
+
+class Overview:
+    """The runs of a directory; what has not changed is not read again. Not thread-safe."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._lines: dict[str, tuple[object, RunLine]] = {}
+        self._watches: OrderedDict[Path, RunWatch] = OrderedDict()
+
+    def lines(self) -> Iterator[RunLine]:
+        """Yield a line for each run, the latest first (by time of change, so that active runs are at the top)."""
+        runs = find_runs(self.results)
+        for gone in set(self._lines) - set(runs):
+            del self._lines[gone]
+        for name, path in runs.items():
+            yield self.line(name, path)
+
+    def line(self, name: str, path: Path) -> RunLine:
+        """Return the line of one run, whatever is wrong with its log."""
+        stamp = stamp_of(path)
+        known = self._lines.get(name)
+        if known is not None and stamp is not None and known[0] == stamp and known[1].status != "running":
+            return known[1]
+        try:
+            found = _line(name, self.watch(path).poll())
+        except (CheeseBenchError, OSError) as error:
+            found = RunLine(run_id=name, problem=quoted(str(error)))
+        self._lines[name] = (stamp, found)
+        return found
+
+    def watch(self, path: Path) -> RunWatch:
+        """Return the watch of a run: the same one for as long as it is among the last ``KEPT`` that were asked for."""
+        found = self._watches.setdefault(path, RunWatch(path))
+        self._watches.move_to_end(path)
+        while len(self._watches) > KEPT:
+            self._watches.popitem(last=False)
+        return found
+
+
+def _line(name: str, state: RunState) -> RunLine:
+    plain = [cell for cell in state.cells if not cell.plan.control]
+    shown = [OPEN if state.is_open(cell) else cell.result.verdict.value for cell in plain]
+    return RunLine(
+        run_id=name,
+        created=state.created,
+        status=state.status,
+        design=state.design,
+        models=state.names,
+        protocols=len({cell.plan.protocol for cell in plain}),
+        verdicts={verdict: shown.count(verdict) for verdict in (*(one.value for one in Verdict), OPEN)},
+        doubtful=sum(bool(cell.result.warnings) and not state.is_open(cell) for cell in plain),
+        gates=tuple((f"{one.model} in {one.view}", one.gate.value) for one in state.models),
+        done=state.done,
+        left=state.left,
+        cost=state.calls.cost,
+        rates=tuple(map(_rate, plain)),
+    )
+
+
+def _rate(cell: CellState) -> ModelRate:
+    judged = cell.result
+    return ModelRate(
+        plan=cell.plan, verdict=judged.verdict, rate=judged.rate, interval=judged.interval, decided=cell.decided
+    )
+
+
+def line_to_json(line: RunLine) -> dict[str, Any]:
+    """Return a line as JSON values (without the rates of its cells)."""
+    return {
+        "run": line.run_id,
+        "created": line.created,
+        "status": line.status,
+        "design": line.design,
+        "models": list(line.models),
+        "protocols": line.protocols,
+        "verdicts": dict(line.verdicts),
+        "doubtful": line.doubtful,
+        "gates": [list(gate) for gate in line.gates],
+        "trials": line.done,
+        "left": line.left,
+        "cost": line.cost,
+        "problem": line.problem,
+    }

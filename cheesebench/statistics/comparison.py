@@ -1,241 +1,784 @@
-"""The non-inferiority test: bounds on model - reference, p value, number of subjects needed."""
+"""Comparison of two runs with the same seeds, subject by subject: better, worse, no loss of D, or undecided.
+
+A pair's difference is first - second, in -1 to 1. A run is better or worse if a sign-flip test rejects "no change",
+corrected over the protocols that are compared (Holm 1979); the test is exact, because under that hypothesis the members
+of a pair are exchangeable. There is no loss of ``LOSS`` if a purse that bets on it grew 20-fold (``betting``). Both
+need a number of pairs that was fixed beforehand: a run that stopped because of its results is lucky, or unlucky.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from cheesebench.experiment.records import ReferenceValue
-from cheesebench.statistics.bounds import resized
-from cheesebench.statistics.intervals import ICC_FLOOR, newcombe, quantile, rate_limits
-from cheesebench.statistics.means import RATES, Means, Student
-from cheesebench.statistics.reference_limits import has_interval, reference_limits
-from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.summary import Verdict
+from cheesebench.errors import ComparisonError
+from cheesebench.records import GOAL, CellCalls, CellPlan, Measured
+from cheesebench.statistics.betting import gamblers, purse
+from cheesebench.statistics.intervals import quantile, t_interval
+from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
+from cheesebench.statistics.sample import Sample, SubjectCount, SubjectRecords, draw_sample
+from cheesebench.statistics.summary import Leaderboard, ModelDifference, PairedComparison, Ranked
+from cheesebench.statistics.wording import doubts, number, percent, plural, points, signed
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import NDArray
 
-    from cheesebench.statistics.bounds import Floats
+Answer = Literal["better", "worse", "no loss", "undecided"]
+#: Protocol, view and variant, on which two models can be compared.
+Place = tuple[str, str, str]
 
-#: Each tail of the two-sided 95 % interval.
-TAIL = 0.025
-#: No design with more subjects than this is proposed.
-MOST_SUBJECTS = 1000
-#: A number of subjects that "would settle it" does so with this probability, if rate and spread stay what they are.
-POWER = 0.8
+#: Two-sided error probability.
+ALPHA = 0.05
+#: Most sign flips tried: all of them up to 13 pairs, a sample of this size beyond.
+MOST_FLIPS = 9999
+#: Signs in memory at once, for each of several arrays.
+FLIPS_AT_ONCE = 500_000
+#: A loss of pass rate that is excluded where the answer is "no loss".
+LOSS = 0.3
+#: For a measure, a loss of this many margins (or of half of its range, if that is less).
+LOSS_IN_MARGINS = 3
+#: Fewer subjects of a baseline cause a warning: its luck affects all later comparisons.
+BASELINE_SUBJECTS = 60
+#: Simulated comparisons of an unchanged model, and sign flips of each.
+ALARM_RUNS, ALARM_FLIPS = 1000, 999
 
 
-class SubjectTrials(NamedTuple):
-    """One subject's trials that enter the verdict."""
+@dataclass(frozen=True, slots=True)
+class SubjectCounts:
+    """One subject's trials that enter the estimand."""
 
     passed: float
-    """Sum of their merits (``merit``); for a pass rate, the number of passed trials."""
+    """Sum of their scores (``scores``): passed trials, or a measure from worse to better."""
     scored: int
-    open: int = 0
-    """Trials without a result: missing, settled or still to be run."""
-    distinct: bool = True
-    """False for an exact copy of another subject."""
+    missing: int
+    digest: str
+    """Digest of the subject's trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
 
-    def rate(self, passing: bool) -> float:
-        """Return the pass rate if all open trials passed (True) or failed (False)."""
-        return (self.passed + passing * self.open) / (self.scored + self.open)
+    def rate(self, fill: bool | None) -> float:
+        """Return the pass rate with missing trials left out (None), passed (True) or failed (False).
 
-
-@dataclass(frozen=True)
-class Counts:
-    """Sum of merits (passed trials) and trials of each subject that has any; ``distinct`` is False for exact copies."""
-
-    passed: tuple[float, ...]
-    trials: tuple[int, ...]
-    distinct: tuple[bool, ...]
-
-    @property
-    def subjects(self) -> int:
-        """Number of distinct subjects: copies are not evidence."""
-        return sum(self.distinct)
-
-    @property
-    def rate(self) -> float:
-        """Mean of the subjects' own rates."""
-        return sum(self.own) / len(self.own)
-
-    @cached_property
-    def own(self) -> tuple[float, ...]:
-        """The rate of each subject, copies included."""
-        return tuple(passed / trials for passed, trials in zip(self.passed, self.trials, strict=True))
-
-    @cached_property
-    def rates(self) -> tuple[float, ...]:
-        """The rates of all subjects, resized to the number of distinct ones."""
-        return self.own if all(self.distinct) else tuple(resized(self.own, self.subjects).tolist())
-
-
-@dataclass(frozen=True, slots=True)
-class Scenarios:
-    """The valid trials, and where some are missing, what all of those failed and all passed would give.
-
-    A bound rises with every pass, so that whatever the missing trials would have been lies between these two.
-    """
-
-    possible: tuple[Counts, ...]
-    means: Means = RATES
-    unknown: bool = False
-    """Some trials are missing, and without bounds they could have been anything: there are no limits."""
-
-    @property
-    def valid(self) -> Counts:
-        """The trials that were run."""
-        return self.possible[0]
-
-    def limits(self, tail: float) -> tuple[float, float]:
-        """Return the limits of the rate that hold in every scenario."""
-        if self.means is not RATES:
-            return (-math.inf, math.inf) if self.unknown else self.means.limits(self.valid.rates, tail)
-        intervals = [rate_limits(c.passed, c.trials, tail, c.distinct) for c in self.possible]
-        return min(low for low, _ in intervals), max(high for _, high in intervals)
-
-    def difference_limits(self, reference: ReferenceValue, tail: float) -> tuple[float, float]:
-        """Return the limits of model - reference that hold in every scenario."""
-        if self.unknown:
-            return -math.inf, math.inf
-        animals, limits = reference_limits(reference, tail), self.means.limits
-        intervals = [newcombe(c.rate, limits(c.rates, tail), reference.value, animals) for c in self.possible]
-        return min(float(low) for low, _ in intervals), max(float(high) for _, high in intervals)
-
-
-def scenarios(subjects: Iterable[SubjectTrials], means: Means = RATES) -> Scenarios | None:
-    """Return the scenarios of these subjects, whose means are tested by ``means``; None if no subject has a result."""
-    rows = list(subjects)
-    valid = [row for row in rows if row.scored]
-    if not valid:
-        return None
-    possible = [_counts([(row.passed, row.scored, row.distinct) for row in valid])]
-    is_open = any(row.open for row in rows)
-    if is_open and means is RATES:
-        run = [row for row in rows if row.scored + row.open]
-        for passing in (0, 1):
-            filled = [(row.passed + passing * row.open, row.scored + row.open, row.distinct) for row in run]
-            possible.append(_counts(filled))
-    return Scenarios(tuple(possible), means, unknown=is_open and means is not RATES)
-
-
-def _counts(rows: Sequence[tuple[float, int, bool]]) -> Counts:
-    passed, trials, distinct = zip(*rows, strict=True)
-    # If no distinct subject has a result, one of its copies takes its place.
-    return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The hypothesis of a verdict: PASS if model - reference is above ``passes``, FAIL if it is below ``fails``.
-
-    All numbers are merits (``merit``): pass rates, or a measure on its scale from worse to better.
-    """
-
-    reference: ReferenceValue
-    passes: float
-    fails: float
-    means: Means = RATES
-
-    def verdict(self, difference: tuple[float, float]) -> Verdict:
-        """Return the verdict that the limits of model - reference give."""
-        low, high = difference
-        return Verdict.PASS if low > self.passes else Verdict.FAIL if high < self.fails else Verdict.INCONCLUSIVE
-
-    def verdict_of(self, rates: Sequence[float], tail: float) -> Verdict:
-        """Return the verdict that the subjects' rates give; INCONCLUSIVE for fewer than two subjects."""
-        if len(rates) < 2:
-            return Verdict.INCONCLUSIVE
-        above, below = self.bars(sum(rates) / len(rates), tail)
-        if self.means.p_value(rates, float(above), above=True) < tail:
-            return Verdict.PASS
-        failing = self.means.p_value(rates, float(below), above=False)
-        return Verdict.FAIL if failing < tail else Verdict.INCONCLUSIVE
-
-    def bars(self, rate: ArrayLike, tail: float) -> tuple[Floats, Floats]:
-        """Return the bar that a rate's lower limit must exceed for PASS, and its upper limit must stay below for FAIL.
-
-        This is Newcombe's interval solved for the limit. Computing a p value at this bar is much faster than computing
-        the limit itself.
+        Requires at least one trial that is counted.
         """
-        import numpy as np
-
-        animals, value = reference_limits(self.reference, tail), self.reference.value
-        difference = np.asarray(rate, dtype=float) - value
-        up, down = difference - self.passes, self.fails - difference
-        above = np.sqrt(np.maximum(0, up**2 - max(0.0, animals[1] - value) ** 2))
-        below = np.sqrt(np.maximum(0, down**2 - max(0.0, value - animals[0]) ** 2))
-        return difference + value - above * (up > 0), difference + value + below * (down > 0)
+        if fill is None:
+            return self.passed / self.scored
+        return (self.passed + fill * self.missing) / (self.scored + self.missing)
 
 
-def p_inferior(found: Scenarios, question: Question) -> float:
-    """Return the one-sided p value of FAIL: the smallest tail with which it would be one, in every scenario.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """One cell: the properties that two cells must share to be paired, and its subjects by number."""
 
-    Above one half it is given as 1: nothing depends on it there.
+    model: str
+    protocol: str
+    view: str
+    variant: str
+    title: str
+    sha256: str
+    design: str
+    trials: int
+    """Planned for each subject."""
+    estimand: str
+    subjects: Mapping[int, SubjectCounts]
+    agent: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    measured: Measured | None = None
+    """What is compared if it is not the pass rate; the margin, and the animals' value, are in its unit."""
+    margin: float = 0.0
+    animals: float = 0.0
+    sequential: bool = False
+    """Whether its number of subjects depended on its results."""
+    doubts: tuple[str, ...] = ()
+    """What makes its numbers doubtful, as reports say it: replies that are no answers, and missing trials."""
+
+    @property
+    def loss(self) -> float:
+        """A loss of score that a model must be shown not to have."""
+        if self.measured is None:
+            return LOSS
+        own = self.margin / abs(self.scale.unit)
+        # A loss of more than half of the range is too much, unless the margin is as wide.
+        return max(own, min(LOSS_IN_MARGINS * own, 0.5))
+
+    @property
+    def scale(self) -> Scale:
+        """Factor from the compared unit to scores."""
+        return PASS_RATE if self.measured is None else measured_scale(self.measured)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the better model is the one whose mean is nearer to the animals'."""
+        return self.measured is not None and self.measured.better == "alike"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRun:
+    """A run, or a baseline made from one, for comparison. ``name`` identifies it in messages."""
+
+    name: str
+    seed: object
+    cells: tuple[CellCounts, ...]
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``, ``plugins``."""
+
+
+def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCalls | None = None) -> CellCounts:
+    """Return the counts of a cell; ``trials`` yields its subjects in ascending order; none is kept in memory.
+
+    ``calls`` are the totals of its calls to a model, if it made any.
     """
+    sample, measured = draw_sample(plan, trials), plan.measured
+    missing, planned = sample.missing, sample.entered
+    if not plan.sequential:
+        missing, planned = missing + sample.not_run, planned + sample.not_run
+    return CellCounts(
+        model=plan.model,
+        protocol=plan.protocol,
+        view=plan.view,
+        variant=str(plan.variant),
+        title=plan.title,
+        sha256=plan.sha256,
+        design=plan.design,
+        trials=plan.trials,
+        estimand=plan.estimand,
+        sequential=plan.sequential,
+        agent=plan.agent,
+        settings=plan.settings,
+        subjects=count_subjects(sample.per_subject, of_measure=measured is not None),
+        measured=measured,
+        margin=0.0 if measured is None else plan.margin,
+        animals=0.0 if measured is None or plan.reference is None else plan.reference.value,
+        doubts=doubts(sample.tally.agent_counts(), calls, missing, planned) if sample.per_subject else (),
+    )
 
-    def failing(counts: Counts, tail: float) -> float:
-        _, below = question.bars(counts.rate, tail)
-        return question.means.p_value(counts.rates, float(below), above=False)
 
-    def of(counts: Counts) -> float:
-        if not has_interval(question.reference):
-            return failing(counts, ALPHA)  # the bar is the same for every tail
-        low, high = 1e-12, 0.5
-        if failing(counts, high) >= high:
-            return 1.0
-        # Bisection on a logarithmic scale: 40 halvings of 12 decades are far below any printed digit.
-        for _ in range(40):
-            middle = (low * high) ** 0.5
-            low, high = (low, middle) if failing(counts, middle) < middle else (middle, high)
-        return high
+def count_subjects(subjects: Iterable[SubjectCount], *, of_measure: bool = False) -> dict[int, SubjectCounts]:
+    """Return the counts of every subject of a sample, by subject number: of passes, or of the judged measure."""
+    counted = {}
+    for one in subjects:
+        scores: Sequence[float] = one.scores if of_measure else one.results
+        counted[one.subject] = SubjectCounts(sum(scores), len(scores), one.missing, one.digest)
+    return counted
 
-    if found.unknown:
+
+Subjects = Mapping[int, SubjectCounts]
+Pair = tuple[SubjectCounts, SubjectCounts]
+
+
+def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
+    """Return the differences of subject means (first - second) of the distinct pairs.
+
+    If trials are missing, two more lists follow: with all of them in favour of the first run, and of the second. Only
+    these lists include subjects without a single result in one of the runs.
+    """
+    pairs = distinct_pairs(first, second)
+    measured = [(a, b) for a, b in pairs if a.scored and b.scored]
+    fills: list[tuple[bool | None, bool | None]] = [(None, None)]
+    if any(one.missing for pair in pairs for one in pair):
+        fills += [(True, False), (False, True)]
+        pairs = [(a, b) for a, b in pairs if a.scored + a.missing and b.scored + b.missing]
+    return [
+        [a.rate(x) - b.rate(y) for a, b in (measured if x is None else pairs)]
+        for x, y in (fills if measured else fills[:1])
+    ]
+
+
+def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
+    """Return the subjects that both runs have, in the order of their numbers, without exact repeats of a pair."""
+    known: set[tuple[str, str]] = set()
+    pairs = []
+    for subject in sorted(first.keys() & second.keys()):
+        pair = first[subject], second[subject]
+        digests = pair[0].digest, pair[1].digest
+        if all(digests) and digests in known:
+            continue
+        known.add(digests)
+        pairs.append(pair)
+    return pairs
+
+
+def compare_differences(
+    possible: Sequence[Sequence[float]],
+    *,
+    seed: int,
+    shown: Callable[[float], str] = lambda difference: f"{points(difference)} points",
+) -> PairedComparison:
+    """Compare two runs, given the result of ``paired_differences`` (or a weighted combination of several).
+
+    ``shown`` writes a difference for the reason.
+    """
+    differences = possible[0]
+    if not differences:
+        return nothing_compared("No subject was measured in both runs.")
+    p_values = [paired_p_value(values, seed=seed) for values in possible]
+    answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
+    agreed = answers[0] if len(set(answers)) == 1 else "undecided"
+    signs = {sum(values) > 0 for values in possible}
+    mean = sum(differences) / len(differences)
+    return PairedComparison(
+        answer=agreed,
+        reason=_reason(agreed, answers, shown(mean), len(differences)),
+        pairs=len(differences),
+        difference=mean,
+        interval=t_interval(differences),
+        p_value=p_values[0],
+        p_worst=max(p_values) if len(signs) == 1 else 1.0,
+    )
+
+
+def paired_p_value(differences: Sequence[float], *, seed: int) -> float:
+    """Return the two-sided p value of the hypothesis that differences are centred at zero (at least one)."""
+    import numpy as np
+    from scipy.stats import permutation_test
+
+    values = np.asarray(differences, dtype=float)
+    if len(values) < 2:
         return 1.0
-    found_p = max(map(of, found.possible))
-    return found_p if found_p < 0.5 else 1.0
+
+    def mean(sample: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        return np.asarray(np.mean(sample, axis=axis))
+
+    test = permutation_test(
+        (values,),
+        mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=MOST_FLIPS,
+        batch=max(1, FLIPS_AT_ONCE // len(values)),
+        rng=np.random.default_rng(seed),
+    )
+    return float(test.pvalue)
 
 
-def subjects_to_settle(counts: Counts, question: Question) -> int | None:
-    """Return the number of subjects (of as many trials) with which PASS or FAIL has probability ``POWER``.
+def excludes_loss(differences: Sequence[float], loss: float) -> bool:
+    """Return whether a purse on "the mean difference is above -loss" grew to the goal; missing trials lost."""
+    import numpy as np
 
-    Further subjects are assumed to be distributed like the observed ones, with the same share of copies; for a single
-    subject, an ICC of ``ICC_FLOOR`` is assumed. None if even ``MOST_SUBJECTS`` would not decide.
+    halves = (1 + np.asarray(differences, dtype=float)) / 2
+    return len(halves) > 1 and bool(purse(gamblers(halves, (1 - loss) / 2)).max() >= GOAL)
+
+
+def false_alarms(scores: Sequence[float], luck: float) -> float:
+    """Return how often an unchanged model would be judged worse than a baseline with these scores of subjects.
+
+    ``luck`` is how many standard errors the baseline was better than the model is on average. New runs have as many
+    subjects, drawn from the baseline's own; seeds that make two runs alike would make alarms rarer.
     """
-    share = counts.subjects / len(counts.distinct)
-    rates = counts.rates
-    mean, count = sum(rates) / len(rates), len(rates)
-    if count > 1:
-        spread = (sum((rate - mean) ** 2 for rate in rates) / (count - 1)) ** 0.5
-    elif isinstance(question.means, Student):
-        spread = question.means.least_sd
-    else:
-        trials = sum(counts.trials) / len(counts.trials)
-        spread = (mean * (1 - mean) * (ICC_FLOOR + (1 - ICC_FLOOR) / trials)) ** 0.5
+    import numpy as np
 
-    lowest, highest = question.means.lowest, question.means.highest
-    pool = rates if count > 1 else (max(lowest, mean - spread), min(highest, mean + spread))
+    values, count = np.asarray(scores, dtype=float), len(scores)
+    if count < 2:
+        return 0.0
+    random = np.random.default_rng(0)
+    lucky = luck * values.std(ddof=1) / count**0.5
+    differences = random.choice(values, (ALARM_RUNS, count)) - values - lucky
+    signs = random.choice(np.array([-1.0, 1.0]), (ALARM_FLIPS, count))
+    sums = differences.sum(axis=1)
+    lower = (np.abs(differences @ signs.T) >= np.abs(sums)[:, None] - 1e-9).mean(axis=1)
+    return float(((lower < ALPHA) & (sums < 0)).mean())
 
-    def settled(subjects: int) -> bool:
-        evidence = max(1, round(share * subjects))
-        # In one run of five, the mean of that many subjects deviates by more than this on a given side.
-        shift = quantile(1 - POWER, None) * spread / evidence**0.5
-        imagined = resized(pool, evidence).tolist()
-        return any(
-            question.verdict_of([min(highest, max(lowest, rate + sign * shift)) for rate in imagined], ALPHA) is verdict
-            for sign, verdict in ((-1, Verdict.PASS), (1, Verdict.FAIL))
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values corrected for multiple tests, in the order given (Holm 1979, Scand J Stat 6:65)."""
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for left, index in zip(range(len(p_values), 0, -1), order, strict=True):
+        highest = max(highest, min(1.0, left * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def _answer(differences: Sequence[float], p_value: float) -> Answer:
+    """Return the answer that paired differences (first - second) and their p value give."""
+    if p_value >= ALPHA:
+        return "undecided"
+    return "better" if sum(differences) > 0 else "worse"
+
+
+def _reason(agreed: Answer, answers: Sequence[Answer], difference: str, pairs: int) -> str:
+    gap = f"Over {plural(pairs, 'paired subject')} the difference is {difference}"
+    if agreed != "undecided":
+        return f"{gap}, more than chance explains: the first run is {agreed}."
+    if len(set(answers)) > 1:
+        return f"{gap}, but the answer depends on missing trials."
+    if 2 * 0.5**pairs >= ALPHA:
+        return f"{gap}; so few pairs cannot distinguish two runs (at least six are needed)."
+    return f"{gap}, which chance can explain."
+
+
+def nothing_compared(reason: str) -> PairedComparison:
+    """Return the comparison of nothing, with its reason."""
+    return PairedComparison(
+        answer="undecided", reason=reason, pairs=0, difference=None, interval=None, p_value=None, p_worst=None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellComparison:
+    """One protocol in one view: first - second. Rates are means over the paired subjects' own rates."""
+
+    protocol: str
+    title: str
+    answer: Answer
+    """``better`` and ``worse`` after Holm's correction over all compared protocols."""
+    reason: str
+    first_rate: float | None
+    second_rate: float | None
+    paired: PairedComparison
+    adjusted_p: float | None
+    """Holm-adjusted ``paired.p_worst``."""
+    subjects: tuple[int, int]
+    """Planned in the first and in the second run."""
+    missing: tuple[int, int]
+    """Missing trials of the paired subjects."""
+    measure: str = ""
+    """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
+    loss: float = LOSS
+    """The loss that is excluded if the answer is ``no loss``; in the measure's unit if there is one."""
+    doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """What makes the numbers of the first and of the second run doubtful."""
+    identical: bool
+    """Whether the trials of every paired subject are exactly the same in both runs."""
+
+    @property
+    def said(self) -> str:
+        """The answer in words: ``no loss of 30 points``."""
+        if self.answer != "no loss":
+            return self.answer
+        return f"no loss of {f'{number(self.loss)}' if self.measure else f'{100 * self.loss:.0f} points'}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        lost = [
+            f"{count} missing in the {side}"
+            for count, side in zip(self.missing, ("first", "second"), strict=True)
+            if count
+        ]
+        return (*lost, *(["identical"] if self.identical else []))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison:
+    """A model of the first run against one of the second, in one view (and variant), over all shared protocols."""
+
+    first_model: str
+    second_model: str
+    view: str
+    variant: str
+    overall: PairedComparison
+    """Over all protocols, equally weighted; a separate test."""
+    cells: tuple[CellComparison, ...]
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return (self.overall.answer, *(cell.answer for cell in self.cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """The comparison of everything that two runs have in common; every answer describes the first run."""
+
+    first: str
+    second: str
+    models: tuple[ModelComparison, ...]
+    left_out: tuple[str, ...]
+    """Descriptions of what only one of the runs has."""
+    changed: tuple[tuple[str, str, str], ...]
+    """Other differences between the runs: name, value in the first, value in the second."""
+    stopped: tuple[str, ...] = ()
+    """The runs that stopped because of their results."""
+    unseen: tuple[str, ...] = ()
+    """What only the first run has (protocol and view, or a model): nothing is known of a loss there."""
+
+    @property
+    def worse(self) -> bool:
+        """Whether any model is worse, over all protocols or on one of them."""
+        return any("worse" in model.answers for model in self.models)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether some protocol is undecided, or nothing was compared."""
+        answers = [cell.answer for model in self.models for cell in model.cells]
+        return not answers or "undecided" in answers or bool(self.unseen)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences on what a green answer does not cover."""
+        second, found = self.second, list(self._doubts())
+        for name in self.stopped:
+            found.append(f"{name} stopped because of its results, so its rates are biased; compare --design cohort.")
+        if self.unseen:
+            what = ", ".join(self.unseen)
+            found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
+        undecided = [cell for model in self.models for cell in model.cells if cell.answer in ("no loss", "undecided")]
+        low = [
+            f"{cell.protocol} ({percent(cell.second_rate)})"
+            for cell in undecided
+            if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
+        ]
+        if low:
+            rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
+            found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
+        return found
+
+    def _doubts(self) -> Iterator[str]:
+        for model in self.models:
+            for cell in model.cells:
+                for name, who, doubtful in zip(
+                    (self.first, self.second), (model.first_model, model.second_model), cell.doubts, strict=True
+                ):
+                    if doubtful:
+                        yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubtful)}."
+
+    @property
+    def losses(self) -> Iterator[tuple[str, str, str]]:
+        """What is worse: title, protocol (empty for all together), reason."""
+        several = len({(model.view, model.variant) for model in self.models}) > 1
+        for model in self.models:
+            where = f" ({', '.join(filter(None, (model.view, model.variant)))})" if several else ""
+            who = f"worse than {self.second}: {model.first_model}{where} on"
+            yield from ((f"{who} {c.protocol}", c.protocol, c.reason) for c in model.cells if c.answer == "worse")
+            if model.overall.answer == "worse":
+                yield f"{who} all protocols together", "", model.overall.reason
+
+
+@runtime_checkable
+class ComparisonReporter(Protocol):
+    """Optional interface of a reporter that can render comparisons, for ``cheesebench compare``."""
+
+    def render_comparison(self, comparison: RunComparison) -> str: ...
+
+
+def compare_runs(
+    first: CountedRun,
+    second: CountedRun,
+    *,
+    models: tuple[str | None, str | None] = (None, None),
+    protocols: Sequence[str] = (),
+) -> RunComparison:
+    """Compare two runs of the same protocols with the same seed, subject by subject.
+
+    Models of the same name are compared; if each run has one model, those two. ``models`` selects a model by name in
+    either run, ``protocols`` restricts what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
+
+    Raises:
+        ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of trials differ), or the runs have
+            nothing in common.
+    """
+    pairs, only = match_runs(first, second, models=models, protocols=protocols)
+    groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
+    for a, b in pairs:
+        groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
+    seed = first.seed if isinstance(first.seed, int) else 0
+    return RunComparison(
+        first=first.name,
+        second=second.name,
+        models=tuple(_compare_models(group, seed) for group in groups.values()),
+        left_out=tuple(f"{what}: only in {(first, second)[side].name}" for what, side in only),
+        stopped=tuple(run.name for run in (first, second) if any(cell.sequential for cell in run.cells)),
+        unseen=tuple(what for what, side in only if side == 0),
+        changed=_changes(first, second, pairs),
+    )
+
+
+def match_runs(
+    first: CountedRun,
+    second: CountedRun,
+    *,
+    models: tuple[str | None, str | None] = (None, None),
+    protocols: Sequence[str] = (),
+) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
+    """Return the cells that two runs share, and those of only one (with its number); raises like ``compare_runs``.
+
+    It uses no subjects, so it accepts a run that has not begun.
+    """
+    cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
+    matched = _match_models(first, second, cells[0], cells[1])
+    pairs: list[tuple[CellCounts, CellCounts]] = []
+    only: list[tuple[str, int]] = []
+    for one, other in matched:
+        mine, theirs = _places(cells[0], one), _places(cells[1], other)
+        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
+        only += [(_where(place), 0) for place in mine if place not in theirs]
+        only += [(_where(place), 1) for place in theirs if place not in mine]
+    for side in range(2):
+        seen = {pair[side] for pair in matched}
+        absent = dict.fromkeys(cell.model for cell in cells[side] if cell.model not in seen)
+        only += [(model, side) for model in absent]
+    _check(first, second, pairs)
+    return pairs, only
+
+
+def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> list[CellCounts]:
+    names = dict.fromkeys(cell.model for cell in run.cells)
+    if model is not None and model not in names:
+        raise ComparisonError(f"{run.name} has no model '{model}', only {', '.join(names)}.")
+    for protocol in protocols:
+        if all(cell.protocol != protocol for cell in run.cells):
+            known = ", ".join(dict.fromkeys(cell.protocol for cell in run.cells))
+            raise ComparisonError(f"{run.name} has no protocol '{protocol}', only {known}.")
+    return [c for c in run.cells if model in (None, c.model) and (not protocols or c.protocol in protocols)]
+
+
+def _match_models(
+    first: CountedRun, second: CountedRun, mine: Iterable[CellCounts], theirs: Iterable[CellCounts]
+) -> list[tuple[str, str]]:
+    here, there = (list(dict.fromkeys(cell.model for cell in cells)) for cells in (mine, theirs))
+    if len(here) == len(there) == 1:
+        return [(here[0], there[0])]
+    shared = [model for model in here if model in there]
+    if shared:
+        return [(model, model) for model in shared]
+    for run, models in ((first, here), (second, there)):
+        if not models:
+            raise ComparisonError(f"{run.name} has no cells, so there is nothing to compare.")
+    raise ComparisonError(
+        f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. Choose "
+        "which to compare with --first-model and --second-model."
+    )
+
+
+def _places(cells: Iterable[CellCounts], model: str) -> dict[Place, CellCounts]:
+    return {(cell.protocol, cell.view, cell.variant): cell for cell in cells if cell.model == model}
+
+
+def _where(place: Place) -> str:
+    protocol, *rest = place
+    return f"{protocol} ({', '.join(filter(None, rest))})"
+
+
+def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]) -> None:
+    """Raise ComparisonError, naming all that differs, unless the subjects of all pairs met the same trials."""
+    if not pairs:
+        raise ComparisonError(f"{first.name} and {second.name} have no protocol in the same view in common.")
+    differences = []
+    if first.seed != second.seed:
+        differences.append(f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}")
+    for a, b in pairs:
+        if a.sha256 != b.sha256:
+            differences.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
+        elif (a.trials, a.estimand) != (b.trials, b.estimand):
+            differences.append(
+                f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in one (design {a.design}) and "
+                f"{b.trials} in the other (design {b.design})"
+            )
+    if differences:
+        raise ComparisonError(
+            f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
+            f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
+            "the other, or select shared protocols with --protocols."
         )
 
-    few, many = 1, 2
-    while not settled(many):
-        if many >= MOST_SUBJECTS:
-            return None
-        few, many = many, min(2 * many, MOST_SUBJECTS)
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if settled(middle) else (middle, many)
-    return many
+
+def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -> ModelComparison:
+    possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
+    comparisons = [
+        compare_differences(differences, seed=seed, shown=_shown(b))
+        for (_, b), differences in zip(group, possible, strict=True)
+    ]
+    adjusted = holm([1.0 if one.p_worst is None else one.p_worst for one in comparisons])
+    first, second = group[0]
+    return ModelComparison(
+        first_model=first.model,
+        second_model=second.model,
+        view=first.view,
+        variant=first.variant,
+        overall=_overall([one for (_, b), one in zip(group, possible, strict=True) if b.measured is None], seed),
+        cells=tuple(
+            _cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
+        ),
+    )
+
+
+def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: float, protocols: int) -> CellComparison:
+    pairs = distinct_pairs(a.subjects, b.subjects)
+    measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
+    first, second = (_mean_rate(measured, side, b.scale) for side in (0, 1))
+    answer, reason = paired.answer, paired.reason
+    if b.alike and answer != "undecided" and first is not None and second is not None:
+        nearer = abs(first - b.animals) < abs(second - b.animals)
+        answer = "better" if nearer else "worse"
+        reason = reason.replace(f"the first run is {paired.answer}", f"the first run is {answer}")
+    if answer != "undecided" and adjusted >= ALPHA:
+        reason = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
+        answer = "undecided"
+    planned = [(x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing]
+    lowest = [x.rate(False) - y.rate(True) for x, y in planned]
+    highest = [
+        y.rate(False) - x.rate(True) for x, y in planned
+    ]  # for ``alike``, a change in either direction is a loss
+    kept = excludes_loss(lowest, b.loss) and (not b.alike or excludes_loss(highest, b.loss))
+    if answer == "undecided" and measured and kept:
+        answer = "no loss"
+    return CellComparison(
+        protocol=a.protocol,
+        title=a.title,
+        answer=answer,
+        reason=reason,
+        first_rate=first,
+        second_rate=second,
+        paired=_in_unit(paired, b.scale),
+        measure="" if b.measured is None else b.measured.name,
+        loss=b.loss * abs(b.scale.unit),
+        adjusted_p=None if paired.p_worst is None else adjusted,
+        subjects=(len(a.subjects), len(b.subjects)),
+        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
+        doubts=(a.doubts, b.doubts),
+        identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
+    )
+
+
+def _shown(b: CellCounts) -> Callable[[float], str]:
+    """Return the function that formats a difference of scores in the compared unit."""
+    if b.measured is None:
+        return lambda score: f"{points(score)} points"
+    name = b.measured.name
+    return lambda score: f"{signed(b.scale.difference(score))} of {name}"
+
+
+def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
+    if paired.difference is None:
+        return paired
+    interval = paired.interval and scale.differences(paired.interval)
+    return replace(paired, difference=scale.difference(paired.difference), interval=interval)
+
+
+def _mean_rate(pairs: Sequence[Pair], side: int, scale: Scale) -> float | None:
+    return scale.value(sum(pair[side].rate(None) for pair in pairs) / len(pairs)) if pairs else None
+
+
+def _overall(possible: Sequence[Sequence[Sequence[float]]], seed: int) -> PairedComparison:
+    """Compare over all protocols: the mean of their mean differences, with the signs of all pairs flipped together.
+
+    The protocols are fixed, so the squared standard errors add; the degrees of freedom are those of the fewest pairs.
+    Protocols that are compared by a measure are left out: their units differ.
+    """
+    if not possible:
+        return nothing_compared("Each protocol is compared by a measure of its own, so there is no mean over them.")
+    cells = [cell for cell in possible if cell[0]]
+    scenarios = range(max((len(cell) for cell in cells), default=1))
+    weighted = [_weighted([cell[number] if number < len(cell) else cell[0] for cell in cells]) for number in scenarios]
+    found = compare_differences(weighted, seed=seed)
+    return _with_interval(found, [cell[0] for cell in cells])
+
+
+def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
+    """Return all differences, scaled so that their mean is the mean of the protocols' means."""
+    total = sum(len(values) for values in cells)
+    return [value * total / (len(cells) * len(values)) for values in cells for value in values]
+
+
+def _with_interval(found: PairedComparison, cells: Sequence[Sequence[float]]) -> PairedComparison:
+    if found.difference is None or any(len(values) < 2 for values in cells):
+        return replace(found, interval=None)
+    error = sum(statistics.variance(values) / len(values) for values in cells) ** 0.5 / len(cells)
+    half = quantile(ALPHA / 2, min(map(len, cells)) - 1) * error
+    return replace(found, interval=(max(-1.0, found.difference - half), min(1.0, found.difference + half)))
+
+
+def _changes(
+    first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return possible causes of a difference, according to the manifests."""
+    before, after = _facts(first, [a for a, _ in pairs]), _facts(second, [b for _, b in pairs])
+    names = dict.fromkeys((*before, *after))
+    return tuple((n, before.get(n, "-"), after.get(n, "-")) for n in names if before.get(n) != after.get(n))
+
+
+def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
+    manifest = run.manifest
+    facts = {f"plugin {name}": str(origin) for name, origin in _mapping(manifest.get("plugins")).items()}
+    facts |= {f"{name} version": str(value) for name, value in _mapping(manifest.get("versions")).items()}
+    git = _mapping(manifest.get("git"))
+    if git:
+        facts["git revision"] = f"{str(git.get('revision'))[:12]}{' with changes' if git.get('dirty') else ''}"
+    for cell in cells:
+        facts["model"] = cell.model
+        facts["agent"] = cell.agent
+        facts |= {f"setting {name}": str(value) for name, value in cell.settings.items()}
+    return facts
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+#: Random signs for the quantile.
+FLIPS = 4000
+LEVEL = 0.95
+
+
+def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
+    """Return a ranking for every view and variant in which two models or more ran the same protocols."""
+    places: dict[tuple[str, str], dict[str, dict[str, dict[int, float]]]] = {}
+    doubted = set[str]()
+    for plan, sample in cells:
+        if plan.measured is not None and plan.measured.better == "alike":
+            continue  # neither more nor less is better
+        own = {
+            number: (one.rate(False) + one.rate(True)) / 2
+            for number, one in enumerate(sample.judged())
+            if one.scored + one.missing
+        }
+        doubted |= {plan.protocol} if plan.construct is None or plan.construct.status != "validated" else set()
+        places.setdefault((plan.view, plan.series), {}).setdefault(plan.model, {})[plan.protocol] = own
+    found = []
+    for (view, variant), models in places.items():
+        shared = sorted(set.intersection(*(set(protocols) for protocols in models.values())))
+        if len(models) > 1 and shared:
+            board = _rank(view, variant, {name: [own[one] for one in shared] for name, own in models.items()})
+            found.append(replace(board, not_validated=tuple(name for name in shared if name in doubted)))
+    return tuple(found)
+
+
+def _rank(view: str, variant: str, models: dict[str, Sequence[dict[int, float]]]) -> Leaderboard:
+    import numpy as np
+
+    names, protocols = list(models), len(next(iter(models.values())))
+    pairs = list(combinations(range(len(names)), 2))
+    one, other = ([pair[side] for pair in pairs] for side in (0, 1))
+    # Subjects that every model has.
+    common = [sorted(set.intersection(*(set(own[at]) for own in models.values()))) for at in range(protocols)]
+    scores = [np.array([[own[at][s] for s in common[at]] for own in models.values()]) for at in range(protocols)]
+    random, means, squares = np.random.default_rng(0), np.zeros(len(pairs)), np.zeros(len(pairs))
+    flipped = np.zeros((len(pairs), FLIPS))
+    for own in scores:
+        count, differences = own.shape[1], own[one] - own[other]
+        centred = differences - differences.mean(axis=1, keepdims=True)
+        means += differences.mean(axis=1) / protocols
+        squares += (centred**2).sum(axis=1) / max(1, count - 1) / count / protocols**2
+        flipped += centred @ random.choice([-1.0, 1.0], (count, FLIPS)) / count / protocols
+    errors = np.sqrt(squares)
+    largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(axis=0)
+    half = float(np.quantile(largest, LEVEL)) * errors
+    better = np.zeros((len(names), len(names)), dtype=int)  # 1: the first is better than the second for certain
+    better[one, other], better[other, one] = means > half, means < -half
+    rates = np.mean([own.mean(axis=1) for own in scores], axis=0)
+    ranked = [
+        Ranked(
+            model=name,
+            rate=float(rates[at]),
+            best_rank=1 + int(better[:, at].sum()),
+            worst_rank=len(names) - int(better[at].sum()),
+        )
+        for at, name in enumerate(names)
+    ]
+    return Leaderboard(
+        view=view,
+        variant=variant,
+        protocols=protocols,
+        subjects=min(map(len, common)),
+        models=tuple(sorted(ranked, key=lambda one: -one.rate)),
+        differences=tuple(
+            ModelDifference(
+                first=names[a],
+                second=names[b],
+                difference=float(mean),
+                interval=(max(-1.0, float(mean - wide)), min(1.0, float(mean + wide))),
+            )
+            for (a, b), mean, wide in zip(pairs, means, half, strict=True)
+        ),
+    )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cheesebench.experiment.records import CellPlan
-from cheesebench.statistics.counts import count_subjects
-from cheesebench.statistics.curve import Numbered, points_of
-from cheesebench.statistics.lesions import lesion_sentence
-from cheesebench.statistics.merit import scale_of
-from cheesebench.statistics.paired import compare_differences, paired_differences, t_interval
-from cheesebench.statistics.sample import Sample
+from cheesebench.records import CellPlan
+from cheesebench.statistics.comparison import compare_differences, count_subjects, paired_differences
+from cheesebench.statistics.intervals import t_interval
+from cheesebench.statistics.question import scale_of
+from cheesebench.statistics.sample import Numbered, Sample, points_of
 from cheesebench.statistics.summary import CellResult, ControlResult, Gain, PairedComparison, PairedPoint
-from cheesebench.statistics.wording import plural, points, signed
+from cheesebench.statistics.wording import is_alike, number, percent, plural, points, signed
 
-#: Seed of the sign flips, where there are too many to try all: the same run gives the same report.
+#: Seed of sampled sign flips, so that the same run gives the same report.
 SEED = 0
 
 
@@ -34,9 +32,7 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
     ends = (found[0].session, found[-1].session) if len(found) > 1 else None
     gains = [_gains(curve, ends) for curve in curves]
     differences = [a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None]
-    # What a lesion abolishes is success; only without it is a control about the judged measure.
-    of_measure = plain.plan.measured is not None and not any(one.results for one in plain_sample.per_subject)
-    comparison = _compare(plain.plan, plain_sample, sample, of_measure)
+    comparison = _compare(plain.plan, plain_sample, sample)
     return ControlResult(
         control=control,
         plain=plain,
@@ -44,29 +40,28 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
         points=found,
         gain_plain=_gain([gain for gain in gains[0] if gain is not None]),
         gain_control=_gain([gain for gain in gains[1] if gain is not None]),
-        gain_difference=_gain(differences),
+        gain_difference=_gain(differences, most=2.0),
         comparison=comparison,
         lesion=lesion_sentence(control, comparison),
     )
 
 
 def _curve(one: Numbered) -> Mapping[int, float]:
-    """Return the pass rate of one subject at each of its points."""
     passes: dict[int, list[int]] = {}
-    for number, success in zip(*one, strict=True):
-        passes.setdefault(number, []).append(success)
-    return {number: statistics.fmean(own) for number, own in passes.items()}
+    for point, success in zip(*one, strict=True):
+        passes.setdefault(point, []).append(success)
+    return {point: statistics.fmean(own) for point, own in passes.items()}
 
 
 def _points(plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int, float]]) -> list[PairedPoint]:
     points = []
-    for number in sorted({number for curve in plain for number in curve}):
-        pairs = [(a[number], b[number]) for a, b in zip(plain, control, strict=True) if number in a and number in b]
+    for at in sorted({at for curve in plain for at in curve}):
+        pairs = [(a[at], b[at]) for a, b in zip(plain, control, strict=True) if at in a and at in b]
         if pairs:
             differences = [a - b for a, b in pairs]
             points.append(
                 PairedPoint(
-                    session=number,
+                    session=at,
                     plain=statistics.fmean(a for a, _ in pairs),
                     control=statistics.fmean(b for _, b in pairs),
                     difference=statistics.fmean(differences),
@@ -84,23 +79,21 @@ def _gains(curves: Sequence[Mapping[int, float]], ends: tuple[int, int] | None) 
     return [curve[last] - curve[first] if first in curve and last in curve else None for curve in curves]
 
 
-def _gain(gains: Sequence[float]) -> Gain | None:
-    return Gain(statistics.fmean(gains), t_interval(gains)) if gains else None
+def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
+    return Gain(statistics.fmean(gains), t_interval(gains, most)) if gains else None
 
 
-def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -> PairedComparison:
-    """Return what any two runs of the same seeds are compared by, in the words of a control."""
-    sides = (count_subjects(sample.per_subject, of_measure=of_measure) for sample in (plain, control))
+def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
+    """Compare as any two runs with the same seeds, in the words of a control."""
+    sides = (count_subjects(sample.per_subject, of_measure=plan.measured is not None) for sample in (plain, control))
     differences = paired_differences(*sides)
     scale = scale_of(plan)
-    if of_measure and not scale.bounded:
-        differences = differences[:1]  # what is missing could have been anything
     compared = compare_differences(differences, seed=SEED)
     difference = compared.difference
     if difference is None or compared.p_value is None:
         return replace(compared, reason="No subject was measured both with and without the control.")
-    verb = "may be chance" if compared.answer == "indistinguishable" else "is more than chance explains"
-    if of_measure and plan.measured is not None:
+    verb = "may be chance" if compared.answer == "undecided" else "is more than chance explains"
+    if plan.measured is not None:
         difference = scale.difference(difference)
         interval = compared.interval and scale.differences(compared.interval)
         what, size = f"the mean of {plan.measured.name}", signed(difference)
@@ -110,3 +103,67 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -
     gap = f"{size} over {plural(compared.pairs, 'paired subject')}"
     reason = f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
     return replace(compared, reason=reason)
+
+
+# ---- What a lesion implies for the construct: if the score does not fall, it was not reached through the construct.
+
+
+def contradiction(cell: CellResult) -> str:
+    """Return how a control cell contradicts the protocol's construct; empty if it does not.
+
+    It does if the whole interval (two-sided 95 %) lies beyond what the construct allows.
+    """
+    return " ".join(said for left, said in _remains(cell) if left is True)
+
+
+def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
+    """Yield whether a lesion leaves more than the construct allows (None: undecided), and the sentence that says so.
+
+    This concerns the pass rate (``at_most``) and a measure: a subject without the construct must not PASS.
+    """
+    plan, claim = cell.plan, cell.plan.lesion
+    if claim is None or claim.at_most is None or plan.construct is None:
+        return
+    what = plan.construct.name
+    if cell.rate is not None and cell.interval is not None:
+        low, high = cell.interval
+        most, said = percent(claim.at_most), f"{percent(cell.rate)} of trials succeed {claim.words}"
+        if low > claim.at_most:
+            yield True, f"{said}, but at most {most} should: this is not {what}."
+        elif high <= claim.at_most:
+            yield False, f"The rate is at most {most} {claim.words}, as {what} must be."
+        else:
+            yield None, f"{said}, and at most {most} should: whether this is {what} is undecided."
+    if cell.judged is not None and cell.judged.interval is not None and plan.reference is not None:
+        ends = [end - plan.reference.value for end in cell.judged.interval]
+        if cell.judged.better == "lower":
+            ends = [-ends[1], -ends[0]]
+        passes, fails = ends[0] > -plan.margin, ends[1] <= -plan.margin
+        if is_alike(plan):
+            passes, fails = passes and ends[1] < plan.margin, fails or ends[0] >= plan.margin
+        said = f"{claim.words.capitalize()}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
+        if passes:
+            yield True, f"{said}, which would still pass: this is not {what}."
+        elif fails:
+            yield False, f"{said}, which would not pass, as {what} must be."
+        else:
+            yield None, f"{said}: whether this would pass, and so whether it is {what}, is undecided."
+
+
+def lesion_sentence(cell: CellResult, comparison: PairedComparison | None = None) -> str:
+    """Return what a lesioned control cell says about the construct; empty if nothing is claimed about the lesion.
+
+    ``comparison`` is that of the plain cell (first) with the control.
+    """
+    plan, claim = cell.plan, cell.plan.lesion
+    if claim is None or plan.construct is None or (cell.rate is None and cell.judged is None):
+        return ""
+    if claim.spared:
+        changed = comparison is not None and comparison.answer in (
+            ("better", "worse") if is_alike(plan) else ("better",)
+        )
+        what = "rate falls" if plan.measured is None else f"mean of {plan.measured.name} changes"
+        return f"The {what} {claim.words}, which must not matter for {plan.construct.name}." if changed else ""
+    if claim.at_most is None:
+        return f"The construct, {plan.construct.name}, makes no claim about subjects {claim.words}."
+    return contradiction(cell) or " ".join(said for _, said in _remains(cell))

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import stdev
 
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord, sets_until
 from cheesebench.statistics import wording
-from cheesebench.statistics.comparison import (
-    TAIL,
-    Question,
-    Scenarios,
-    p_inferior,
-    scenarios,
-    subjects_to_settle,
+from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
+from cheesebench.statistics.controls import contradiction, lesion_sentence
+from cheesebench.statistics.intervals import CONTRADICTING_ICC, CONTRADICTING_P, clustering, quantile, wilson
+from cheesebench.statistics.question import PASS_RATE, Question, Scale, has_interval, question_of, scale_of
+from cheesebench.statistics.sample import (
+    Sample,
+    Scores,
+    SubjectRecords,
+    draw_sample,
+    learning_curve,
+    scores_of,
+    trials_by_subject,
 )
-from cheesebench.statistics.curve import learning_curve
-from cheesebench.statistics.intervals import CONTRADICTING_ICC, CONTRADICTING_P, clustering, quantile, shrinkage
-from cheesebench.statistics.lesions import contradiction, lesion_sentence
-from cheesebench.statistics.merit import Scale, scale_of
-from cheesebench.statistics.reference_limits import has_interval
-from cheesebench.statistics.sample import Sample, draw_sample, trials_by_subject
-from cheesebench.statistics.sequential import Decision, Standing, decide, next_look, what_it_still_needs
-from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.summary import CellResult, Flags, JudgedMean, Look, Verdict
+from cheesebench.statistics.summary import CellResult, Flags, Game, JudgedMean, Verdict
 
-#: .8 - .1 is a little more than .7 in binary.
+#: Tolerance: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
+#: Largest number of subjects that is reported as needed.
+MOST_NEEDED = 1000
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
@@ -40,85 +40,83 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
 
 
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
-    """Judge one cell from its sample (``draw_sample`` takes it life by life, in memory for one of them).
+    """Judge one cell from its sample (``draw_sample`` takes it subject by subject).
 
-    A cell with ``looks`` is judged at the first of them that decides; later subjects do not count.
+    A sequential cell is described by the sets up to the one that decided; later subjects do not count.
     """
-    question = question_of(plan)
-    if plan.looks:
-        sample, look = _stop(plan, sample, question)
-    else:
-        look = None
-    described = replace(_describe(plan, sample), look=look)
-    scale = scale_of(plan)
-    rates, found = scenarios(sample.subjects()), scenarios(sample.judged(), scale.means)
-    estimated = described if rates is None else _estimate(described, sample, rates)
-    if found is None:
+    question, scale = question_of(plan), scale_of(plan)
+    game = None if question is None else play(plan, question, sample)
+    if game is not None and plan.sequential:
+        sample = sample.up_to(game.subjects)
+    described = replace(_describe(plan, sample), game=game)
+    rates = scores_of(sample.subjects())
+    estimated = _estimate(described, sample, rates) if any(one.results for one in sample.per_subject) else described
+    judged = scores_of(sample.judged())
+    if not any(one.scored for one in sample.judged()):
         return _without_value(estimated)
     if scale.measured is not None:
-        estimated = _measure(estimated, sample, scale, found)
-    if question is None:
+        estimated = _measure(estimated, sample, scale, judged)
+    if question is None or game is None:
         text = " ".join(filter(None, (lesion_sentence(estimated), wording.no_claim(estimated))))
         contradicted = tuple(filter(None, [contradiction(estimated)]))
-        judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text, contradicted=contradicted)
-    else:
-        judged = _compare(estimated, question, found, scale)
-    broken = judged.outcomes["infrastructure"]
-    if broken:
-        # A breakdown is never green, and never a failure of the model, whatever the other trials say.
-        reason = wording.breakdown(judged, broken)
-        return replace(judged, verdict=Verdict.ERROR, reason=reason, subjects_needed=None, p_inferior=None)
-    return judged
+        return _unless_broken(replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text, contradicted=contradicted))
+    return _unless_broken(_compare(estimated, question, sample, judged, scale))
 
 
-def question_of(plan: CellPlan) -> Question | None:
-    """Return the hypothesis that a verdict on this cell tests; None if no claim is made."""
-    if not (plan.comparable and plan.claims):
-        return None
-    if plan.against == "chance":
-        assert plan.chance is not None
-        return Question(ReferenceValue(value=plan.chance), 0.0, plan.margin)
-    assert plan.reference is not None
-    scale = scale_of(plan)
-    margin = plan.margin / abs(scale.unit)
-    return Question(scale.merits(plan.reference), -margin, -margin, scale.means)
+def judge_set(plan: CellPlan, lives: Iterable[SubjectRecords]) -> SetResult:
+    """Judge a sequential cell while it runs, for the scheduler (``cheesebench.experiment.session``)."""
+    sample, question = draw_sample(plan, lives), question_of(plan)
+    number = sample.seen + sample.absent
+    outcomes = sample.tally.taxonomy(0)
+    futile = outcomes["budget"] > 0 or (sample.seen > 0 and sample.missing == sample.entered)
+    if question is None:
+        return SetResult(
+            number, decided=False, futile=futile, needed=plan.subjects, text=wording.plural(number, "subject")
+        )
+    game = play(plan, question, sample)
+    over = game.verdict is not None or game.stale
+    return SetResult(game.subjects, over, futile, game.needed or game.subjects, wording.standing(game))
 
 
-def _stop(plan: CellPlan, sample: Sample, question: Question | None) -> tuple[Sample, Look]:
-    """Return the subjects of the look that decides, or else of the last one that is complete, and what it says."""
-    found_tails = scale_of(plan).means.tails(plan.looks)
-    reached, looks = plan.looks[0], plan.looks
-    decision: Decision | None = None
-    spent = False
-    for look in looks:
-        seen = sample.up_to(look)
-        if len(seen.per_subject) < look:
-            break
-        found = None if question is None else decide(question, seen.judged(), look, looks)
-        outcomes = seen.tally.taxonomy(0)
-        if seen.missing and not (found and found.final) and not outcomes["infrastructure"] and look > looks[0]:
-            spent = outcomes["budget"] > 0
-            break  # a look that is not complete says nothing: the one before holds
-        reached, decision = look, found
-        if decision is not None and decision.final:
-            break
-    seen = sample.up_to(reached)
-    waiting = question is not None and (decision is None or not decision.final)
-    complete = len(seen.per_subject) == reached and not seen.missing
-    return seen, Look(
-        subjects=reached,
-        most=looks[-1],
-        tail=found_tails[looks.index(reached)],
-        standing=Standing.GO_ON if decision is None else decision.standing,
-        following=(next_look(looks, reached) if complete else reached) if waiting else None,
-        beyond=sample.seen - len(seen.per_subject),
-        spent=spent,
-        needed=what_it_still_needs(question, seen.judged(), reached, looks) if question and waiting else None,
+def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
+    """Return the state of a cell's games."""
+    scores = scores_of(sample.judged())
+    number = sample.seen + sample.absent
+    if not len(scores.low):
+        return Game(subjects=number, most=plan.subjects, goal=plan.goal)
+    found = question.play(
+        scores.low,
+        scores.high,
+        goal=plan.goal,
+        most=plan.subjects if plan.sequential else None,
+        evidence=scores.evidence,
+    )
+    verdict = Verdict.PASS if found.passed else Verdict.FAIL if found.failed else None
+    largest = float(max(found.passing, found.failing))
+    needed = None
+    if verdict is None and not found.stale and largest > 1:
+        # A purse grows by about the same factor with every subject.
+        wanted = math.ceil(len(scores.low) * math.log(plan.goal) / math.log(largest))
+        needed = next((one for one in sets_until(MOST_NEEDED) if one >= wanted), None)
+    return Game(
+        passing=min(LARGEST, float(found.passing)),
+        failing=min(LARGEST, float(found.failing)),
+        goal=plan.goal,
+        verdict=verdict,
+        decided=int(found.decided) if verdict is not None else None,
+        stale=bool(found.stale),
+        subjects=int(found.counted) if verdict is not None or found.stale else number,
+        most=plan.subjects,
+        sequential=plan.sequential,
+        needed=needed,
+        beyond=sum(one.subject >= int(found.counted) and one.entered > one.missing for one in sample.per_subject)
+        if plan.sequential and (verdict is not None or found.stale)
+        else 0,
     )
 
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
-    """Return all that can be said without a pass rate, or the mean of a measure."""
+    """Return what is known without a pass rate or a mean."""
     not_run, tally = sample.not_run, sample.tally
     described = CellResult(
         plan=plan,
@@ -127,14 +125,9 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         n_text=wording.sample_size(sample),
         subjects=sample.seen,
         planned=sample.entered + not_run,
-        valid=sample.entered - sample.missing - sample.settled,
+        valid=sample.entered - sample.missing,
         missing=sample.missing + not_run,
-        settled=sample.settled,
-        flags=Flags(
-            goal_visible=plan.goal_visible,
-            duplicate_subjects=sample.copies,
-            truncated=sample.settled > 0,
-        ),
+        flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
         outcomes=tally.taxonomy(not_run),
         agent_counts=tally.agent_counts(),
         raw_outcomes=tally.raw_outcomes(),
@@ -160,85 +153,88 @@ def _without_value(described: CellResult) -> CellResult:
     return replace(described, verdict=verdict, reason=wording.nothing_measured(described))
 
 
-def _estimate(described: CellResult, sample: Sample, found: Scenarios) -> CellResult:
+def _unless_broken(judged: CellResult) -> CellResult:
+    """Return an ERROR if a breakdown left the cell undecided; a verdict that missing trials cannot change remains."""
+    broken = judged.outcomes["infrastructure"]
+    if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
+        return judged
+    reason = wording.breakdown(judged, broken)
+    return replace(judged, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+
+
+def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResult:
     """Add rate, interval and curve."""
-    valid, plan = found.valid, described.plan
-    _, icc, p_value = clustering(valid.passed, valid.trials)
-    contradicted = plan.memory == "none" and float(icc) >= CONTRADICTING_ICC and float(p_value) < CONTRADICTING_P
-    evidence = [trials for trials, own in zip(valid.trials, valid.distinct, strict=True) if own]
-    effect, n = map(float, shrinkage(icc, evidence))
-    tail = TAIL if described.look is None else min(TAIL, described.look.tail)
-    low, high = found.limits(tail)
+    plan, counted = described.plan, [one for one in sample.subjects() if one.scored]
+    icc, p_value = clustering([one.total for one in counted], [one.scored for one in counted])
+    contradicted = plan.memory == "none" and icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
+    distinct = sum(one.distinct for one in counted) or 1
+    low, high = _limits(sample, scores, LIMIT, PASS_RATE)
     curve_unit, curve = learning_curve(sample.per_subject)
-    if plan.in_words:
-        curve = ()  # the items of a dialogue are no sequence of learning: nothing is kept from one to the next
+    if plan.items:
+        curve = ()
     return replace(
         described,
-        valid=sum(valid.trials),
-        passed=round(sum(valid.passed)),
-        rate=valid.rate,
+        valid=sum(one.scored for one in counted),
+        passed=round(sum(one.total for one in counted)),
+        rate=sum(one.total / one.scored for one in counted) / len(counted),
         interval=(low, high),
-        interval_method=wording.interval_method(valid.subjects),
-        standard_error=(high - low) / 2 / quantile(tail, None),
-        icc=float(icc) if len(valid.passed) > 1 else None,
-        design_effect=effect,
-        effective_n=n,
+        interval_method=wording.interval_method(distinct),
+        standard_error=(high - low) / 2 / quantile(1 / LIMIT, None),
+        icc=icc if len(counted) > 1 else None,
         curve=curve,
         curve_unit=curve_unit,
-        flags=replace(
-            described.flags,
-            this_subject_only=valid.subjects == 1,
-            memory_contradicted=contradicted,
-        ),
+        flags=replace(described.flags, this_subject_only=distinct == 1, memory_contradicted=contradicted),
     )
 
 
-def _measure(estimated: CellResult, sample: Sample, scale: Scale, found: Scenarios) -> CellResult:
+def _limits(sample: Sample, scores: Scores, goal: float, scale: Scale) -> tuple[float, float]:
+    """Return the limits of the mean score; of a single distinct subject, those of its own rate over its trials."""
+    judged = sample.subjects() if scale.measured is None else sample.judged()
+    if sum(one.distinct for one in judged if one.scored + one.missing) >= LEAST_SUBJECTS:
+        return limits(scores.low, scores.high, goal, scores.evidence)
+    if scale.measured is not None:
+        return 0.0, 1.0
+    trials = max(one.scored + one.missing for one in judged)
+    low = wilson(float(scores.low.mean()), trials, quantile(1 / goal, None))[0]
+    return float(low), float(wilson(float(scores.high.mean()), trials, quantile(1 / goal, None))[1])
+
+
+def _measure(estimated: CellResult, sample: Sample, scale: Scale, scores: Scores) -> CellResult:
     """Add the mean of the measure that the verdict is about, in its own unit."""
     assert scale.measured is not None
-    valid = found.valid
-    tail = TAIL if estimated.look is None else min(TAIL, estimated.look.tail)
-    alone = valid.subjects == 1
-    limits = None if alone or found.unknown else scale.range_of(found.limits(tail))
+    own = [one.total / one.scored for one in sample.judged() if one.scored]
+    alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1
     judged = JudgedMean(
         measure=scale.measured.name,
         better=scale.measured.better,
-        mean=scale.value(valid.rate),
-        interval=limits,
-        sd=stdev(map(scale.value, valid.own)) if len(valid.own) > 1 else None,
-        subjects=len(valid.own),
-        without=sum(not one.merits and not one.missing + one.settled for one in sample.per_subject),
+        mean=scale.value(sum(own) / len(own)),
+        interval=None if alone else scale.range_of(_limits(sample, scores, LIMIT, scale)),
+        sd=stdev(map(scale.value, own)) if len(own) > 1 else None,
+        subjects=len(own),
+        without=sum(not one.scores and not one.missing for one in sample.per_subject),
     )
-    spread = wording.beyond_animals(estimated.plan, judged)
-    estimated = replace(estimated, warnings=(*estimated.warnings, *spread))
     return replace(estimated, judged=judged, flags=replace(estimated.flags, this_subject_only=alone))
 
 
-def _compare(estimated: CellResult, question: Question, found: Scenarios, scale: Scale) -> CellResult:
+def _compare(estimated: CellResult, question: Question, sample: Sample, scores: Scores, scale: Scale) -> CellResult:
     """Add the comparison with the reference (or with chance) and the verdict."""
-    plan, valid, reference, look = estimated.plan, found.valid, question.reference, estimated.look
-    tail = ALPHA if look is None else look.tail
-    low, high = found.difference_limits(reference, tail)
-    alone, rodent = valid.subjects == 1, plan.against == "reference"
-    # One subject says nothing of others, whatever it does.
-    verdict = Verdict.INCONCLUSIVE if alone else question.verdict((low, high))
-    needed = None
-    # More subjects are no use where all of them do exactly the same.
-    only_copies = estimated.flags.duplicate_subjects > 0 and alone
-    if verdict is Verdict.INCONCLUSIVE and look is None and not only_copies:
-        needed = subjects_to_settle(valid, question)
-    shown_low, shown_high = (None, None) if found.unknown else scale.differences((low, high))
+    plan, game, reference = estimated.plan, estimated.game, question.reference
+    assert game is not None
+    own = [one.total / one.scored for one in sample.judged() if one.scored]
+    rate, rodent = sum(own) / len(own), plan.against == "reference"
+    low, high = question.difference_limits(rate, _limits(sample, scores, plan.goal, scale))
+    shown_low, shown_high = scale.differences((low, high))
     judged = replace(
         estimated,
-        verdict=verdict,
-        difference=scale.difference(valid.rate - reference.value),
+        verdict=game.verdict or Verdict.INCONCLUSIVE,
+        difference=scale.difference(rate - reference.value),
         difference_low=shown_low,
         difference_high=shown_high,
-        p_inferior=1.0 if alone else _p_value(plan, found, question, look),
-        superior=rodent and low > 0 and not alone and has_interval(reference),
-        subjects_needed=needed,
+        superior=rodent and game.verdict is Verdict.PASS and low > 0 and has_interval(reference) and not question.alike,
+        subjects_needed=None if game.verdict or estimated.flags.this_subject_only else game.needed,
         flags=replace(
             estimated.flags,
+            stopped_by_result=plan.sequential and (game.verdict is not None or game.stale),
             not_diagnostic=rodent
             and scale.measured is None
             and plan.chance is not None
@@ -247,17 +243,4 @@ def _compare(estimated: CellResult, question: Question, found: Scenarios, scale:
             analogy=rodent and reference.kind == "analogy",
         ),
     )
-    if not rodent:
-        return replace(judged, reason=wording.verdict_against_chance(judged))
-    by_itself = question.verdict(Scenarios((valid,), found.means).difference_limits(reference, tail))
-    return replace(judged, reason=wording.verdict(judged, by_itself is not Verdict.INCONCLUSIVE and not alone))
-
-
-def _p_value(plan: CellPlan, found: Scenarios, question: Question, look: Look | None) -> float:
-    p_value = p_inferior(found, question)
-    if look is None or p_value >= look.tail * 10:
-        return p_value
-    # The error of the whole rule, if its tails were so large (or small) that this look just fails.
-    means = question.means
-    scaled = tuple(min(0.5, p_value / look.tail * tail) for tail in means.tails(plan.looks))
-    return min(1.0, means.wrong(plan.looks, scaled))
+    return replace(judged, reason=wording.verdict(judged))

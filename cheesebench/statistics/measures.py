@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
-from cheesebench.experiment.records import TrialRecord, is_measurement
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
+from cheesebench.records import TrialRecord, is_measurement
 from cheesebench.statistics.summary import TAXONOMY, ClassShares, ConditionCurve, Measure, SplitRate
 
 T = TypeVar("T")
-#: Values of a variable beyond which a measure by it is no curve that anybody could read; tables have them all.
+#: Values of a variable beyond which a curve of a measure by it would be unreadable; tables have them all.
 MOST_POINTS = 50
 
 
@@ -27,7 +27,6 @@ class Moments:
         self._squares = 0.0
 
     def add(self, number: float) -> None:
-        """Add one number."""
         self.n += 1
         deviation = number - self.mean
         self.mean += deviation / self.n
@@ -40,7 +39,7 @@ class Moments:
 
 
 class Condition(NamedTuple):
-    """A value of a variable by which a measure is given."""
+    """A value of a variable under which a measure is reported."""
 
     measure: str
     variable: str
@@ -52,7 +51,7 @@ class Condition(NamedTuple):
 
 
 def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator[tuple[Condition, float | str]]:
-    """Yield each condition that a trial was under, and what was measured; sets are no conditions."""
+    """Yield each condition of a trial with the measured values; sets are not conditions."""
     for measure, variable in by:
         measured, value = record.measures.get(measure), None
         for held in (record.variables, record.counters, record.measures):
@@ -68,7 +67,7 @@ def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator
 
 
 def with_conditions(whole: Mapping[str, T], parts: Mapping[Condition, T]) -> dict[str, T]:
-    """Return each measure, and after it what it is under each of its conditions; values in rising order."""
+    """Return each measure, followed by its values under each condition, in rising order."""
     conditions, found = _in_order(parts), dict[str, T]()
     for name, one in whole.items():
         found[name] = one
@@ -88,7 +87,7 @@ def _in_order(conditions: Iterable[Condition]) -> dict[str, list[Condition]]:
 
 
 class Tally:
-    """What became of trials and what they measured, counted trial by trial: no trial is kept."""
+    """Outcomes and measures of trials, counted one by one without keeping trials."""
 
     def __init__(
         self,
@@ -151,7 +150,6 @@ class Tally:
         return dict(sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0])))
 
     def agent_counts(self) -> dict[str, int]:
-        """Return the sums of the agent's counters, in its order."""
         return dict(self._agent)
 
     def own_measures(self) -> tuple[Measure, ...]:
@@ -159,7 +157,7 @@ class Tally:
         return _measures(with_conditions(self._own, self._own_by))
 
     def condition_curves(self) -> tuple[ConditionCurve, ...]:
-        """Return the measures that are given by a variable, where it took two values at least, and not very many."""
+        """Return the measures that are reported by a variable with at least two values, but not many."""
         found: dict[tuple[str, str], list[tuple[Value, Measure]]] = {}
         conditions = _in_order(self._own_by)
         for name in self._own:
@@ -172,7 +170,6 @@ class Tally:
         )
 
     def class_shares(self) -> tuple[ClassShares, ...]:
-        """Return the protocol's categorical measures."""
         return tuple(
             ClassShares(name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
             for name, counts in with_conditions(self._names, self._names_by).items()
@@ -209,7 +206,7 @@ def _class_of(record: TrialRecord) -> str:
         return "success"
     calls = record.tally.get("calls", 0)
     if calls:
-        # None of its actions was chosen by the model.
+        # The model chose none of its actions.
         if record.tally.get("truncated", 0) == calls:
             return "truncated reply"
         if record.tally.get("unparsed", 0) == calls:
@@ -244,7 +241,7 @@ def _repeats(record: TrialRecord) -> float | None:
     return sum(map(str.__eq__, chosen, chosen[1:])) / (len(chosen) - 1)
 
 
-#: Name -> value of one trial, or None where the trial has none. Shares are of the agent's own actions.
+#: Name -> value of one trial, or None if the trial has none. Shares are of the agent's own actions.
 STRATEGY: dict[str, Callable[[TrialRecord], float | None]] = {
     "action_entropy_bits": _entropy,
     "forward_share": _share_of("F"),

@@ -3,15 +3,68 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
-from cheesebench.statistics.comparison import SubjectTrials
+from cheesebench.records import CellPlan, TrialRecord, sets_until
 from cheesebench.statistics.measures import Tally
-from cheesebench.statistics.merit import Scale, scale_of
+from cheesebench.statistics.question import Scale, scale_of
+from cheesebench.statistics.summary import CurvePoint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: A schedule of one session is cut into this many groups of trials for the learning curve.
+CURVE_PARTS = 5
+#: One subject: the number of a point and 1 or 0 for each scored trial.
+Numbered = tuple[Sequence[int], Sequence[int]]
+
+
+def learning_curve(subjects: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
+    """Return the unit of the curve and its points: by session, or by groups of trials in a schedule of one session.
+
+    All scored trials that the reference covers enter, regardless of the estimand.
+    """
+    name, numbered = points_of(subjects)
+    return name, _points(numbered)
+
+
+def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
+    """Return the unit of the curve, and for each subject the point that each of its scored trials belongs to."""
+    scored: list[Numbered] = [(one.sessions, one.passes) for one in subjects]
+    longest = max((len(passes) for _, passes in scored), default=0)
+    if len({session for sessions, _ in scored for session in sessions}) > 1 or longest <= 1:
+        return "session", scored
+    size = math.ceil(longest / CURVE_PARTS)
+    return ("1 trial" if size == 1 else f"{size} trials"), [
+        ([k // size + 1 for k in range(len(passes))], passes) for _, passes in scored
+    ]
+
+
+def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
+    from cheesebench.statistics.intervals import rate_limits
+
+    # Number of the point -> passed trials and trials of each subject that has any there.
+    counts: dict[int, list[tuple[int, int]]] = {}
+    for numbers, passes in numbered:
+        own: dict[int, tuple[int, int]] = {}
+        for number, success in zip(numbers, passes, strict=True):
+            passed, trials = own.get(number, (0, 0))
+            own[number] = (passed + success, trials + 1)
+        for number, pair in own.items():
+            counts.setdefault(number, []).append(pair)
+    points = []
+    for number in sorted(counts):
+        passes, sizes = zip(*counts[number], strict=True)
+        low, high = rate_limits(passes, sizes)
+        rate = sum(own / size for own, size in zip(passes, sizes, strict=True)) / len(sizes)
+        points.append(CurvePoint(number, rate, low, high, sum(sizes)))
+    return tuple(points)
+
 
 #: The trials of one subject in order.
 SubjectRecords = Sequence[TrialRecord]
@@ -32,8 +85,42 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Trials of a cell up to which it is kept how each life began, to tell what a life that was stopped is a copy of.
+#: Most trials of a cell for which all digests are kept, to recognise copies among unfinished lives.
 MOST_KEPT = 10_000
+
+
+class SubjectScore(NamedTuple):
+    """One subject for a verdict: the sum of its trials' scores, and its number of missing trials."""
+
+    total: float
+    scored: int
+    missing: int = 0
+    distinct: bool = True
+    """False for an exact copy of another subject."""
+
+    def rate(self, fill: bool) -> float:
+        """Return the mean score with all missing trials passed (True) or failed (False)."""
+        return (self.total + fill * self.missing) / (self.scored + self.missing)
+
+
+class Scores(NamedTuple):
+    """The subjects of a cell in the order of their numbers, as the games take them."""
+
+    low: NDArray[np.float64]
+    """Mean score of each subject if its missing trials had failed."""
+    high: NDArray[np.float64]
+    """The same if they had passed."""
+    evidence: NDArray[np.float64]
+    """Share of distinct subjects among the first n."""
+
+
+def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
+    """Return the scores of all subjects that have a trial that counts, run or missing."""
+    import numpy as np
+
+    rows = [one for one in subjects if one.scored + one.missing]
+    distinct = np.cumsum([one.distinct for one in rows]) / np.arange(1, len(rows) + 1)
+    return Scores(np.array([one.rate(False) for one in rows]), np.array([one.rate(True) for one in rows]), distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +132,20 @@ class SubjectCount:
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject, and for one that was stopped before it did anything."""
+    """False for an exact copy of an earlier subject, and for one that broke off before it did anything."""
     digest: str
-    """Of its trials (``Lives.name``, or ``signature`` with many subjects): equal for exact copies."""
+    """Of its trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
     entered: int
-    """Trials that enter the estimand, missing and settled ones included."""
+    """Trials that enter the estimand, missing ones included."""
     missing: int
-    settled: int
-    """Trials that were not run because they could not change the verdict."""
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
     """Session of every scored trial that is comparable with the reference, whatever the estimand."""
     passes: bytes
     """1 or 0 for each of those."""
-    merits: tuple[float, ...] = ()
-    """Merit (``merit``) of every trial that enters the estimand and has one, if the verdict is about a measure."""
+    scores: tuple[float, ...] = ()
+    """Score of every trial that enters the estimand and has one, if the verdict is about a measure."""
     outside: int = 0
     """Number of those beyond the range that the protocol declares."""
 
@@ -78,7 +163,7 @@ class Sample:
     absent_trials: int
     """Trials that each absent subject would have put into the estimand (an upper bound)."""
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """For the looks of a sequential cell: the tally of the subjects below that number."""
+    """For the sets of a sequential cell: the tally of the subjects below that number."""
     measured: bool = False
     """Whether the verdict is about a measure."""
 
@@ -94,7 +179,7 @@ class Sample:
 
     @property
     def entered(self) -> int:
-        """Trials that enter the estimand, missing and settled ones included."""
+        """Trials that enter the estimand, missing ones included."""
         return sum(one.entered for one in self.per_subject)
 
     @property
@@ -102,77 +187,78 @@ class Sample:
         """Missing trials among those (absent subjects have none)."""
         return sum(one.missing for one in self.per_subject)
 
-    @property
-    def settled(self) -> int:
-        """Settled trials among those."""
-        return sum(one.settled for one in self.per_subject)
-
-    def subjects(self) -> tuple[SubjectTrials, ...]:
-        """Return what a verdict on the pass rate needs of every subject; an absent one is open throughout."""
+    def subjects(self) -> tuple[SubjectScore, ...]:
+        """Return all subjects for a verdict on the pass rate; all trials of an absent one are missing."""
         return self._subjects([one.results for one in self.per_subject])
 
-    def judged(self) -> tuple[SubjectTrials, ...]:
-        """Return what the cell's verdict needs of every subject: by its measure, or by its pass rate."""
-        return self._subjects([one.merits for one in self.per_subject]) if self.measured else self.subjects()
+    def judged(self) -> tuple[SubjectScore, ...]:
+        """Return all subjects for the cell's verdict: by its measure, or by its pass rate."""
+        return self._subjects([one.scores for one in self.per_subject]) if self.measured else self.subjects()
 
-    def _subjects(self, merits: Iterable[Sequence[float]]) -> tuple[SubjectTrials, ...]:
-        counted = [
-            SubjectTrials(sum(own), len(own), one.missing + one.settled, one.distinct)
-            for one, own in zip(self.per_subject, merits, strict=True)
-        ]
-        return (*counted, *[SubjectTrials(0, 0, self.absent_trials, distinct=False)] * self.absent)
+    def _subjects(self, scores: Iterable[Sequence[float]]) -> tuple[SubjectScore, ...]:
+        counted = {
+            one.subject: SubjectScore(sum(own), len(own), one.missing, one.distinct)
+            for one, own in zip(self.per_subject, scores, strict=True)
+        }
+        absent, planned = SubjectScore(0, 0, self.absent_trials, distinct=False), self.seen + self.absent
+        beyond = (counted[number] for number in counted if number >= planned)
+        return (*(counted.get(number, absent) for number in range(planned)), *beyond)
 
     @property
     def not_run(self) -> int:
         """Trials of subjects that never began; they are missing, too."""
         return self.absent * self.absent_trials
 
-    def up_to(self, look: int) -> Sample:
-        """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
-        kept = tuple(one for one in self.per_subject if one.subject < look)
-        return replace(self, per_subject=kept, tally=self.tallies.get(look, self.tally), absent=look - len(kept))
+    def up_to(self, number: int) -> Sample:
+        """Return the sample of the first subjects of a sequential cell; ``number`` is the size of one of its sets."""
+        kept = tuple(one for one in self.per_subject if one.subject < number)
+        return replace(self, per_subject=kept, tally=self.tallies.get(number, self.tally), absent=number - len(kept))
 
 
 def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     """Return the sample of a cell; ``trials`` has the trials of each subject, by rising subject; they are read once.
 
     Trials that were never reached are not missing, because ``until`` may shorten the schedule; but a planned
-    subject without a single record is missing whole.
+    subject without any record is entirely missing.
     """
-    lives, kept = Lives(), bool(plan.looks) or plan.subjects * plan.trials <= MOST_KEPT
+    copies, kept = Copies(), plan.sequential or plan.subjects * plan.trials <= MOST_KEPT
+    sets = sets_until(plan.subjects) if plan.sequential else ()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale = scale_of(plan)
     for records in trials:
-        # What a sequential cell is described by are the subjects that it was judged by.
-        tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}
+        # A sequential cell is described by the subjects that it was judged by.
+        tallies |= {one: deepcopy(tally) for one in sets if one <= records[0].subject and one not in tallies}
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
         whole = not any(record.missing for record in records)
-        digest = lives.name(prefixes(records), whole=whole) if kept else signature(records)
-        found.append(_count(records, entering, digest, lives.is_new(digest, whole=whole), scale))
+        digests = prefixes(records) if kept else list(filter(None, [signature(records)]))
+        digest, new = digests[-1] if digests else "", copies.is_new(digests, whole=whole)
+        found.append(_count(records, entering, digest, new, scale))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
-    absent = max(0, plan.subjects - len(found))
+    # For a sequential cell, the set of the last subject.
+    last = found[-1].subject + 1 if found else 1
+    planned = next(one for one in (*sets, plan.subjects, last) if one >= last) if plan.sequential else plan.subjects
+    absent = max(0, planned - len(found))
     return Sample(tuple(found), tally, absent, typical, tallies, measured=scale.measured is not None)
 
 
 def _count(
     records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool, scale: Scale
 ) -> SubjectCount:
-    merits = [scale.merit_of(r) for r in entering] if scale.measured is not None else []
+    scores = [scale.score_of(r) for r in entering] if scale.measured is not None else []
     scored = [r for r in records if r.compared and not r.missing and r.success is not None]
     return SubjectCount(
         subject=records[0].subject,
         distinct=distinct,
         digest=digest,
         entered=len(entering),
-        missing=sum(r.missing not in ("", SETTLED) for r in entering),
-        settled=sum(r.missing == SETTLED for r in entering),
+        missing=sum(bool(r.missing) for r in entering),
         results=bytes(r.success for r in entering if not r.missing and r.success is not None),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
-        merits=tuple(merit for merit in merits if merit is not None),
+        scores=tuple(score for score in scores if score is not None),
         outside=sum(map(scale.is_outside, entering)),
     )
 
@@ -200,7 +286,7 @@ def signature(records: SubjectRecords) -> str:
 
 
 def prefixes(records: SubjectRecords) -> list[str]:
-    """Return digests of the first trials: after each one that was run, from the first action on."""
+    """Return cumulative digests after each trial that was run, from the first action on."""
     digest = hashlib.blake2b(digest_size=10)
     found: list[str] = []
     for record in records:
@@ -212,51 +298,32 @@ def prefixes(records: SubjectRecords) -> list[str]:
     return found
 
 
-class Lives:
-    """Names lives by what was done in them: exact copies have the same name.
-
-    A life that was stopped is taken for a copy of an earlier one that began in the same way, and the next one that
-    begins like it for a copy of it: nobody knows whether it would have gone on differently. Otherwise a subject would
-    become evidence by being stopped.
-    """
+class Copies:
+    """Detects exact copies of subjects; an unfinished one is a copy of any that began in the same way."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, str] = {}
-        self._whole: dict[str, str] = {}
-        self._stopped: dict[str, str] = {}
-        self._seen: set[str] = set()
+        self._begun: set[str] = set()
+        self._broken: set[str] = set()
 
-    def name(self, digests: Sequence[str], *, whole: bool) -> str:
-        """Return the name of the next life from its ``prefixes``; empty for an idle one, which is no copy."""
-        if not digests:
-            return ""
-        last = digests[-1]
-        name = (self._whole if whole else self._begun).get(last)
-        if name is None:
-            stopped = next((digest for digest in digests if digest in self._stopped), None)
-            name = last if stopped is None else self._stopped.pop(stopped)  # only one can be what that was
-        (self._whole if whole else self._stopped)[last] = name
-        for digest in digests:
-            self._begun.setdefault(digest, name)
-        return name
+    def is_new(self, digests: Sequence[str], *, whole: bool) -> bool:
+        """Return whether a subject with these ``prefixes`` is further evidence, not a copy of an earlier one.
 
-    def is_new(self, name: str, *, whole: bool) -> bool:
-        """Return whether a life of this name is seen for the first time, so that it is further evidence.
-
-        An idle one is, if it is whole: one that was stopped may have been about to do the same as another.
+        A complete idle subject is evidence; an unfinished one might have become a copy.
         """
-        if not name:
+        if not digests:
             return whole
-        new = name not in self._seen
-        self._seen.add(name)
+        new = digests[-1] not in self._begun and self._broken.isdisjoint(digests)
+        self._begun.update(digests)
+        if not whole:
+            self._broken.add(digests[-1])
         return new
 
 
 def has_acted(record: TrialRecord) -> bool:
-    """Tell whether a subject did something in a trial, or succeeded by doing nothing.
+    """Return whether a subject acted in a trial, or succeeded by doing nothing.
 
-    Subjects that only ever stay and fail (a model without a word that is an action) are not each other's copies: where
-    a trial starts is drawn, too, and is in no record.
+    Subjects that only ever stay and fail (a model without a word that is an action) are not copies of one another:
+    the start of a trial is drawn, too, and not recorded.
     """
     return bool(record.actions.strip("S.")) or (bool(record.actions) and bool(record.success))
 
@@ -268,7 +335,7 @@ def trial_bytes(r: TrialRecord) -> bytes:
 
 
 def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering, ...]:
-    """Return the trials of one subject that the pass rate is taken over.
+    """Return one subject's trials that enter the pass rate.
 
     Only trials that the reference is about (``compared``) enter; ``last:K`` takes the last K of *those*. A
     missing trial enters unless its block is known to be another.

@@ -1,8 +1,7 @@
 """Results of the statistics: plain data for reports, with nothing left to compute.
 
 Rates, differences, bounds and margins are proportions (0 to 1), never percentages; those of a verdict about a measure
-are in the measure's unit. ``to_plain`` converts every
-type to JSON values. Longer than 400 lines because what reports read is in one place.
+are in the measure's unit. ``to_plain`` converts every type to JSON values.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Literal
 
-from cheesebench.experiment.records import CellCalls, CellPlan, Variant
 from cheesebench.interfaces import Value
+from cheesebench.published import PublishedRow
+from cheesebench.records import CellCalls, CellPlan, Variant
 
-#: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
+#: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no success;
 #: ``unparsed``: failed, and no reply could be read; ``truncated reply``: failed, and every reply was cut off;
-#: ``not run``: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change
-#: the verdict.
+#: ``not run``: subjects of the plan that left no record at all.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -30,7 +29,6 @@ TAXONOMY = (
     "infrastructure",
     "budget",
     "not run",
-    "settled",
 )
 
 
@@ -38,9 +36,9 @@ class Verdict(StrEnum):
     """The answer to: does this model do at least as well as the rodent, up to the margin?"""
 
     PASS = "PASS"
-    """Non-inferior: the lower bound of (model - reference) is above -margin."""
+    """Not worse than the animals by the margin: the purse that bets on it has grown 20-fold."""
     FAIL = "FAIL"
-    """Inferior: the upper bound is below -margin."""
+    """Worse by more than the margin: the purse that bets on this has grown 20-fold."""
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
@@ -110,8 +108,8 @@ class Flags:
     """Subjects that are exact copies of another one: counted in the rate, but not as further evidence."""
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
-    truncated: bool = False
-    """Trials were settled: they could not have changed the verdict, but rate and curve leave them out."""
+    stopped_by_result: bool = False
+    """A sequential cell stopped because of its results: its rate lies on the side of the verdict, on average."""
     goal_visible: bool = False
     """A rewarded place is drawn unlike its neighbours, so the goal can be seen (W311)."""
     reference_declared: bool = False
@@ -125,7 +123,7 @@ class JudgedMean:
     """The measure that a verdict is about: mean over the subjects of their own means, in the measure's unit."""
 
     measure: str
-    better: Literal["higher", "lower"]
+    better: Literal["higher", "lower", "alike"]
     mean: float
     interval: tuple[float, float] | None
     """Two-sided 95 % at least; None for one subject, and where missing trials could have been anything."""
@@ -138,48 +136,57 @@ class JudgedMean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """Status of a sequential cell: the look that it stopped at, or the last one that it has reached."""
+class Game:
+    """State of a cell's two betting games (``betting``). A purse is given as a multiple of what it began with."""
 
+    passing: float = 0.0
+    """Largest purse of the PASS game."""
+    failing: float = 0.0
+    """Largest purse of the FAIL game."""
+    goal: float
+    """What a purse must hold for a verdict."""
+    verdict: Verdict | None = None
+    """PASS or FAIL; None if neither purse has reached the goal."""
+    decided: int | None = None
+    """Number of subjects after which a purse reached it."""
+    stale: bool = False
+    """Whether a sequential cell stopped because no gambler had ever doubled its money."""
     subjects: int
+    """Number of subjects that count: of a sequential cell, those of all sets so far, or up to the one that decided."""
     most: int
-    """Subjects of the last look."""
-    tail: float
-    """Tail probability of each bound of the difference at this look."""
-    standing: str
-    """``PASS``, ``FAIL``, ``go on``, ``futile`` or ``exhausted``."""
-    following: int | None = None
-    """Subjects of the next look, if it continues."""
+    """Planned number of subjects."""
+    sequential: bool = False
     needed: int | None = None
-    """The look that would decide if further subjects were distributed like these."""
+    """Subjects with which the larger purse would reach the goal if it went on growing as before, if any."""
     beyond: int = 0
-    """Subjects started beyond this look: recorded, but not counted."""
-    spent: bool = False
-    """Whether the next look is not complete because a budget was spent."""
+    """Subjects that were begun beyond those that count."""
+
+    @property
+    def p_value(self) -> float:
+        """P value of the claim with the larger purse; it holds however often the cell is judged."""
+        return min(1.0, 1 / max(self.passing, self.failing, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One cell judged: a model on a protocol in a view.
+    """A judged cell: a model on a protocol in a view.
 
-    All counts are of the trials that enter the estimand, exact copies of subjects included (they narrow no interval).
+    Counts are of trials that enter the estimand, including exact copies of subjects (which narrow no interval).
     """
 
     plan: CellPlan
     verdict: Verdict
     reason: str
-    """One plain sentence (or two) for somebody who sees a verdict for the first time."""
+    """One or two plain sentences for readers who see a verdict for the first time."""
     n_text: str
     """As in ``10 subjects x 20 trials (200/200 valid)``."""
     subjects: int = 0
     """Subjects seen, copies included."""
     planned: int = 0
-    """Trials that were to enter the estimand: valid + missing + settled."""
+    """Trials that were to enter the estimand: valid + missing."""
     valid: int = 0
     passed: int = 0
     missing: int = 0
-    settled: int = 0
-    """Trials that were stopped because no outcome could change the verdict: neither missing nor failed."""
     rate: float | None = None
     """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
@@ -190,24 +197,20 @@ class CellResult:
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
     icc: float | None = None
     """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
-    design_effect: float = 1.0
-    effective_n: float = 0.0
     judged: JudgedMean | None = None
     """What the verdict is about if it is a measure; the differences and the plan's margin are in its unit."""
     difference: float | None = None
     """Model - reference, of the pass rate or of the measure in ``judged``."""
     difference_low: float | None = None
-    """One-sided 5 % lower bound of the difference (over all looks together, where there are several)."""
+    """One-sided 5 % lower bound of the difference, at any number of subjects."""
     difference_high: float | None = None
     """One-sided 5 % upper bound of the difference."""
-    p_inferior: float | None = None
-    """One-sided p value of "worse than reference - margin": FAIL is p < .05. None for an ERROR."""
     superior: bool = False
     """PASS, and even the lower bound is above a reference that has an interval of its own."""
     subjects_needed: int | None = None
-    """Subjects that would settle an INCONCLUSIVE in four of five runs at the observed rate and spread, if any."""
-    look: Look | None = None
-    """None where all subjects are judged at once."""
+    """Subjects with which an INCONCLUSIVE would be decided if its purse went on growing as before, if any."""
+    game: Game | None = None
+    """How the betting stands; None where no claim is made."""
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
@@ -233,8 +236,10 @@ class CellResult:
     warnings: tuple[str, ...] = ()
     """What makes the numbers doubtful, beside any verdict: replies that were no answer, trials that are missing."""
     causes: tuple[str, ...] = ()
-    """Why trials could not be run, in the words of whoever failed, most frequent first."""
+    """Why trials could not be run, in the words of what failed, most frequent first."""
     contradicted: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What a reader of the verdict must know of how it came about: trials run anew, impossible results."""
     """How lesions contradict what the protocol claims to measure, one sentence each: of a control cell its own, of a
     plain cell those of its controls."""
 
@@ -263,9 +268,7 @@ class ModelSummary:
     """PASS if all cells pass (an intersection-union test, which needs no correction), FAIL if any cell fails."""
     gate_reason: str
     failed: tuple[str, ...]
-    """Protocols whose FAIL survives Holm's correction over all cells with a verdict (family-wise 5 %)."""
-    holm: Mapping[str, float]
-    """Protocol -> Holm-adjusted one-sided p value of being inferior."""
+    """Cells of the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang and Ramdas 2022)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,13 +281,11 @@ class ViewChoice:
     best: float
     cross_fitted: float | None
     """None if there are too few trials to halve."""
-    equal_views: float
-    """Expected maximum if every view had the pooled rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestOfViews:
-    """The paper's headline number for one model, and two numbers that put its bias into perspective."""
+    """The paper's headline number for one model, and a number without its bias."""
 
     model: str
     variant: str = ""
@@ -292,8 +293,6 @@ class BestOfViews:
     """Mean over protocols of the best view's rate: biased upward."""
     cross_fitted: float | None
     """View chosen on one half of the subjects (or trials), scored on the other."""
-    equal_views: float
-    """Expected value of ``best`` if the views did not differ."""
     protocols: tuple[ViewChoice, ...]
 
 
@@ -301,7 +300,7 @@ class BestOfViews:
 class PairedComparison:
     """Two runs with the same seeds: first - second over the paired subjects."""
 
-    answer: Literal["better", "worse", "indistinguishable"]
+    answer: Literal["better", "worse", "no loss", "undecided"]
     reason: str
     pairs: int
     difference: float | None
@@ -312,7 +311,6 @@ class PairedComparison:
     """Two-sided."""
     p_worst: float | None = None
     """The largest p value that missing trials could have given; 1 if even the sign depends on them."""
-    method: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +330,7 @@ class PairedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Pass rate at the last point of the curve less that at the first: mean over subjects, 95 % t interval."""
+    """Pass rate at the last point of the curve minus that at the first: mean over subjects, 95 % t interval."""
 
     mean: float
     interval: tuple[float, float] | None
@@ -358,25 +356,8 @@ class ControlResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedRow:
-    """Published results of a model under the same rules: shown beside a run, in no verdict."""
-
-    model: str
-    rates: Mapping[str, float]
-    """Protocol -> pass rate."""
-    overall: float | None = None
-    how: str = ""
-    """The rules, and the views."""
-    where: str = ""
-    """The view, or that each rate is the best of several; and the trials of a protocol."""
-    trials: str = ""
-    """Number of trials of each protocol in a view, and in all; empty if unknown."""
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedContrast:
-    """A cell beside the published number of a model under the same rules, in no verdict.
+    """A cell beside the published number of a model under the same rules.
 
     ``low`` and ``high`` are 95 % limits of the difference, as if all trials were independent.
     """
@@ -394,6 +375,44 @@ class PublishedContrast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A model of a leaderboard: mean score over the protocols, and the ranks that its differences allow."""
+
+    model: str
+    rate: float
+    best_rank: int
+    """One more than the number of models that are better for certain."""
+    worst_rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDifference:
+    """Mean paired difference of two models over the protocols; all intervals hold together at 95 %."""
+
+    first: str
+    second: str
+    difference: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """The models of a run in one view, best first (``--design leaderboard``)."""
+
+    view: str
+    variant: str
+    protocols: int
+    subjects: int
+    """Of each protocol, at least; each model has the same."""
+    models: tuple[Ranked, ...]
+    differences: tuple[ModelDifference, ...]
+    not_validated: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    """Models on protocols whose PASS also holds as a list: at most 5 % of it are wrong on average (e-BH)."""
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The results of a whole run: the input of reporters."""
 
@@ -408,6 +427,8 @@ class RunSummary:
     """Published results for the run's protocols, if any."""
     contrasts: tuple[PublishedContrast, ...] = ()
     """The run beside the published model that ``--against`` names."""
+    leaderboards: tuple[Leaderboard, ...] = ()
+    """One for every view of a run of the design ``leaderboard`` with several models."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers, ready for ``json.dumps``."""

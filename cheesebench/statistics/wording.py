@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cheesebench.experiment.records import CellCalls, CellPlan
 from cheesebench.interfaces import Value
-from cheesebench.statistics.reference_limits import has_interval, reference_limits
+from cheesebench.records import CellCalls, CellPlan
+from cheesebench.statistics.question import FAIL_TAIL, PASS_TAIL, has_interval, reference_limits
 from cheesebench.statistics.sample import Sample
-from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.summary import CellResult, ClassShares, JudgedMean, Verdict
+from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdict
 
+#: Phrases for the better side of a measure.
+BETTER = {"higher": "higher is better", "lower": "lower is better", "alike": "neither more nor less than the animals"}
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
 
 
 def no_value(plan: CellPlan) -> str:
-    """Return the reason when trials were run, but there is nothing in them that a verdict could be about."""
+    """Return the reason if no trial that was run could support a verdict."""
     if plan.measured is None:
         return NO_SUCCESS_DECLARED
     return f"The verdict is about '{plan.measured.name}', which has no value in any trial that counts."
@@ -24,14 +25,14 @@ def no_value(plan: CellPlan) -> str:
 
 def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
     """Yield a warning if values of the judged measure are beyond the range that the protocol declares."""
-    if outside and plan.measured is not None and plan.measured.range is not None:
+    if outside and plan.measured is not None:
         low, high = map(number, plan.measured.range)
         values = f"{plural(outside, 'value')} of {plan.measured.name}"
         yield f"{values} beyond its range of {low} to {high}: counted as its end"
 
 
 def sample_size(sample: Sample) -> str:
-    """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
+    """Return n in its standard form: ``10 subjects x 20 trials (200/200 valid)``."""
     lengths = sorted({one.entered for one in sample.per_subject}) or [sample.absent_trials]
     per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
     everybody = sample.seen + sample.absent
@@ -40,10 +41,8 @@ def sample_size(sample: Sample) -> str:
         who = f"{who} ({everybody - sample.copies} distinct)"
     if sample.per_subject and not sample.entered and not sample.absent:
         return f"{who}, none of whose trials count"
-    valid = sample.entered - sample.missing - sample.settled
-    planned = sample.entered + sample.not_run
-    settled = f", {sample.settled} settled" if sample.settled else ""
-    return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid{settled})"
+    valid, planned = sample.entered - sample.missing, sample.entered + sample.not_run
+    return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid)"
 
 
 def plural(count: int, noun: str) -> str:
@@ -56,31 +55,18 @@ def percent(proportion: float) -> str:
     return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
 
 
-#: Reports say so if subjects differ by more than this many of the animals' standard deviations and there is no range.
-SPREAD = 1.5
-
-
-def beyond_animals(plan: CellPlan, judged: JudgedMean) -> Iterator[str]:
-    """Yield a warning if subjects differ much more than the animals do, which t minds if there is no range."""
-    reference, sd = plan.reference, judged.sd
-    if plan.measured is None or plan.measured.range is not None or reference is None or sd is None:
-        return
-    if reference.sd and sd > SPREAD * reference.sd:
-        yield f"subjects differ {number(sd / reference.sd)} times as much as the animals"
-
-
 def number(value: float) -> str:
     """Return a number with three digits: ``4.25``, ``1310``."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def amount(plan: CellPlan, value: float) -> str:
-    """Return a value of what the verdict is about: ``82 %``, or ``4.25`` in the unit of a measure."""
+    """Return a value of the judged quantity: ``82 %``, or ``4.25`` in the unit of a measure."""
     return percent(value) if plan.measured is None else number(value)
 
 
 def gap(plan: CellPlan, difference: float) -> str:
-    """Return a difference of what the verdict is about, signed: in points, or in the unit of a measure."""
+    """Return a signed difference of the judged quantity: in points, or in the unit of a measure."""
     return points(difference) if plan.measured is None else signed(difference)
 
 
@@ -93,24 +79,54 @@ def signed(difference: float) -> str:
 
 
 def bar(plan: CellPlan) -> float:
-    """Return the difference from the animals at which PASS ends: minus the margin, or plus it where less is better."""
+    """Return the difference from the animals at which PASS ends: minus the margin (plus if less is better)."""
     return plan.margin if plan.measured is not None and plan.measured.better == "lower" else -plan.margin
+
+
+def margin(plan: CellPlan) -> str:
+    """Return the difference beyond which a verdict is FAIL: ``-10`` points, or ``±0.1`` in the unit of a measure."""
+    if plan.against == "chance":
+        return points(plan.margin)
+    return f"±{number(plan.margin)}" if is_alike(plan) else gap(plan, bar(plan))
+
+
+def is_alike(plan: CellPlan) -> bool:
+    """Return whether a verdict is about being like the animals, neither more nor less."""
+    return plan.measured is not None and plan.measured.better == "alike"
 
 
 def points(difference: float) -> str:
     """Return a difference of proportions in percentage points, signed: ``-4.2``."""
-    return f"{100 * difference:+.1f}".replace("+0.0", "0.0").replace("-0.0", "0.0")
+    shown = f"{100 * difference:+.1f}".removesuffix(".0")
+    return "0" if shown in ("+0", "-0") else shown
 
 
 def interval_method(subjects: int) -> str:
-    """Return the method of the interval for this number of distinct subjects."""
     if subjects > 1:
-        return f"Gaffke's bounds for the mean of {plural(subjects, 'subject')}"
+        return f"betting, over {plural(subjects, 'subject')}"
     return "Wilson over trials, normal quantile (this subject only)"
 
 
+def fold(purse: float) -> str:
+    """Return how much a purse grew: ``31-fold``, ``1.4-fold``, ``over a million-fold``."""
+    if purse > 1e6:
+        return "over a million-fold"
+    return f"{purse:,.0f}-fold" if purse >= 9.95 else f"{purse:.2g}-fold"
+
+
+def standing(game: Game) -> str:
+    """Return the state of a cell's betting, for the journal and the progress line."""
+    if game.verdict is not None:
+        purse = game.passing if game.verdict is Verdict.PASS else game.failing
+        return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: its purse grew {fold(purse)}"
+    where = f"{game.subjects} of at most {plural(game.most, 'subject')}"
+    if game.stale:
+        return f"stopped at {where}: no gambler ever doubled its money"
+    return f"undecided at {where}: purses grew {fold(game.passing)} (PASS) and {fold(game.failing)} (FAIL)"
+
+
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason for a cell without a valid trial: an ERROR, or a budget that was spent."""
+    """Return the reason for a cell without a valid trial: an ERROR, or a spent budget."""
     if not cell.planned:
         return "No trial was run. This says nothing about the model."
     if not_started(cell):
@@ -128,21 +144,20 @@ def nothing_measured(cell: CellResult) -> str:
 
 
 def not_started(cell: CellResult) -> bool:
-    """Return whether not a single trial of a cell was begun."""
     return bool(cell.planned) and cell.outcomes.get("not run") == cell.planned
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
-    """Return the reason of an ERROR when some trials were run; ``cell`` is judged by those."""
+    """Return the reason of an ERROR if some trials were run, by which ``cell`` is judged."""
     ran = plural(cell.valid, "trial")
     return (
         f"{plural(broken, 'trial')} of {cell.planned} failed for technical reasons, which says nothing about the "
-        f"model. Fix the cause and resume the run. From the {ran} that were run: {cell.verdict}."
+        f"model, and the {ran} that were run decide nothing without them. Fix the cause and resume the run."
     )
 
 
 def nothing_entered(cell: CellResult) -> str:
-    """Return the reason when trials were run, but none that the pass rate is taken over."""
+    """Return the reason if trials were run, but none that enters the pass rate."""
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
     what = "none counts for the reference or the estimand"
@@ -169,139 +184,95 @@ def no_claim(cell: CellResult) -> str:
     )
 
 
-def verdict(cell: CellResult, settled_without_missing: bool) -> str:
-    """Return the reason for a verdict that came from a comparison with animals, with its caveats."""
-    assert cell.plan.reference is not None
-    animal = cell.plan.species or "rodent"
-    against = f"against {amount(cell.plan, cell.plan.reference.value)} ({animal})"
-    if cell.judged is not None:
-        rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
-    else:
-        assert cell.rate is not None
-        rates = f"{percent(cell.rate)} of trials succeed, {against}"
-    sentences = [f"{rates}: {_comparison(cell, settled_without_missing)}", *_caveats(cell)]
-    return " ".join(sentences)
-
-
-def verdict_against_chance(cell: CellResult) -> str:
-    """Return the reason for a verdict that came from a comparison with chance."""
-    assert cell.rate is not None
-    assert cell.plan.chance is not None
-    assert cell.difference_low is not None
-    assert cell.difference_high is not None
-    low, high, margin = points(cell.difference_low), points(cell.difference_high), points(cell.plan.margin).lstrip("+")
-    rates = f"{percent(cell.rate)} of answers are right, against {percent(cell.plan.chance)} by chance"
-    if cell.verdict is Verdict.PASS:
-        text = f"even the lower bound of the difference, {low} points, is above 0: better than chance."
-    elif cell.verdict is Verdict.FAIL:
-        text = f"even the upper bound of the difference, {high} points, is below {margin}: no better than chance."
-    else:
-        text = (
-            f"the difference lies between {low} and {high} points, so chance is not ruled out. {_remedy(cell)}".rstrip()
-        )
-    return " ".join([f"{rates}: {text}", *_caveats(cell)])
-
-
-def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
+def verdict(cell: CellResult) -> str:
     plan = cell.plan
-    if cell.difference_low is None or cell.difference_high is None:
-        missing = plural(cell.missing + cell.settled, "missing trial")
-        return f"without a range, {missing} could have had any value: resume the run to complete them."
-    unit = " points" if plan.measured is None else ""
-    low, high, margin = (
-        f"{gap(plan, cell.difference_low)}{unit}", f"{gap(plan, cell.difference_high)}{unit}", gap(plan, bar(plan))
-    )  # fmt: skip
-    upwards = plan.measured is None or plan.measured.better == "higher"
-    beyond, short = ("above", "below") if upwards else ("below", "above")
-    nearest, farthest = (("lower", low), ("upper", high)) if upwards else (("upper", high), ("lower", low))
-    if cell.verdict is Verdict.PASS:
-        ending = f"and even {beyond} the animals." if cell.superior else "so it does as well, within the margin."
-        name, bound = nearest
-        return f"even the {name} bound of the difference, {bound}, is {beyond} the margin of {margin}, {ending}"
-    if cell.verdict is Verdict.FAIL:
-        name, bound = farthest
-        return f"even the {name} bound of the difference, {bound}, is {short} the margin of {margin}."
-    between = f"{low.removesuffix(unit)} and {high}"
-    undecided = f"the difference lies between {between}, on both sides of the margin of {margin}."
-    if cell.missing and settled_without_missing:
-        why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
-        missing = plural(cell.missing, "missing trial")
-        return f"{undecided} This depends on {missing}{why}: resume the run to complete them."
-    return f"{undecided} {_remedy(cell)}".rstrip()
+    if plan.against == "chance":
+        assert cell.rate is not None
+        assert plan.chance is not None
+        rates = f"{percent(cell.rate)} of answers are right, against {percent(plan.chance)} by chance"
+    else:
+        assert plan.reference is not None
+        against = f"against {amount(plan, plan.reference.value)} ({plan.species or 'rodent'})"
+        if cell.judged is not None:
+            rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
+        else:
+            assert cell.rate is not None
+            rates = f"{percent(cell.rate)} of trials succeed, {against}"
+    return " ".join([f"{rates}: {_betting(cell)}", *_caveats(cell), *_memory(plan)])
+
+
+def _memory(plan: CellPlan) -> list[str]:
+    """Return the memory and training of a language model's subjects, to which a verdict is tied."""
+    line, trained = plan.settings.get("memory"), plan.settings.get("trained_on")
+    said = [f"Memory: {line}."] if isinstance(line, str) and line else []
+    return [*said, f"Trained on: {', '.join(map(str, trained))}."] if isinstance(trained, list) else said
+
+
+def _claims(plan: CellPlan) -> tuple[str, str]:
+    """Return the claims on which the purses of PASS and FAIL bet."""
+    if plan.against == "chance":
+        return "better than chance", f"less than {100 * plan.margin:.3g} points better than chance"
+    margin = f"{100 * plan.margin:.3g} points" if plan.measured is None else number(plan.margin)
+    if is_alike(plan):
+        return f"within {margin} of the animals", f"further than {margin} from the animals"
+    return f"not worse by {margin}", f"worse by more than {margin}"
+
+
+def _betting(cell: CellResult) -> str:
+    game, (passes, fails) = cell.game, _claims(cell.plan)
+    assert game is not None
+    goal = fold(game.goal)
+    if game.verdict is Verdict.PASS:
+        ending = ", and even better than the animals" if cell.superior else ""
+        return f"its purse on '{passes}' grew {fold(game.passing)}: PASS{ending}."
+    if game.verdict is Verdict.FAIL:
+        return f"its purse on '{fails}' grew {fold(game.failing)}: FAIL."
+    both = f"the purse on '{passes}' grew {fold(game.passing)}, that on '{fails}' {fold(game.failing)}"
+    return f"{both}; {goal} decides. {_remedy(cell)}".rstrip()
 
 
 def _remedy(cell: CellResult) -> str:
-    if cell.look is not None:
-        return ""  # _stopped says more
-    one = _one(cell)
-    if cell.subjects_needed is not None:
-        remedy = f"About {plural(cell.subjects_needed, one)} would decide it at this rate"
-        return f"{remedy}: --generations {cell.subjects_needed}." if cell.plan.in_words else f"{remedy}."
+    game, one = cell.game, _one(cell)
+    assert game is not None
+    where = f"{game.subjects} of at most {plural(game.most, one)}"
+    if cell.missing:
+        why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
+        missing = plural(cell.missing, "missing trial")
+        return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
+    if game.stale:
+        return f"Stopped at {where}: no gambler had ever doubled its money, so more would hardly decide it."
+    likely = f"about {plural(cell.subjects_needed, one)} would decide it at this rate" if cell.subjects_needed else ""
+    if game.sequential and game.subjects < game.most:
+        return f"Undecided at {where}; {likely or 'the run continues with more'}."
+    if likely:
+        said = f"{likely[0].upper()}{likely[1:]}"
+        return f"{said}: --subjects {cell.subjects_needed}." if cell.plan.items else f"{said}."
     if cell.flags.duplicate_subjects:
         return f"More {one}s would only be copies."
     return f"No number of {one}s would decide it at this rate{_because_of_animals(cell)}."
 
 
 def _because_of_animals(cell: CellResult) -> str:
-    """Return that the animals' own uncertainty is why, where it reaches the margin however well the rate is known."""
+    """Return a remark if the animals' own uncertainty reaches the margin, however well the rate is known."""
     plan, animals = cell.plan, cell.plan.reference
-    if plan.measured is not None or plan.against != "reference" or cell.difference is None or animals is None:
+    if plan.against != "reference" or cell.difference is None or animals is None or not has_interval(animals):
         return ""
-    if not has_interval(animals):
-        return ""
-    low, high = reference_limits(animals, ALPHA)
-    if not animals.value - high < bar(plan) - cell.difference < animals.value - low:
+    high, low = reference_limits(animals, PASS_TAIL)[1], reference_limits(animals, FAIL_TAIL)[0]
+    if is_alike(plan) or not animals.value - high < bar(plan) - cell.difference < animals.value - low:
         return ""
     who = f"the {plural(animals.n_animals, 'animal')}" if animals.n_animals else "the animals"
     return f": the uncertainty of {who} alone reaches across the margin"
 
 
 def _one(cell: CellResult) -> str:
-    """Return the noun for a cell's subjects: a dialogue is generated once more, and nothing is learned."""
-    return "generation" if cell.plan.in_words else "subject"
-
-
-def _stopped(cell: CellResult) -> str:
-    """Return where a sequential cell stands."""
-    look = cell.look
-    assert look is not None
-    where = f"{look.subjects} of at most {plural(look.most, 'subject')}"
-    if look.standing in ("PASS", "FAIL"):
-        return f"Stopped at {where}: {look.standing}."
-    if look.standing == "futile":
-        return f"Stopped at {where}: even the last look was unlikely to decide."
-    if not_complete(cell):
-        if cell.outcomes["budget"]:
-            return f"The budget was spent before the look at {where} was complete: resume the run with a larger one."
-        return f"Interrupted before the look at {where} was complete: resume the run."
-    if look.standing == "exhausted":
-        return f"All {plural(look.most, 'subject')} have been run; no more are planned."
-    likely = "" if look.needed is None else f", and {look.needed} subjects would decide at this rate"
-    spent = " The budget was spent before it: resume the run with a larger one." if look.spent else ""
-    return f"Undecided at {where}: the next look is at {look.following}{likely}.{spent}"
-
-
-def not_complete(cell: CellResult) -> bool:
-    """Return whether trials of the look that a sequential cell stands at are still to be run."""
-    look = cell.look
-    return look is not None and (look.following == look.subjects or (look.standing == "exhausted" and cell.missing > 0))
+    return "generation" if cell.plan.items else "subject"
 
 
 def _caveats(cell: CellResult) -> list[str]:
-    flags, found = cell.flags, []
-    if cell.look is not None:
-        found.append(_stopped(cell))
-        if cell.look.beyond:
-            beyond = plural(cell.look.beyond, "subject")
-            found.append(
-                f"{beyond} beyond this look {'has' if cell.look.beyond == 1 else 'have'} begun but "
-                f"{'is' if cell.look.beyond == 1 else 'are'} not counted."
-            )
-    if flags.truncated:
-        found.append(
-            f"{plural(cell.settled, 'trial')} could not change the verdict and were not run; rate and curve exclude "
-            "them."
-        )
+    flags, found, game = cell.flags, list[str](), cell.game
+    if game is not None and game.beyond:
+        verb = ("has", "is") if game.beyond == 1 else ("have", "are")
+        found.append(f"{plural(game.beyond, 'subject')} beyond these {verb[0]} begun but {verb[1]} not counted.")
     if flags.this_subject_only:
         one = _one(cell)
         found.append(f"There is only one {one}, so this is about that {one}, not the model.")
@@ -325,9 +296,9 @@ def _caveats(cell: CellResult) -> list[str]:
     return found
 
 
-#: The share of answers that are none, and of trials that are missing, above which together every report says so.
+#: Joint share of unusable answers and missing trials above which every report warns.
 DOUBTFUL = 0.05
-#: What an agent counts of replies that are no answer, and what is said of them.
+#: An agent's counters of unusable replies, and the phrase for each.
 _NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without a readable answer"}
 
 
@@ -337,13 +308,13 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
 
 
 def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int) -> tuple[str, ...]:
-    """Return what makes numbers doubtful: what the agent counts, the calls, and how many of the trials are missing.
+    """Return what makes numbers doubtful, from the agent's counters, the calls and the missing trials.
 
-    Kinds that are rare each may be many together: answers of all kinds that are none, and missing trials, count as one.
+    Unusable answers of all kinds and missing trials are added up, because each kind alone may be rare.
     """
     calls, malformed = counts.get("calls", 0), 0 if asked is None else asked.totals.malformed
     kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
-    # A reply may be of several kinds; an agent that does not say how many are of any has each counted for itself.
+    # A reply may be of several kinds; without the agent's own total, the kinds are added up.
     unusable = min(counts.get("unusable", sum(kinds.values())), calls)
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
@@ -357,25 +328,33 @@ def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, pla
 
 
 def with_doubts(cell: CellResult) -> str:
-    """Return the reason of a verdict, and what makes its numbers doubtful."""
+    """Return the reason of a verdict with any doubts about its numbers."""
     return f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}." if cell.warnings else cell.reason
 
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
-    """Return a cell with what its calls came to, which may make its numbers doubtful."""
+    """Return a cell with the totals of its calls, which may make its numbers doubtful.
+
+    The agent's counters then cover all recorded trials. A model that never acted has not been tested.
+    """
     own = [text for text in cell.warnings if text not in warnings(cell)]
-    cell = replace(cell, calls=calls)
-    return replace(cell, warnings=(*warnings(cell), *own))
+    cell = replace(cell, calls=calls, agent_counts=calls.counts if calls and calls.counts else cell.agent_counts)
+    cell = replace(cell, warnings=(*warnings(cell), *own))
+    asked = cell.agent_counts.get("calls", 0)
+    if not asked or cell.agent_counts.get("unparsed", 0) < asked:
+        return cell
+    reason = f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested."
+    return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+
+
+#: Reason of a cell in which every reply was unreadable.
+NEVER_ACTED = "No reply named an action"
 
 
 def with_causes(cell: CellResult) -> str:
-    """Return the reason of a cell that could not be measured, or whose budget was spent, with what its causes say."""
+    """Return the reason of a cell that could not be measured, or whose budget was spent, with the causes."""
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
-    if (
-        spent
-        and cell.verdict is Verdict.INCONCLUSIVE
-        and (cell.outcomes.get("budget") or (cell.look and cell.look.spent))
-    ):
+    if spent and cell.verdict is Verdict.INCONCLUSIVE:
         return f"{cell.reason} Stopped by the budget: {spent}."
     if cell.verdict is not Verdict.ERROR or not cell.causes:
         return cell.reason
@@ -385,11 +364,10 @@ def with_causes(cell: CellResult) -> str:
 
 
 def shares(found: ClassShares) -> str:
-    """Return how often each name of a measure was met: ``direct 40 %, serial 60 %``."""
+    """Return the share of each name of a measure: ``direct 40 %, serial 60 %``."""
     total = sum(found.counts.values())
     return ", ".join(f"{name} {percent(count / total)}" for name, count in found.counts.items())
 
 
 def shown_value(value: Value) -> str:
-    """Return a value of a variable as text."""
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -20,10 +20,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cheesebench.testing.agents import assert_agent_sound, broken_agent_rules
+    from cheesebench.testing.agents import (
+        assert_agent_sound,
+        assert_respondent_sound,
+        broken_agent_rules,
+        broken_respondent_rules,
+    )
     from cheesebench.testing.backends import assert_backend_sound, broken_backend_rules
     from cheesebench.testing.protocols import QUICK, assert_sound, audit_protocol
-    from cheesebench.testing.respondents import assert_respondent_sound, broken_respondent_rules
     from cheesebench.testing.rules import Broken
     from cheesebench.testing.views import assert_view_sound, broken_view_rules
 
@@ -32,7 +36,7 @@ _HOME = {
     **dict.fromkeys(("assert_agent_sound", "broken_agent_rules"), "cheesebench.testing.agents"),
     **dict.fromkeys(("assert_backend_sound", "broken_backend_rules"), "cheesebench.testing.backends"),
     **dict.fromkeys(("QUICK", "assert_sound", "audit_protocol"), "cheesebench.testing.protocols"),
-    **dict.fromkeys(("assert_respondent_sound", "broken_respondent_rules"), "cheesebench.testing.respondents"),
+    **dict.fromkeys(("assert_respondent_sound", "broken_respondent_rules"), "cheesebench.testing.agents"),
     **dict.fromkeys(("Broken",), "cheesebench.testing.rules"),
     **dict.fromkeys(("assert_view_sound", "broken_view_rules"), "cheesebench.testing.views"),
 }

@@ -1,4 +1,4 @@
-"""Rules for agents, with or without a language model, checked in a small world."""
+"""Rules for agents: with a language model or without, and for respondents in dialogues."""
 
 from __future__ import annotations
 
@@ -10,24 +10,76 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext, ModelAgentSpec
+from cheesebench.dialogue import Puzzle, RespondentSpec
+from cheesebench.errors import PluginError
 from cheesebench.interfaces import (
     ACTIONS,
     MEMORY_RULE,
-    RUNNING,
     STAY,
     Agent,
     AgentContext,
     AgentSpec,
     Memory,
+    Paradigm,
     SubjectEnvironment,
 )
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import quoted
-from cheesebench.testing import world
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
+from cheesebench.trial_loop import TrialLoop
+
+#: Trials in a life there.
+TRIALS = 6
+
+_PROTOCOL = """
+version: 1
+paradigm: conformance
+arena:
+  map: |
+    #########
+    #L..S..R#
+    #.#####.#
+    #...x...#
+    #########
+  legend: {L: {zone: left, glyph: ","}, R: right, S: box, x: {zone: hot, glyph: "~"}}
+  groups: {side: [left, right]}
+  landmarks: {N: "1", W: "2"}
+draw:
+  goal: {per: trial, of: {goal: [left, right]}}
+start: {at: box, face: random}
+trial:
+  limit: 60
+  start: wait
+  states:
+    wait: {freeze: true, say: "...", rules: [{after: 3, go: run}]}
+    run:
+      say: GO
+      show: {goal: "*"}
+      each: {reward: -0.01}
+      rules:
+        - {enter: goal, reward: 1, end: found}
+        - {enter: side, reward: -1, end: missed}
+  watch: [{enter: hot, reward: -0.5}]
+schedule: {main: {sessions: 2, trials: 3}}
+success: last == found
+"""
+
+
+def environment(view: str, seed: int) -> SubjectEnvironment:
+    """Return a new subject of that world, in a view of text."""
+    from cheesebench.protocol import Catalogue
+
+    plugins = installed_plugins()
+    specification, found = Catalogue().inspect_text(_PROTOCOL)
+    if specification is None:
+        raise PluginError("\n".join(map(str, found)))
+    paradigm: Paradigm = plugins.compile(specification)
+    return paradigm.environment(plugins.view(view), seed, 0)
+
 
 #: Most actions of one answer: far more than a trial has steps.
 MOST_ACTIONS = 100_000
-#: What no agent must stumble over, whoever said it.
+#: Replies and texts that must not break any agent.
 HOSTILE = (
     *("", " ", "\n" * 500, "\x00\x1b[2J\x1b]0;owned\x07", "\ud800", "🐭" * 99, "ACTIONS:", "ACTIONS: , ,;|"),
     *("ACTIONS: FLY, DIG", "ACTIONS: " + "FORWARD, " * 20_000, "FORWARD " * 20_000, "ACTIONS: ١٢٣ ²", "LEARNINGS:"),
@@ -86,7 +138,6 @@ def assert_agent_sound(
 
 
 def check_name(name: object, memory: object, summary: str) -> None:
-    """Check what all agents declare."""
     good = isinstance(name, str) and name and name == name.strip() and not set(name) & set("/:, @\n")
     need(good, f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens")
     need(
@@ -132,16 +183,11 @@ def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterato
     """Run a life as the runner does, and yield after every answer."""
     while (observation := life.begin_trial()) is not None:
         agent.begin_trial(observation)
-        status = RUNNING
-        while status == RUNNING:
-            actions = [STAY] if life.waiting else checked(agent.act(observation))
-            if not life.waiting:
-                chosen += actions
-            for action in actions:
-                observation, reward, status = life.step(action)
-                agent.observe(action, reward, observation, status != RUNNING)
-                if status != RUNNING or life.waiting:
-                    break
+        loop = TrialLoop(life, observation, agent.observe)
+        while not loop.ended:
+            actions = checked(agent.act(loop.observation))
+            chosen += actions
+            loop.act(actions)
             yield 1
 
 
@@ -162,7 +208,7 @@ def _kind(value: object) -> str:
 
 def _alone(case: AgentCase, seed: int) -> list[int]:
     agent = case.spec.create(AgentContext(seed, case.view))
-    return _live([(agent, world.environment(case.view, 7))])[0]
+    return _live([(agent, environment(case.view, 7))])[0]
 
 
 @RULES.rule(DECLARATION)
@@ -197,7 +243,7 @@ def _no_global_randomness(case: AgentCase) -> None:
 def _independent(case: AgentCase) -> None:
     """Subjects that run in parallel in one process behave as each does alone."""
     agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
-    together = _live([(agent, world.environment(case.view, 7)) for agent in agents])
+    together = _live([(agent, environment(case.view, 7)) for agent in agents])
     alone = [_alone(case, seed) for seed in (21, 22)]
     need(together == alone, "a subject acts differently when another one runs beside it: they share state")
 
@@ -218,33 +264,24 @@ def _whatever_is_seen(case: AgentCase) -> None:
 
 def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) -> list[object]:
     """Run with a model that gives these replies (by call number); return all prompts and actions of the agent."""
-    agent, lived = _new(case, seed), world.environment(case.view, 7)
+    agent, lived = _new(case, seed), environment(case.view, 7)
     record: list[object] = []
     calls = 0
     while (observation := lived.begin_trial()) is not None:
         agent.begin_trial(observation)
-        status, asked = RUNNING, 0
-        while status == RUNNING:
-            actions: Sequence[int] = [STAY]
-            if not lived.waiting:
-                prompt = agent.prompt()
-                _check_prompt(prompt)
-                need(
-                    agent.prompt() == prompt,
-                    "prompt() called twice returns two prompts: it must be a function of the past",
-                )
-                actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
-                record += [prompt, *actions]
-                calls, asked = calls + 1, asked + 1
-                need(
-                    asked <= 2000,
-                    "a trial takes more than 2000 calls: read() never gives up on a reply without an action",
-                )
-            for action in actions:
-                observation, reward, status = lived.step(action)
-                agent.observe(action, reward, observation, status != RUNNING)
-                if status != RUNNING or lived.waiting:
-                    break
+        loop, asked = TrialLoop(lived, observation, agent.observe), 0
+        while not loop.ended:
+            prompt = agent.prompt()
+            _check_prompt(prompt)
+            need(
+                agent.prompt() == prompt, "prompt() called twice returns two prompts: it must be a function of the past"
+            )
+            actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
+            record += [prompt, *actions]
+            calls, asked = calls + 1, asked + 1
+            need(asked <= 2000, "a trial takes over 2000 calls: read() never gives up on a reply without an action")
+            if actions:
+                loop.act(actions)
         record.append(_checked_tally(agent.tally()))
     return record
 
@@ -364,5 +401,66 @@ def _whatever_is_replied(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("trials end")
 def _gives_up(case: ModelAgentCase) -> None:
-    """A model that never names an action cannot hold its subject in one step for ever."""
+    """A model that never names an action cannot hold its subject in one step endlessly."""
     _converse(case, 1, lambda number: "I would rather not say.")
+
+
+RESPONDENT_RULES: Rules[RespondentSpec] = Rules()
+
+_ARCS = {"a": ("b", "c"), "b": ("d",), "c": ("e",), "d": (), "e": ()}
+_WALKS = (("a", "b", "d"), ("a", "c", "e"))
+
+
+def _say(way: Sequence[str]) -> str:
+    return f"Answer: {', '.join(way[1:])}"
+
+
+def _puzzle(number: int | None) -> Puzzle:
+    rewards = {"d": 1.0, "e": 5.0}
+    keys = (_WALKS[1],)
+    return Puzzle(start="a", arcs=_ARCS, rewards=rewards, keys=keys, number=number, walks=lambda: _WALKS, say=_say)
+
+
+#: One asks for a way, one for a number.
+_PUZZLES = (_puzzle(None), _puzzle(2))
+
+
+def broken_respondent_rules(spec: RespondentSpec, *, but: Collection[str] = ()) -> list[Broken]:
+    """Return the rules that a baseline for dialogues breaks; ``but`` names rules that are left out."""
+    return RESPONDENT_RULES.broken(spec, but)
+
+
+def assert_respondent_sound(spec: RespondentSpec, *, but: Collection[str] = ()) -> None:
+    """Raise AssertionError with the rules that a baseline for dialogues breaks."""
+    assert_none(f"the baseline '{getattr(spec, 'name', spec)}'", broken_respondent_rules(spec, but=but))
+
+
+@RESPONDENT_RULES.rule(DECLARATION)
+def _respondent_declaration(spec: RespondentSpec) -> None:
+    check_name(spec.name, spec.memory, spec.summary)
+
+
+@RESPONDENT_RULES.rule("answers in words")
+def _answers(spec: RespondentSpec) -> None:
+    for puzzle in _PUZZLES:
+        reply: object = spec.reply(puzzle, "Where to?", 1)
+        need(isinstance(reply, str) and reply, f"answers {reply!r}, but text is expected")
+
+
+@RESPONDENT_RULES.rule("same seed, same answer")
+def _respondent_deterministic(spec: RespondentSpec) -> None:
+    for puzzle in _PUZZLES:
+        for seed in range(8):
+            one, other = (spec.reply(puzzle, "Where to?", seed) for _ in range(2))
+            need(one == other, "gives two answers to the same question with the same seed")
+
+
+@RESPONDENT_RULES.rule("no global randomness")
+def _respondent_randomness(spec: RespondentSpec) -> None:
+    before = random.getstate()
+    try:
+        with untouched_randomness():
+            for puzzle in _PUZZLES:
+                spec.reply(puzzle, "Where to?", 3)
+    finally:
+        random.setstate(before)

@@ -3,29 +3,611 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import dataclasses
+import io
 import json
+import logging
+import os
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, get_args
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+from urllib.parse import urlsplit
 
 from cheesebench.chat import (
+    BackendContext,
     BackendSpec,
     Capabilities,
+    ChatFaultError,
     ChatReply,
+    ChatRequest,
     Connection,
+    FaultKind,
     Finish,
+    Message,
+    ModelEntry,
+    Sampling,
     Usage,
 )
 from cheesebench.errors import UnknownNameError
-from cheesebench.experiment.connections import is_count
+from cheesebench.experiment.language_models import is_count
 from cheesebench.redaction import quoted
-from cheesebench.testing.backend_calls import KEY, BackendCase, Outcome, ask, until
-from cheesebench.testing.backend_faults import NO_RETRIES, add_first, add_last
-from cheesebench.testing.backend_requests import add_requests
-from cheesebench.testing.fake_server import Answer, Call, FakeServer
-from cheesebench.testing.heartbeat import standstill
+from cheesebench.testing.fake_server import Answer, Call, FakeServer, Script
 from cheesebench.testing.rules import DECLARATION, BreachError, Broken, Rules, assert_none, need
+
+#: Seconds between two wake-ups, and for which a loop may stand still beyond what is usual on this machine.
+TICK, GAP = 0.005, 0.1
+#: Calls that are timed. All but one must be slow: a disturbance of one call is no proof.
+CALLS = 6
+#: Maximum number of stalled calls that are reported, and the seconds after which a call counts as stalled.
+ENOUGH, LONG = 3, 0.5
+
+
+class LoopStalls:
+    """Measures how long an event loop stands still: a task that wakes up all the time and notes when it could not."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self._longest = 0.0
+
+    async def __aenter__(self) -> LoopStalls:
+        self._last = time.monotonic()
+        self._task = asyncio.create_task(self._wake())
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    def longest(self) -> float:
+        """Return the longest time (in seconds) between two wake-ups since the last call."""
+        self._note()
+        found, self._longest = self._longest, 0.0
+        return found
+
+    async def _wake(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._note()
+
+    def _note(self) -> None:
+        now = time.monotonic()
+        self._longest, self._last = max(self._longest, now - self._last), now
+
+
+async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> float:
+    """Return for how many seconds the loop stands still in a call that takes ``seconds``; 0.0 if that is nothing.
+
+    A busy machine makes every loop stand still at times: the longest gap without calls is allowed for, and what
+    counts is a gap that nearly all of several calls have. The first call may import what it likes.
+    """
+    await call()
+    gaps: list[float] = []
+    async with LoopStalls() as stalls:
+        await asyncio.sleep(seconds)
+        usual = stalls.longest()
+        for _ in range(CALLS):
+            await call()
+            gaps.append(stalls.longest())
+            if len(gaps) == ENOUGH and min(gaps) > LONG + usual:
+                return min(gaps)
+        await asyncio.sleep(seconds)
+        usual = max(usual, stalls.longest())
+    gap = sorted(gaps)[1]
+    return gap if gap > GAP + usual else 0.0
+
+
+def texts_of(error: BaseException) -> Iterator[str]:
+    """Give the texts of an error and of all that stands behind it, as a traceback would show them."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield str(one)
+        yield from getattr(one, "__notes__", ())
+        # A cause suppressed by ``from None`` is not displayed.
+        waiting += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+        waiting += getattr(one, "exceptions", ())
+
+
+@contextlib.contextmanager
+def key_disclosures(secret: str, heard: list[str]) -> Iterator[None]:
+    """Append to ``heard`` each place that discloses ``secret``: standard output, standard error or a logging record.
+
+    Printed text appears at the end. Records of all levels count, because any level can be turned on.
+    """
+    ears, root = _Ears(secret, heard), logging.getLogger()
+    out, err, level = io.StringIO(), io.StringIO(), root.level
+    root.addHandler(ears)
+    root.setLevel(logging.DEBUG)
+    loggers = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger) and one.level]
+    levels = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
+    others = [(handler, handler.level) for handler in root.handlers if handler is not ears]
+    for handler, own in others:
+        handler.setLevel(max(own, level))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield
+    finally:
+        root.removeHandler(ears)
+        root.setLevel(level)
+        for handler, own in others:
+            handler.setLevel(own)
+        for logger, own in levels:
+            logger.setLevel(own)
+        for name, stream, said in (("output", sys.stdout, out), ("error", sys.stderr, err)):
+            stream.write(said.getvalue())
+            if secret in said.getvalue():
+                heard.append(f"the text on standard {name}")
+
+
+class _Ears(logging.Handler):
+    def __init__(self, secret: str, heard: list[str]) -> None:
+        super().__init__()
+        self._secret, self._heard = secret, heard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = logging.Formatter().format(record)
+        except Exception:  # its own mistake is not ours to tell
+            text = f"{record.msg} {record.args}"
+        if self._secret in text:
+            self._heard.append(f"a record of the logger '{record.name}' ({record.levelname})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """One way in which a call fails: what the server does, and what may be made of it.
+
+    ``refused``: there is no server at all.
+    """
+
+    name: str
+    what: str
+    answer: Answer
+    kinds: frozenset[FaultKind]
+    retry_after: float | None = None
+    refused: bool = False
+
+
+def _kinds(*kinds: FaultKind) -> frozenset[FaultKind]:
+    return frozenset(kinds)
+
+
+def _refusal(status: int, message: str, code: str = "", **headers: str) -> Answer:
+    error = {"message": message, **({"code": code} if code else {})}
+    return Answer(
+        status=status, error=error, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+#: In this order.
+FAULTS = (
+    Mishap(
+        *("rate limit", "status 429"),
+        _refusal(429, "Rate limit reached.", "rate_limit_exceeded", Retry_After="2"),
+        _kinds("rate_limit"),
+        retry_after=2.0,
+    ),
+    Mishap(
+        *("quota", "status 429 that mentions the quota"),
+        _refusal(429, "You exceeded your current quota, please check your plan.", "insufficient_quota"),
+        _kinds("quota"),
+    ),
+    Mishap("overload", "status 503", _refusal(503, "The server is overloaded."), _kinds("overload")),
+    Mishap("server error", "status 500", _refusal(500, "Internal server error."), _kinds("server")),
+    Mishap("time-out", "a server that never answers", Answer(fault="hang"), _kinds("timeout")),
+    Mishap("drip", "a reply that comes byte by byte", Answer(fault="drip", text="x" * 300), _kinds("timeout")),
+    Mishap("refused", "a connection that is refused", Answer(), _kinds("connection"), refused=True),
+    Mishap("reset", "a connection that is reset", Answer(fault="reset"), _kinds("connection")),
+    Mishap(
+        *("truncated", "a connection that is reset in the middle of the reply"),
+        Answer(fault="reset_in_body", text="x" * 999),
+        _kinds("connection", "malformed"),
+    ),
+    Mishap("not HTTP", "an answer that is not HTTP", Answer(fault="noise"), _kinds("malformed", "connection")),
+    Mishap("malformed", "an answer that is not JSON", Answer(body=b"\x00\xff<html>"), _kinds("malformed")),
+    Mishap("no body", "an answer without a body", Answer(body=b""), _kinds("malformed")),
+    Mishap(
+        *("no reply", "a JSON object with no reply in it"),
+        Answer(body={"unexpected": []}),
+        _kinds("malformed", "server"),
+    ),
+    Mishap(
+        *("authentication", "status 401"),
+        _refusal(401, "Incorrect API key provided.", "invalid_api_key"),
+        _kinds("authentication"),
+    ),
+    Mishap(
+        *("unknown model", "status 404 of the model"),
+        _refusal(404, "The model does not exist.", "model_not_found"),
+        _kinds("unknown_model"),
+    ),
+    Mishap(
+        *("context too long", "status 400 of the context's length"),
+        _refusal(400, "This model's maximum context length is 9 tokens.", "context_length_exceeded"),
+        _kinds("context_too_long"),
+    ),
+    Mishap("bad request", "status 400", _refusal(400, "temprature: unknown field"), _kinds("bad_request")),
+)
+
+
+#: What a key of ours looks like; it must be found nowhere but at the server.
+KEY = "key-4u-0123456789-conformance"
+HALF_KEY = KEY[:12]
+#: Seconds that a call may take which is to time out.
+SHORT = 0.5
+
+#: The result of a call.
+Outcome = ChatReply | ChatFaultError
+T = TypeVar("T")
+
+
+@dataclass(slots=True, kw_only=True)
+class BackendCase:
+    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds what several rules use: the
+    outcomes of calls that something happened to, and the numbers of their attempts.
+    """
+
+    spec: BackendSpec
+    model: str
+    server: Callable[..., FakeServer] | None
+    key_env: str
+    options: Mapping[str, Any]
+    patience: float
+    but: frozenset[str] = frozenset()
+    kept: dict[str, tuple[Outcome | BreachError, int]] = field(default_factory=dict)
+    left_open: list[int] = field(default_factory=list)
+    """Connections to the server that were still there after ``close()``, play by play."""
+    key_sent: bool = False
+    """Whether a header that the server was sent held the key."""
+    heard: list[str] = field(default_factory=list)
+    """Where the key was disclosed, in any call."""
+    blocks: bool = False
+    """Whether a call has been found to block the event loop."""
+
+    def request(self, *texts: str, **fields: Any) -> ChatRequest:
+        messages = tuple(Message("user", (text,)) for text in texts or ("Which way?",))
+        return replace(ChatRequest(model=self.model, messages=messages, timeout=self.patience), **fields)
+
+    def context(self, base_url: str | None) -> BackendContext:
+        return BackendContext(
+            entry=ModelEntry(name=self.model, backend=self.spec.name, id=self.model),
+            directory=Path(tempfile.gettempdir()),
+            base_url=base_url,
+            options=self.options,
+        )
+
+    def play(
+        self,
+        script: str | Answer | Sequence[str | Answer] | Script,
+        scene: Callable[[Connection, FakeServer], Awaitable[T]],
+    ) -> tuple[T, FakeServer]:
+        """Connect to a server that follows the script, let the scene run, close; return its result and the server."""
+        assert self.server is not None
+        with self.environment(), self.server(script) as server:
+            return self._in_thread(lambda connection: scene(connection, server), server), server
+
+    def play_refused(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
+        """Like ``play``, for an address where no server listens (any more)."""
+        assert self.server is not None
+        with self.server("nobody") as gone:
+            pass
+        with self.environment():
+            return self._in_thread(scene, None, gone.base_url)
+
+    def play_alone(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
+        """Like ``play`` for a backend without a server."""
+        with self.environment():
+            return self._in_thread(scene, None)
+
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """Set the key's environment variable and disable proxies; restore both at the end."""
+        wanted = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+        if self.key_env:
+            wanted[self.key_env] = KEY
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+    def _in_thread(
+        self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None, base_url: str | None = None
+    ) -> T:
+        """Run a scene in an event loop of its own; raise BreachError if it does not end."""
+        results: list[T] = []
+        failures: list[BaseException] = []
+
+        async def main() -> None:
+            connection = self.spec.connect(self.context(server.base_url if server else base_url))
+            try:
+                results.append(await _within(self.patience, scene(connection), "a call is not done"))
+            finally:
+                await _within(self.patience, connection.close(), "close() is not done")
+                if server is not None:
+                    await until(lambda: server.connections == 0, self.patience / 10)
+                    self.left_open.append(server.connections)
+
+        def run() -> None:
+            try:
+                asyncio.run(main())
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=run, name="conformance", daemon=True)
+        with key_disclosures(HALF_KEY, self.heard):
+            thread.start()
+            thread.join(2 * self.patience + 2)
+        if thread.is_alive():
+            # A backend that blocks the loop's own thread is released when the server stops.
+            if server is not None:
+                server.stop()
+            thread.join(self.patience)
+            raise BreachError(
+                "blocks the event loop, or cannot be cancelled. Call the server with a library for asyncio, or in "
+                "asyncio.to_thread"
+            )
+        if failures:
+            raise failures[0]
+        return results[0]
+
+
+async def _within(seconds: float, work: Awaitable[T], what: str) -> T:
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    if not done:
+        task.cancel()
+        await asyncio.wait([task])
+        raise BreachError(f"{what} after {seconds:g} s")
+    return task.result()
+
+
+async def ask(connection: Connection, request: ChatRequest) -> Outcome:
+    """Return a reply or a fault; BreachError for anything else."""
+    try:
+        reply: object = await connection.complete(request)
+    except ChatFaultError as fault:
+        return fault
+    except (BreachError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        raise BreachError(
+            f"raises {type(error).__name__} ({quoted(str(error), 120)}), but only ChatFaultError is understood"
+        ) from error
+    if not isinstance(reply, ChatReply):
+        raise BreachError(f"returns {type(reply).__name__}, but a ChatReply is expected")
+    return reply
+
+
+async def until(holds: Callable[[], bool], seconds: float) -> bool:
+    for _ in range(max(1, round(seconds / 0.01))):
+        if holds():
+            return True
+        await asyncio.sleep(0.01)
+    return holds()
+
+
+#: A PNG of one pixel.
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def add_requests(rules: Rules[BackendCase]) -> None:
+    rules.rule("messages arrive")(_messages)
+    rules.rule("model id")(_model_id)
+    rules.rule("parameters")(_parameters)
+    rules.rule("served settings")(_served)
+    rules.rule("pictures")(_pictures)
+
+
+def _messages(case: BackendCase) -> None:
+    talk = (
+        Message("system", ("be-a-mouse",)),
+        Message("user", ("first-question",)),
+        Message("assistant", ("first-answer",)),
+        Message("user", ("second-question",)),
+    )
+    outcome, server = case.play(
+        Answer(text="ACTIONS: FORWARD"), lambda connection, server: ask(connection, case.request(messages=talk))
+    )
+    need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
+    text = getattr(outcome, "text", "")
+    need(text == "ACTIONS: FORWARD", f"the reply 'ACTIONS: FORWARD' is read as '{quoted(text, 60)}'")
+    sent = json.dumps(server.calls[0].body)
+    places = [sent.find(message.text) for message in talk]
+    need(min(places) >= 0, f"'{talk[places.index(min(places))].text}' is not sent")
+    need(places[1] < places[2] < places[3], "the messages are not sent in order")
+
+
+def _model_id(case: BackendCase) -> None:
+    outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, case.request()))
+    need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
+    call = server.calls[0]
+    sent = [json.dumps(call.body), call.path, *call.headers.values()]
+    # Of PROVIDER/ID some libraries send the second half.
+    named = any(case.model.rpartition("/")[2] in text for text in sent)
+    need(named, f"the model's id '{case.model}' is sent neither in the body nor in the URL nor in a header")
+
+
+def _parameters(case: BackendCase) -> None:
+    """What is set is sent, or declared as not supported; what is None is left to the server."""
+    sampling = Sampling(temperature=0.625, max_tokens=217, seed=90210, stop=("END-7",))
+
+    async def scene(connection: Connection, server: FakeServer) -> tuple[Outcome, Outcome]:
+        return await ask(connection, case.request(sampling=sampling)), await ask(connection, case.request())
+
+    outcomes, server = case.play("ACTIONS: STAY", scene)
+    for outcome in outcomes:
+        need(isinstance(outcome, ChatReply), f"a call with parameters causes the fault: {outcome}")
+    able = case.spec.capabilities
+    declared = {"temperature": able.temperature, "seed": able.seed, "stop": able.stop}
+    wanted = {"temperature": 0.625, "max_tokens": 217, "seed": 90210, "stop": "END-7"}
+    asked, unasked = (server.calls[number].body for number in (0, 1))
+    for name, value in wanted.items():
+        if not declared.get(name, True) or holds(asked, value):
+            continue
+        instead, always = named(asked, name), named(unasked, name)
+        remedy = f"send it, or declare Capabilities({name}=False)" if name in declared else "it limits the cost"
+        if instead:
+            how = "as a constant" if instead == always else f"where {value!r} is set"
+            raise BreachError(f"{name} is sent as {quoted(repr(instead[0]), 60)}, {how}: {remedy}")
+        raise BreachError(f"{name} is not sent: {remedy}")
+    needless = [name for name in ("temperature", "seed") if named(unasked, name)]
+    need(not needless, f"{', '.join(needless)} is sent although it is None, which means that the server decides")
+
+
+def _served(case: BackendCase) -> None:
+    request = case.request(extra={"top_p": 0.375})
+    outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, request))
+    need(isinstance(outcome, ChatReply), f"a call with a served setting causes the fault: {outcome}")
+    sent = holds(server.calls[0].body, 0.375)
+    need(sent, "top_p of ChatRequest.extra is not sent: a model's 'served' settings belong in the body unchanged")
+
+
+def holds(body: object, value: object) -> bool:
+    """Return whether a value occurs anywhere in a body, under any name."""
+    if isinstance(body, Mapping):
+        return any(holds(inner, value) for inner in body.values())
+    if isinstance(body, list):
+        return any(holds(inner, value) for inner in body)
+    return body == value
+
+
+def named(body: object, name: str) -> list[object]:
+    """Return the values under a name in a body, at any depth, without None."""
+    if isinstance(body, list):
+        return [value for inner in body for value in named(inner, name)]
+    if not isinstance(body, Mapping):
+        return []
+    own = [body[name]] if body.get(name) is not None else []
+    return own + [value for inner in body.values() for value in named(inner, name)]
+
+
+def _pictures(case: BackendCase) -> None:
+    if not case.spec.capabilities.images:
+        return
+    message = Message("user", ("look: ", PIXEL, " well?"))
+    outcome, server = case.play(
+        "ACTIONS: STAY", lambda connection, server: ask(connection, case.request(messages=(message,)))
+    )
+    need(isinstance(outcome, ChatReply), f"a message with a picture causes the fault: {outcome}")
+    sent = base64.b64encode(PIXEL).decode() in json.dumps(server.calls[0].body)
+    need(sent, "the picture is not sent as base64; send it, or declare Capabilities(images=False)")
+
+
+#: Comes first, because much follows from it.
+NO_RETRIES = "no retries"
+#: Servers that say the key themselves.
+ECHOES = tuple(
+    Mishap(name, name, answer, frozenset())
+    for name, answer in {
+        "a refusal that echoes the key": Answer(status=401, error={"message": f"Incorrect API key provided: {KEY}"}),
+        "a long error that echoes the key": Answer(status=500, error={"message": "x" * 285 + KEY}),
+        "a refusal in plain text that echoes the key": Answer(status=400, body=f"oh {KEY}".encode()),
+        "a page that echoes the key": Answer(body=f"<html>{KEY}".encode()),
+    }.items()
+)
+
+
+def add_first(rules: Rules[BackendCase]) -> None:
+    rules.rule(NO_RETRIES)(_no_retries)
+
+
+def add_last(rules: Rules[BackendCase]) -> None:
+    """Add a rule for each fault, and the one about the key."""
+    for mishap in FAULTS:
+        rules.rule(f"fault: {mishap.name}")(partial(_check_fault, mishap))
+    rules.rule("no key in errors")(_no_key)
+
+
+def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
+    """Return the result of a call whose first attempt meets this mishap, and the number of attempts."""
+    if mishap.name not in case.kept:
+        request = case.request(timeout=SHORT if mishap.kinds == {"timeout"} else case.patience)
+        requests: list[int] = []
+        outcome: Outcome | BreachError
+        try:
+            if mishap.refused:
+                outcome = case.play_refused(lambda connection: ask(connection, request))
+            else:
+                script: list[str | Answer] = [mishap.answer, "without an error"]
+                outcome, server = case.play(script, lambda connection, server: ask(connection, request))
+                requests.append(server.count)
+                headers = [dict(call.headers) for call in server.calls]
+                case.key_sent |= any(KEY in value for one in headers for value in one.values())
+        except BreachError as breach:
+            outcome = breach
+        case.kept[mishap.name] = outcome, sum(requests)
+    return case.kept[mishap.name]
+
+
+def _follows(case: BackendCase, mishap: Mishap) -> bool:
+    """Return whether the result of a mishap only repeats that there was a second attempt."""
+    outcome, attempts = _met(case, mishap)
+    if mishap.refused and isinstance(outcome, BreachError):  # not counted: a backend that retries does so here, too
+        attempts = max(count for _, count in case.kept.values())
+    return attempts > 1 and NO_RETRIES not in case.but
+
+
+def _no_retries(case: BackendCase) -> None:
+    counts = {mishap.name: _met(case, mishap)[1] for mishap in FAULTS}
+    retried = [f"{name} ({count} requests)" for name, count in counts.items() if count > 1]
+    need(not retried, f"retries by itself: {', '.join(retried)}. One call must be one request; CheeseBench retries")
+
+
+def _check_fault(mishap: Mishap, case: BackendCase) -> None:
+    if _follows(case, mishap):
+        return
+    outcome, _ = _met(case, mishap)
+    if isinstance(outcome, BreachError):
+        raise outcome
+    kinds = " or ".join(sorted(mishap.kinds))
+    if not isinstance(outcome, ChatFaultError):
+        raise BreachError(f"{mishap.what} is read as a reply; it is the fault '{kinds}'")
+    need(outcome.kind in mishap.kinds, f"{mishap.what} is reported as '{outcome.kind}'; it is '{kinds}' ({outcome})")
+    need(str(outcome).strip(), f"{mishap.what} is reported without a message")
+    need(len(str(outcome)) < 1000, f"{mishap.what} is reported in {len(str(outcome))} characters: shorten the message")
+    if mishap.retry_after is not None:
+        wish = outcome.retry_after
+        heard = wish is not None and abs(wish - mishap.retry_after) < 0.5
+        need(heard, f"the server's Retry-After of {mishap.retry_after:g} s is reported as {wish}")
+
+
+def _no_key(case: BackendCase) -> None:
+    if not case.key_env:
+        return
+    for mishap in (*ECHOES, *FAULTS):
+        outcome, _ = _met(case, mishap)
+        # Half a key is a secret, too: a text that is shortened first and searched afterwards keeps it.
+        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in texts_of(outcome)):
+            what = "text of the fault" if HALF_KEY in str(outcome) else "cause or context of the fault"
+            what = "exception that is raised" if isinstance(outcome, BreachError) else what
+            raise BreachError(f"the {what} contains the key ({mishap.what})")
+    need(case.key_sent, f"the key in {case.key_env} is not sent in a header, so its use cannot be checked")
+    need(not case.heard, f"the key is in {case.heard[0] if case.heard else ''}")
+
 
 #: Calls that are in flight at once.
 MANY = 32
@@ -286,9 +868,25 @@ def _cancellation(case: BackendCase) -> None:
         return Answer(fault="hang") if call.number == 0 else Answer(text="fine")
 
     (ended, freed, after), server = case.play(script, scene)
-    need(ended, "a call that is cancelled goes on: let CancelledError pass")
+    need(ended, "a cancelled call continues: let CancelledError pass")
     need(freed and server.given_up == 1, "a call that is cancelled keeps its connection to the server open")
     need(isinstance(after, ChatReply), f"after a cancelled call the next one causes the fault: {after}")
+
+
+@SERVER_RULES.rule("redirects")
+def _redirects(case: BackendCase) -> None:
+    """Call a server that sends the caller elsewhere: the key was given for the address that the user named."""
+    assert case.server is not None
+    with case.server("fine") as elsewhere:
+        place = urlsplit(elsewhere.base_url).netloc
+
+        def script(call: Call) -> Answer:
+            return Answer(status=307, headers={"Location": f"http://{place}{call.path}"})
+
+        with contextlib.suppress(BreachError):  # what it makes of such a reply is not asked here
+            case.play(script, lambda connection, server: ask(connection, case.request()))
+        told = [call for call in elsewhere.calls if HALF_KEY in f"{call.path} {call.body} {dict(call.headers)}"]
+    need(not told, "a redirect to another address is followed with the key: do not follow redirects")
 
 
 @SERVER_RULES.rule("close")

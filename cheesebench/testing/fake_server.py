@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from aiohttp import web
 
-#: What a server can do instead of answering. ``hang``: nothing, for ever. ``reset``: the connection is cut before
+#: What a server can do instead of answering. ``hang``: nothing at all. ``reset``: the connection is cut before
 #: the reply, ``reset_in_body`` in the middle of it. ``noise``: bytes that are no HTTP. ``drip``: the reply comes
 #: byte by byte, ten a second. ``huge``: a reply of 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
@@ -98,13 +98,89 @@ class Answer:
 Script = Callable[[Call], Answer | str]
 
 
+#: How servers of reasoning models send thoughts, by name; in ``Reasoner``, the texts are thoughts and answer.
+SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
+    "reasoning_content": lambda thoughts, answer: {"content": answer, "reasoning_content": thoughts},
+    "reasoning": lambda thoughts, answer: {"content": answer, "reasoning": thoughts},
+    "parts": lambda thoughts, answer: {
+        "content": [{"type": "thinking", "thinking": thoughts}, {"type": "text", "text": answer}]
+    },
+    "thought_parts": lambda thoughts, answer: {"content": [{"thought": True, "text": thoughts}, {"text": answer}]},
+    "summary": lambda thoughts, answer: {
+        "content": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": thoughts}]},
+            {"type": "output_text", "text": answer},
+        ]
+    },
+    "hidden": lambda thoughts, answer: {"content": answer},
+    "think": lambda thoughts, answer: {"content": f"<think>{thoughts}</think>{answer}"},
+    "template": lambda thoughts, answer: {"content": f"{thoughts}</think>{answer}"},
+    "seed": lambda thoughts, answer: {"content": f"<seed:think>{thoughts}</seed:think>{answer}"},
+    "channels": lambda thoughts, answer: {
+        "content": f"<|channel|>analysis<|message|>{thoughts}<|end|>"
+        f"<|start|>assistant<|channel|>final<|message|>{answer}"
+    },
+    "command": lambda thoughts, answer: {"content": f"<|START_THINKING|>{thoughts}<|END_THINKING|>{answer}"},
+    "internal": lambda thoughts, answer: {"content": f"<internal_reasoning>{thoughts}</internal_reasoning>{answer}"},
+    "solution": lambda thoughts, answer: {
+        "content": f"<|begin_of_thought|>{thoughts}<|end_of_thought|><|begin_of_solution|>{answer}<|end_of_solution|>"
+    },
+    "untagged": lambda thoughts, answer: {"content": f"{thoughts}\n{answer}"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoner:
+    """A script that answers as the server of a reasoning model: in a ``shape``, with its refusals.
+
+    A call whose limit is below ``needs`` tokens is cut off in the middle of its thoughts; with ``strict``, it is
+    refused with status 400, as are a temperature and the limit's old name, ``max_tokens``.
+    """
+
+    shape: str
+    thoughts: str
+    answer: str
+    needs: int = 0
+    strict: bool = False
+
+    def __call__(self, call: Call) -> Answer:
+        """Answer a call."""
+        body = call.body
+        limit = body.get("max_completion_tokens") or body.get("max_tokens") or 0
+        if self.strict and "max_tokens" in body:
+            text = "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            return Answer(status=400, error={"message": f"{text}Use 'max_completion_tokens' instead."})
+        if self.strict and "temperature" in body:
+            text = "Unsupported value: 'temperature' does not support 0.7 with this model."
+            return Answer(status=400, error={"message": text})
+        cut_off = limit < self.needs
+        if cut_off and self.strict:
+            text = "Could not finish the message because max_tokens or model output limit was reached."
+            return Answer(status=400, error={"message": text})
+        thoughts, answer = (self.thoughts[: len(self.thoughts) // 2], "") if cut_off else (self.thoughts, self.answer)
+        message = {"role": "assistant", **SHAPES[self.shape](thoughts, answer)}
+        if cut_off and isinstance(message["content"], str) and message["content"]:
+            # Without the tags that stand after the place where it was cut.
+            message["content"] = message["content"].partition(thoughts)[0] + thoughts
+        spent = limit if cut_off else (len(thoughts) + len(answer)) // 4
+        usage = {
+            "prompt_tokens": 100,
+            "completion_tokens": spent,
+            "completion_tokens_details": {"reasoning_tokens": min(spent, len(thoughts) // 4)},
+        }
+        finish = "length" if cut_off else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        return Answer(body={"model": body.get("model"), "choices": [choice], "usage": usage})
+
+
 class FakeServer:
     """The server: started by ``with`` (or ``start``), stopped at its end (or by ``stop``).
 
     ``script`` answers: one text for all, a list of answers (one for each call, the last one for all that follow), or
     a function of the call. Every call takes ``latency`` seconds. At most ``capacity`` calls are served at once; the
     others wait, or are refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models`` they must
-    name one of them. ``keep`` bounds the list of calls that are remembered.
+    name one of them. ``keep`` bounds the list of calls that are remembered. ``facts`` are JSON by path (``/props``),
+    for what servers say about themselves.
 
     A server that speaks another protocol is a subclass with another ``path``, ``reply_body`` and ``error_body``.
     """
@@ -123,7 +199,9 @@ class FakeServer:
         models: Sequence[str] | None = None,
         keep: int | None = None,
         port: int = 0,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
+        self._facts = facts or {}
         self._script = _as_script(script)
         self.latency, self.capacity, self.refuse = latency, capacity, refuse
         self.key, self.models, self.port = key, models, port
@@ -193,7 +271,10 @@ class FakeServer:
         self._room = asyncio.Semaphore(self.capacity or 1_000_000)
         application = web.Application(client_max_size=64 * 1024 * 1024)
         application.router.add_post(f"/v1{self.path}", self._complete)
-        application.router.add_get("/v1/models", self._list_models)
+        for path in self._facts:
+            application.router.add_get(path, self._say)
+        if "/v1/models" not in self._facts:
+            application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/health", self._health)
         application.router.add_get("/stats", self._stats)
         # A client that disconnects frees its place.
@@ -222,7 +303,7 @@ class FakeServer:
     def stats(self) -> dict[str, float]:
         """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy`` and ``cpu`` (of the process).
 
-        ``busy`` grows by one second in a second for every call that is being served. Between two looks it has grown
+        ``busy`` grows by one second in a second for every call that is being served. Between two polls it has grown
         by capacity x time where the whole capacity was used.
         """
         self._occupy(0)
@@ -241,6 +322,11 @@ class FakeServer:
         self._counted = now
         self.in_flight += change
         self.peak = max(self.peak, self.in_flight)
+
+    async def _say(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        return web.json_response(self._facts[request.path])
 
     async def _list_models(self, request: web.Request) -> web.Response:
         from aiohttp import web

@@ -13,10 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cheesebench.protocol import with_arena
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cheesebench.audit import AuditReport
+    from cheesebench.auditing import AuditReport
     from cheesebench.interfaces import AuditPart
 
 #: Trials of a quick audit: it finds what is badly wrong in some seconds. ``cheesebench audit`` takes 2000.
@@ -37,12 +39,12 @@ def audit_protocol(
     has to be asked for: ``parts=["lesions"]``), ``effort`` how long is planned; equal seeds give equal findings.
     Raises ProtocolError when the file has errors.
     """
-    from cheesebench.audit import audit_specification
+    from cheesebench.auditing import audit_specification
     from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
     from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol import Catalogue
 
-    specification = Catalogue(installed_plugins().protocol_directories).load(Path(path)).walkable()
+    specification = with_arena(Catalogue(installed_plugins().protocol_directories).load(Path(path)))
     wanted = tuple(part for part in AUDIT_PARTS if (part in parts if parts is not None else part != "lesions"))
     settings = AuditSettings(trials=trials, seed=seed, parts=wanted, effort=effort)
     return audit_specification(specification, settings)

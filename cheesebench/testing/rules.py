@@ -42,8 +42,6 @@ class Rules(Generic[Case]):
         self._checks: dict[str, Callable[[Case], None]] = {}
 
     def rule(self, name: str) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
-        """Decorate the check of the rule of this name."""
-
         def keep(check: Callable[[Case], None]) -> Callable[[Case], None]:
             self._checks[name] = check
             return check

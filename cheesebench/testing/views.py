@@ -48,7 +48,6 @@ def assert_view_sound(view: View, *, but: Collection[str] = ()) -> None:
 
 
 def scene_of(drawing: str, *text: str) -> Scene:
-    """Return the scene that is drawn."""
     rows = drawing.split("\n")
     return Scene(tuple(tuple(Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row) for row in rows), text)
 
@@ -128,7 +127,7 @@ def _characters(view: View) -> None:
 
 @RULES.rule("heading")
 def _heading(view: View) -> None:
-    """Whoever looks can tell where they face: no two headings share an observation."""
+    """The heading is visible: no two headings share an observation."""
     for scene in _scenes():
         seen: dict[str, int] = {}
         for column, row, heading in poses(scene):

@@ -22,6 +22,5 @@ for name, path in PROTOCOLS.items():
     gymnasium.register(
         id=name,
         entry_point=any_protocol.entry_point,
-        vector_entry_point=any_protocol.vector_entry_point,
         kwargs={"protocol": str(path)},
     )

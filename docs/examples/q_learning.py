@@ -1,10 +1,8 @@
 """Q-learning in plain numpy: one table, taught by many subjects at once, over the text of the observation.
 
-    python q_learning.py                                           # the environments below, in seconds
-    python q_learning.py --environment cheesebench/TMaze-v1   # one that a table does not learn
-    python q_learning.py --save .                                  # easy.TMaze-v1.policy.json: see conftest.py
-
-The vector environment numbers the texts that it shows, so the number of a text is its row in the table.
+python q_learning.py                                           # the environments below, in seconds
+python q_learning.py --environment cheesebench/TMaze-v1   # one that a table does not learn
+python q_learning.py --save .                                  # easy.TMaze-v1.policy.json: see conftest.py
 """
 
 from __future__ import annotations
@@ -31,12 +29,26 @@ OPTIMISM = 0.5
 Values = NDArray[np.float64]
 
 
+class Table:
+    """The values of the four actions, in a row for each text."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.values: Values = np.full((1024, 4), OPTIMISM)
+
+    def find(self, texts: tuple[str, ...]) -> NDArray[np.intp]:
+        """Return the rows of texts; a new text gets the next row."""
+        found = np.array([self.rows.setdefault(text, len(self.rows)) for text in texts])
+        if len(self.rows) > len(self.values):
+            self.values = np.concatenate([self.values, np.full_like(self.values, OPTIMISM)])
+        return found
+
+
 @dataclass(frozen=True)
 class Learnt:
-    """What came of learning: the table by number of the text, the texts, and success by trial in the order of ends."""
+    """What came of learning: the table, and the success of each trial in the order in which trials ended."""
 
-    values: Values
-    texts: list[str]
+    table: Table
     successes: list[bool]
 
     def curve(self) -> list[float]:
@@ -46,18 +58,21 @@ class Learnt:
 
 
 def learn(name: str, trials: int, seed: int, epsilon: float = EPSILON) -> Learnt:
-    """Learn for so many trials of all subjects together; ``epsilon=1`` is the random agent."""
-    environment: Any = gymnasium.make_vec(name, num_envs=SUBJECTS, observations="ids")
-    values = np.full((environment.single_observation_space.n, 4), OPTIMISM)
+    """Learn for this many trials of all subjects together; ``epsilon=1`` is the random agent."""
+    environment: Any = gymnasium.make_vec(name, num_envs=SUBJECTS)
+    environment.set_attr("subject", list(range(SUBJECTS)))
+    table = Table()
     chance = np.random.default_rng(seed)
     successes: list[bool] = []
     over = np.zeros(SUBJECTS, bool)
-    here, _ = environment.reset(seed=seed)
+    here = table.find(environment.reset(seed=[seed] * SUBJECTS)[0])
     while len(successes) < trials:
         # The noise decides between equals.
-        actions = (values[here] + 1e-9 * chance.random((SUBJECTS, 4))).argmax(axis=1)
+        actions = (table.values[here] + 1e-9 * chance.random((SUBJECTS, 4))).argmax(axis=1)
         actions = np.where(chance.random(SUBJECTS) < epsilon, chance.integers(4, size=SUBJECTS), actions)
-        there, rewards, terminated, truncated, infos = environment.step(actions)
+        texts, rewards, terminated, truncated, infos = environment.step(actions)
+        there = table.find(texts)
+        values = table.values
         future = np.where(terminated, 0.0, values[there].max(axis=1))
         error = rewards + GAMMA * future - values[here, actions]
         # The step after the last one of a trial only shows how the next one begins: its action was ignored.
@@ -66,12 +81,12 @@ def learn(name: str, trials: int, seed: int, epsilon: float = EPSILON) -> Learnt
         over = terminated | truncated
         successes += [bool(infos["success"][subject]) for subject in over.nonzero()[0]]
         here = there
-    return Learnt(values, [str(text) for text in environment.texts], successes)
+    return Learnt(table, successes)
 
 
 def save(learnt: Learnt, path: Path) -> None:
     """Write the values of the four actions by text."""
-    known = zip(learnt.texts, learnt.values.round(6).tolist(), strict=False)
+    known = zip(learnt.table.rows, learnt.table.values.round(6).tolist(), strict=False)
     path.write_text(json.dumps(dict(known), ensure_ascii=False, indent=0), encoding="utf-8")
 
 
@@ -91,7 +106,7 @@ def main() -> None:
         if options.save:
             path = options.save / f"{name.replace('/', '.')}.policy.json"
             save(learnt, path)
-            print(f"written: {path} ({len(learnt.texts)} texts)")
+            print(f"written: {path} ({len(learnt.table.rows)} texts)")
 
 
 if __name__ == "__main__":

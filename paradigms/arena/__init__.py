@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cheesebench.interfaces import Paradigm
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
         AuditFinding,
         AuditSettings,
         CueControl,
+        Ground,
         Still,
         SubjectEnvironment,
         TestOutcome,
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from cheesebench.protocol import Specification
 
 
-class ArenaParadigm:
+class ArenaParadigm(Paradigm):
     """A compiled protocol of the arena family."""
 
     def __init__(self, specification: Specification) -> None:
@@ -30,15 +33,14 @@ class ArenaParadigm:
         self.program = Program(specification)
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the life of ``subject`` (from 0) under ``seed``."""
         from cheesebench.paradigms.arena.life import ArenaSubject
 
         return ArenaSubject(self.program, view, seed, subject)
 
     def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
-        """Return how a trial of this life begins (it waits in earlier ones); or what ``state`` would show then.
+        """Return how a trial of this life begins, or what ``state`` would show then.
 
-        Nothing happens for it: the subject stays where it is, whatever ``place`` would do on entry.
+        Earlier trials are waited out. ``place`` of ``state`` has no effect: the subject stays where it is.
         """
         from cheesebench.interfaces import RUNNING, STAY, Still
         from cheesebench.paradigms.arena.life import ArenaSubject
@@ -64,8 +66,14 @@ class ArenaParadigm:
             quarters=self.program.quarters(life),
         )
 
+    def ground(self) -> Ground:
+        from cheesebench.family import Words
+        from cheesebench.interfaces import Ground
+
+        gallery = self.program.gallery(Words())
+        return Ground(gallery.scene(gallery.geometry.arena.doors, (), ()), gallery.canvas.left, gallery.canvas.top)
+
     def with_cues(self, how: CueControl, seed: int) -> ArenaParadigm:
-        """Return the same paradigm with other cues; see ``controls``."""
         from cheesebench.paradigms.arena import controls
 
         if how == "cue-off":
@@ -75,7 +83,6 @@ class ArenaParadigm:
         return controls.LabelsSwapped(self.specification, seed)
 
     def lesioned(self, view: View, lesion: Lesion) -> View:
-        """Return the view of a subject with a lesion; see ``lesions``."""
         from cheesebench.lesions import lesioned_view
         from cheesebench.paradigms.arena.scenes import hidden_by
 
@@ -84,19 +91,17 @@ class ArenaParadigm:
     def yoked_environment(
         self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
     ) -> SubjectEnvironment:
-        """Return the life yoked to the one that ``subject`` led with these actions; see ``controls.YokedSubject``."""
+        """Return a life yoked to the one in which ``subject`` took these actions; see ``controls.YokedSubject``."""
         from cheesebench.paradigms.arena.controls import YokedSubject
 
         return YokedSubject(self.program, view, seed, subject, trials)
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
-        """Play the protocol's ``tests:``; see ``author_tests.run_tests``."""
         from cheesebench.paradigms.arena.author_tests import run_tests
 
         return run_tests(self, view)
 
     def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
-        """Return what an audit finds: chance levels, blind policies, leaks and the rest; see ``audit``."""
         from cheesebench.paradigms.arena.audit import audit
 
         return audit(self, views, settings)

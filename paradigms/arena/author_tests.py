@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cheesebench.diagnostics import Position
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, RUNNING, STAY, Value, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.navigation import Destination, arrives, destination, shortest_path
 from cheesebench.paradigms.arena.program import names_in
-from cheesebench.paradigms.arena.tables import Geometry, Tables
-from cheesebench.protocol import Arena, Position
+from cheesebench.paradigms.arena.tables import Destination, Geometry, Tables, arrives, destination, shortest_path
+from cheesebench.protocol import Arena
 from cheesebench.protocol.documents import Test
 
-#: Expected and actual numbers may differ by so much (absolutely, and as a share of the number).
+#: Absolute and relative tolerance between expected and actual numbers.
 TOLERANCE = 1e-9
 
 
@@ -40,7 +40,6 @@ class TestReport:
 
     @property
     def passed(self) -> bool:
-        """Whether all expectations were met."""
         return not self.differences
 
     def __str__(self) -> str:
@@ -51,13 +50,13 @@ class TestReport:
 def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
     """Play all tests of a protocol; results do not depend on the view.
 
-    The trials before the tested one are waited out with STAY. Then either the ``actions`` are executed, or the names
-    in ``visit`` are gone to, one after the other: each is one *event*, the entry into a zone (or the nearest member
-    of a group or set) or the press of a solid. So a zone that is named twice is left and entered again, and one in
-    which the subject stands already is left first. A variable means what it holds when its turn comes (and while it
-    is walked to). The path is the shortest one with the doors of the moment, and taken anew when they change; while
-    nothing moves or no way is open, the subject waits with STAY. After the list it waits until the trial ends; what
-    is left of the list when the trial ends is dropped. Rewards of all steps of the trial count.
+    The subject waits with STAY through the trials before the tested one. Then it executes the ``actions``, or visits
+    the names in ``visit`` in order. A visit is one *event*: entering a zone (or the nearest member of a group or set),
+    or pressing a solid. So a zone that is named twice is left and entered again, and a zone in which the subject
+    already stands is left first. A variable is read when its turn comes, and while the subject walks to it. The path is
+    the shortest with the present doors, and is found again when they change; while nothing moves or no way is open, the
+    subject waits with STAY. After the list it waits until the trial ends. If the trial ends earlier, the rest of the
+    list is dropped. Rewards of all steps of the trial count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)
@@ -100,7 +99,7 @@ def _wait_out(life: ArenaSubject) -> None:
 
 
 def _read_actions(actions: Sequence[str] | str) -> list[int]:
-    """Return action numbers of letters, full names, or one string of letters (blanks are left out)."""
+    """Return the numbers of actions given as letters, full names, or one string of letters (blanks are ignored)."""
     words = actions.replace(" ", "") if isinstance(actions, str) else actions
     return [ACTIONS.index(word) if word in ACTIONS else ACTION_LETTERS.index(word) for word in words]
 
@@ -109,12 +108,12 @@ def _read_actions(actions: Sequence[str] | str) -> list[int]:
 
 
 def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
-    """Yield the actions that lead to what is named; each is executed before the next is asked for."""
+    """Yield the actions that lead to a named place; each is executed before the next is requested."""
     path: Iterator[int] = iter(())
     planned: tuple[Destination, Tables, int] | None = None
     while True:
         goal, tables, pose = _goal(life, geometry.arena, name), life.tables, life.pose
-        # Somebody may have closed a door, changed the variable, or put the subject elsewhere.
+        # The last step may have closed a door, changed the variable, or placed the subject elsewhere.
         if planned is None or goal != planned[0] or tables is not planned[1] or pose != planned[2]:
             path = iter(shortest_path(geometry, tables, pose, goal) or ())
         index = pose + next(path, STAY)
@@ -165,7 +164,7 @@ def _compare(what: str, expected: object, actual: Value) -> Iterable[str]:
 
 
 def _same(expected: object, actual: Value) -> bool:
-    if isinstance(expected, list):  # a set: order and repetition mean nothing
+    if isinstance(expected, list):  # a set
         return isinstance(actual, list) and {str(value) for value in expected} == set(actual)
     if isinstance(expected, int | float) and isinstance(actual, int | float):
         return math.isclose(expected, actual, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

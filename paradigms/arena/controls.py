@@ -10,19 +10,18 @@ from typing import Any
 from cheesebench.errors import StepAfterEndError
 from cheesebench.interfaces import RUNNING, TERMINATED, Scene, Tile, View
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.draws import DrawSequence, dealt
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
-from cheesebench.paradigms.arena.streams import Stream
-from cheesebench.protocol import Specification, texts
+from cheesebench.paradigms.arena.schedule import DrawSequence, Stream, dealt
+from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL
-from cheesebench.protocol.declare import TIMEOUT
-from cheesebench.protocol.values import Scope
+from cheesebench.protocol.documents import Scope
+from cheesebench.protocol.names import TIMEOUT
 
-#: Characters that belong to the place itself and are not labels.
+#: Characters that belong to the place itself, and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: Substitutes for labels, so that there is always a different one: some letters, and a word.
+#: Substitutes for labels: some letters, and a word.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"
 
@@ -41,7 +40,6 @@ class CuesDrawnAnew(ArenaParadigm):
     """Landmarks, shown glyphs and texts are random, and independent of state, draws and position."""
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
-        """Return the life of ``subject`` (from 0) under ``seed``."""
         return ShuffledCueSubject(self.program, view, seed, subject)
 
 
@@ -50,8 +48,8 @@ class ShuffledCueSubject(ArenaSubject):
 
     In every trial the landmarks swap glyphs at random, and draws that determine cues are drawn again independently. On
     every entry into a state (and when its clock restarts), glyphs and texts are those of a state drawn uniformly from
-    all states. If a cue's place is given by a variable that rules change, a member of the same group is drawn instead.
-    Doors and freezing are not cues: they stay those of the state.
+    all states. If a variable that rules change gives a cue's place, a member of the same group is drawn instead. Doors
+    and freezing are not cues: they are those of the actual state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -59,7 +57,7 @@ class ShuffledCueSubject(ArenaSubject):
         specification = program.specification
         self._chance = Stream(seed, f"{specification.paradigm}|cues", subject)
         self._states = list(program.states.values())
-        #: Rows are independent between trials, whatever the protocol's order is.
+        # Rows are independent between trials, whatever the protocol's order is.
         again = [
             dataclasses.replace(draw, per="trial", order="random", copies=1, max_run=None, keep_if=None)
             for draw in specification.draws
@@ -67,7 +65,6 @@ class ShuffledCueSubject(ArenaSubject):
         self._other_draws = [(draw, DrawSequence(draw, self._chance, subject)) for draw in again]
 
     def begin_trial(self) -> str | None:
-        """Advance the schedule and return the first observation, or None when the schedule is over."""
         arena, chance = self._program.specification.arena, self._chance
         self._other: dict[str, Any] = {}
         for draw, sequence in self._other_draws:
@@ -105,20 +102,24 @@ class _Memory:
 
 
 class LabelsSwapped(ArenaParadigm):
-    """Labels are permuted for the whole run: each has the meaning of another one in the plain world."""
+    """Labels are permuted for the whole run: each means what another one means in the plain world."""
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
         chance = Stream(seed, f"{specification.paradigm}|labels", 0)
         self._glyphs = _cycle(chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs"))
-        # A text with values in it has no other that could stand for it: it stays.
-        lines = [line for state in specification.states.values() for line in state.say if not texts.names([line])]
-        plain = dict.fromkeys(texts.filled(line, {}) for line in lines)
+        # A text with values in it stays: no other text can replace it.
+        lines = [
+            line
+            for state in specification.states.values()
+            for line in state.say
+            if not expressions.names_in_text([line])
+        ]
+        plain = dict.fromkeys(expressions.filled(line, {}) for line in lines)
         self._texts = _cycle(chance.shuffled([*plain, FRESH_TEXT], "texts"))
         self._views: dict[str, SwappedView] = {}
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
-        """Return the life of ``subject`` (from 0) under ``seed``."""
         known = self._views.get(view.name)
         if known is None or known.view is not view:
             # One view for all subjects, so that drawn observations are cached.
@@ -133,15 +134,13 @@ class SwappedView:
         self.view, self._glyphs, self._texts = view, glyphs, texts
         self.name = view.name
         self.characters = view.characters
-        #: The latest scene and its changed copy: views are drawn pose by pose.
+        # The latest scene and its changed copy, because views are drawn pose by pose.
         self._last: tuple[Scene, Scene] | None = None
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the view's observation of the changed scene."""
         return self.view.render(self._swapped(scene), column, row, heading)
 
     def max_length(self, scene: Scene) -> int:
-        """Return an upper bound of the length of observations."""
         return self.view.max_length(self._swapped(scene))
 
     def _swapped(self, scene: Scene) -> Scene:
@@ -155,7 +154,7 @@ class SwappedView:
 
 
 def _labels(specification: Specification) -> list[str]:
-    """Return the glyphs that are labels, in the protocol's order (not floor, walls and doors)."""
+    """Return the glyphs that are labels (not floor, walls and doors), in the protocol's order."""
     arena = specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
     glyphs = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
@@ -185,7 +184,7 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject; it exposes the rules that fire and the state changes."""
+    """The replayed master of a yoked subject; it exposes the rules that fire, and the changes of state."""
 
     taken: Rule | None = None
     arrivals = 0
@@ -203,13 +202,13 @@ class Master(ArenaSubject):
 class YokedSubject(ArenaSubject):
     """A subject in the world of another one (the master), which it cannot change.
 
-    Body and memory are its own: it walks (under the master's doors and freezing), its ``watch`` rules note its own
-    events, and when the master's state changes its own entry effects and those of the rule are executed for it, so
-    that it is placed when the master is placed. Rewards, states and the end of the trial are the master's.
+    Body and memory are its own: it walks under the master's doors and freezing, and its ``watch`` rules record its own
+    events. When the master's state changes, the entry effects and those of the rule are executed for the subject, too,
+    so it is placed when the master is placed. Rewards, states and the end of the trial are the master's.
 
-    Its outcome is the one that it would have had by itself: the ``end`` of the first rule that its own events would
-    have fired, or the first ``finish`` that its own counters would have met; else, if a clock ended the master's trial,
-    that end; else ``timeout``.
+    The outcome is the one that the subject would have had alone: the ``end`` of the first rule that its own events
+    would have fired, or the first ``finish`` that its own counters would have met; else, if a clock ended the master's
+    trial, that end; else ``timeout``.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> None:
@@ -220,13 +219,12 @@ class YokedSubject(ArenaSubject):
         self._would: str | None = None
 
     def begin_trial(self) -> str | None:
-        """Begin the next trial of both; None at the end of either schedule or of the record."""
         actions = next(self._trials, None)
         if actions is None or self._master.begin_trial() is None:
             return None
         self._actions, self._would = actions, None
         observation = super().begin_trial()
-        if observation is not None and self.state != self._master.state:  # it began by what had happened to each
+        if observation is not None and self.state != self._master.state:  # the two subjects' pasts differ
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()
@@ -238,7 +236,10 @@ class YokedSubject(ArenaSubject):
         self.values.update({column: self._master.values[column] for column in columns})
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action, and the master's; return own observation, the master's reward, and whether it ended."""
+        """Execute one action, and the master's.
+
+        The observation is the subject's own; reward and end are the master's.
+        """
         master = self._master
         if self._ended or self.steps >= len(self._actions):
             raise StepAfterEndError("This trial has ended. Begin the next one before you step.")
@@ -260,7 +261,7 @@ class YokedSubject(ArenaSubject):
         return self._observation(), reward, status
 
     def _live_own_step(self, bits: int) -> None:
-        """Record its own events and the outcome that they would have; they have no other effect."""
+        """Record the subject's own events and the outcome that they would have; they have no other effect."""
         program, state, fired = self._program, self._current, False
         if bits & program.where_mask:
             self._update_occupied(self._geometry.cell(self._pose))
@@ -280,7 +281,7 @@ class YokedSubject(ArenaSubject):
             )
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
-        """Apply the effects of the master's rule to it."""
+        """Apply the effects of the master's rule to the subject."""
         if taken is not None:
             self.it = self._master.it
             self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))
@@ -289,7 +290,7 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that is due by the clock: the master determines when, its own state which one."""
+        """Return the end that is due by the clock: the master determines when, the subject's own state which one."""
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue

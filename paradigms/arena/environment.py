@@ -6,29 +6,40 @@ again for the same subject (with the subject's draws), so that training can cont
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
+from functools import cache
 from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_shared_memory
+from numpy.typing import NDArray
 
+from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.spaces import Pixels, observation_space, observed, pixels
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification, load_protocol
+from cheesebench.protocol import Catalogue, Specification, expressions, load_protocol, with_arena
+from cheesebench.protocol.documents import MAX_NAME
 from cheesebench.wrappers import checked_options
+
+#: A picture: uint8, height x width x 3, RGB.
+Pixels = NDArray[np.uint8]
+
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31
-#: The last subject there can be: expressions compute with its number, which floats and arrays hold exactly.
+#: The largest number of a subject: expressions compute with it, and floats hold it exactly.
 MAX_SUBJECT = 10**15
-#: The view that ``render`` draws pictures in where the observations are none.
+#: The view that ``render`` uses for pictures where the observations are texts.
 WATCHED_IN = "topdown_2d"
 
 
@@ -48,7 +59,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     Args:
         view: name of a registered view.
-        subject: number of the subject whose life this is; ``reset(options={"subject": n})`` changes it.
+        subject: number of the subject whose life this is. ``reset(options={"subject": n})`` changes it; so does the
+            attribute ``subject`` at the next reset, which a vector environment sets in each lane (``set_attr``).
         render_mode: ``"ansi"`` makes ``render`` return the current observation as text (of a picture, the text alone);
             ``"rgb_array"`` makes it return the arena from above (in a view of pictures, the observation) as pixels.
     """
@@ -66,7 +78,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         refuse_arguments(unknown, ("view", "subject", "render_mode"))
         self._view = view_named(view)
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self._subject = checked_subject(subject)
+        self.subject = subject
         self._arguments = {"view": view, "subject": self._subject, "render_mode": render_mode}
         self._life: ArenaSubject | None = None
         self._observation = ""
@@ -76,12 +88,11 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial; with ``seed`` (or a new ``subject`` in the options), of a new subject."""
         super().reset(seed=seed)
-        subject = wanted_subject(options, self._subject)
-        if self._life is None or seed is not None or subject != self._subject:
-            self._subject = subject
-            number = seed if seed is not None else int(self.np_random.integers(SEEDS))
-            self._life = ArenaSubject(self.paradigm.program, self._view, number, subject)
+        self.subject = checked_options(options).get("subject", self._subject)
         life = self._life
+        if life is None or seed is not None or life.subject != self._subject:
+            number = seed if seed is not None else int(self.np_random.integers(SEEDS))
+            life = self._life = ArenaSubject(self.paradigm.program, self._view, number, self._subject)
         self._observation = life.begin_next_trial()
         return observed(self._observation), beginning(life)
 
@@ -103,6 +114,15 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return observed(self._observation), reward, status == TERMINATED, status == TRUNCATED, info
 
     @property
+    def subject(self) -> int:
+        """Number of the subject, from 0. Set to another one, the next ``reset`` begins that subject's life."""
+        return self._subject
+
+    @subject.setter
+    def subject(self, number: object) -> None:
+        self._subject = checked_subject(number)
+
+    @property
     def life_over(self) -> bool:
         """Whether the latest trial was the last one of the subject's life, also if it was broken off."""
         return self._life is not None and self._life.life_over
@@ -115,9 +135,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before render().")
         watched = self._view if isinstance(self._view, PictureView) else installed_plugins().view(WATCHED_IN)
-        gallery = self.paradigm.program.gallery(watched)
-        look = life.next_event()[0]
-        return pixels(gallery.draw(gallery.look(look.key, look.quarters), life.pose))
+        return pixels(life.drawn_in(self.paradigm.program.gallery(watched)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle (and copy) the constructor's arguments; generated classes cannot be found by name."""
@@ -126,7 +144,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
 
 def check_own(kind: type) -> None:
-    """Raise TypeError for a subclass of a protocol's class: made again, it would be the plain paradigm."""
+    """Raise TypeError for a subclass of a protocol's class, because its copy would be the plain paradigm."""
     if "specification" not in vars(kind):
         raise TypeError(
             f"'{kind.__name__}' is a subclass, so it cannot be copied or pickled here. Write a wrapper "
@@ -139,12 +157,10 @@ def _made_again(specification: Specification, arguments: dict[str, Any]) -> Aren
 
 
 def beginning(life: ArenaSubject) -> dict[str, Any]:
-    """Return the ``info`` at the start of a trial."""
     return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
 
 
 def ending(life: ArenaSubject) -> dict[str, Any]:
-    """Return the ``info`` at the end of a trial, without the state."""
     outcome, success, measures, counters = life.ending()
     return {
         "outcome": outcome,
@@ -156,18 +172,16 @@ def ending(life: ArenaSubject) -> dict[str, Any]:
 
 
 def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:
-    """Raise UnknownNameError for the first argument that ``gymnasium.make`` was given and does not know."""
+    """Raise UnknownNameError for the first argument of ``gymnasium.make`` that does not exist."""
     for name in unknown:
         raise UnknownNameError("argument", name, known)
 
 
 def view_named(view: object) -> View:
-    """Return the view of that name. Raises UnknownNameError, also for what is no name."""
     return installed_plugins().view(view if isinstance(view, str) else repr(view))
 
 
 def checked_subject(subject: object) -> int:
-    """Return the number of a subject. Raises OptionError."""
     try:
         number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
@@ -177,46 +191,40 @@ def checked_subject(subject: object) -> int:
     return number
 
 
-def wanted_subject(options: object, current: int) -> int:
-    """Return the subject named in the options of ``reset``, else the current one. Raises for other options."""
-    return current if options is None else checked_subject(checked_options(options).get("subject", current))
-
-
 def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:
-    """Return the render mode. Raises UnknownNameError."""
     if render_mode is not None and render_mode not in known:
         raise UnknownNameError("render mode", render_mode, known)
     return render_mode
 
 
+# -- the classes of protocols
+
+#: By path and text of the protocol, so that the lanes of a vector environment share what is compiled and drawn.
+_classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
+
+
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Create the environment class of a checked protocol."""
-    return type(
-        class_name(specification.name),
-        (ArenaEnvironment,),
-        {
+    """Return the environment class of a checked protocol; the same class for the same protocol."""
+    key = specification.path, specification.text
+    if key not in _classes:
+        members = {
             "__doc__": f"{specification.title} (protocol {specification.name}). {ArenaEnvironment.__doc__}",
             "__module__": __name__,
             "specification": specification,
             "paradigm": ArenaParadigm(specification),
-        },
-    )
+        }
+        _classes[key] = type(class_name(specification.name), (ArenaEnvironment,), members)
+    return _classes[key]
 
 
-_classes: dict[str, type[ArenaEnvironment]] = {}
-
-
+@cache
 def class_named(name: str) -> type[ArenaEnvironment]:
     """Return the class of an installed protocol by class name. Raises AttributeError."""
-    if name not in _classes:
-        catalogue = Catalogue(installed_plugins().protocol_directories)
-        for stem, path in catalogue.files.items():
-            if class_name(stem) == name:
-                _classes[name] = environment_class(catalogue.load(path).walkable())
-                break
-        else:
-            raise AttributeError(f"no protocol has a class called {name!r}")
-    return _classes[name]
+    catalogue = Catalogue(installed_plugins().protocol_directories)
+    for stem, path in catalogue.files.items():
+        if class_name(stem) == name:
+            return environment_class(with_arena(catalogue.load(path)))
+    raise AttributeError(f"no protocol has a class called {name!r}")
 
 
 def make_from_file(protocol: str | Path | None = None, **options: Any) -> ArenaEnvironment:
@@ -225,9 +233,73 @@ def make_from_file(protocol: str | Path | None = None, **options: Any) -> ArenaE
 
 
 def find_protocol(protocol: str | Path | None) -> Specification:
-    """Return a protocol by the path of its file, else by its name. Raises OptionError for what is neither."""
     if not isinstance(protocol, str | Path):
         raise OptionError(f"'protocol' must be the file or the name of a protocol, not {protocol!r}.")
     if Path(protocol).is_file():
         return load_protocol(protocol)
-    return Catalogue(installed_plugins().protocol_directories).find(str(protocol)).walkable()
+    found: Specification = with_arena(Catalogue(installed_plugins().protocol_directories).find(str(protocol)))
+    return found
+
+
+# -- observation spaces
+
+
+class TextSpace(spaces.Text):
+    """``Text`` that refuses to be shared between processes.
+
+    ``AsyncVectorEnv`` (Gymnasium 1.1 to 1.4) reads texts from shared memory only once, when it is created, so that
+    every observation would be a row of newlines. The error asks for ``shared_memory=False``.
+    """
+
+
+@create_shared_memory.register(TextSpace)
+def _refuse(space: TextSpace, n: int = 1, ctx: Any = None) -> Any:
+    raise CustomSpaceError("AsyncVectorEnv cannot pass texts through shared memory. Pass shared_memory=False.")
+
+
+def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
+    gallery = paradigm.program.gallery(view)
+    scenes = [gallery.scene((), (), text) for text in _longest_texts(paradigm.specification)]
+    characters = frozenset(view.characters) | gallery.characters(paradigm.specification)
+    return TextSpace(
+        min_length=0,
+        max_length=max(1, *(view.max_length(scene) for scene in scenes)),
+        # Text numbers characters in this order; the order of a set differs between processes.
+        charset="".join(sorted(characters)),
+    )
+
+
+def _longest_texts(specification: Specification) -> list[tuple[str, ...]]:
+    """Return the text of each state, filled with values at least as long as any real one."""
+    rows = [value for draw in specification.draws for row in draw.rows for value in row]
+    held = [variable.initial for variable in specification.variables.values()]
+    held += [value for block in specification.schedule for _, value in block.set]
+    longest = max(MAX_NAME, *map(len, map(expressions.as_text, [*rows, *held])), 0)
+    everything = len({*rows, *held}) + len(specification.arena.zones) + len(specification.arena.solids)
+    kinds = {name: variable.type.kind for name, variable in specification.variables.items()}
+    kinds |= {name: type_.kind for name, type_ in specification.columns.items()}
+    values = {name: "m" * (longest * (everything if kind == "set" else 1)) for name, kind in kinds.items()}
+    return [tuple(expressions.filled(line, values) for line in state.say) for state in specification.states.values()]
+
+
+def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
+    text = text_space(paradigm, view)
+    if not isinstance(view, PictureView):
+        return text
+    width, height = view.picture_size(paradigm.program.gallery(view).scene((), (), ()))
+    return spaces.Dict({"picture": spaces.Box(0, 255, (height, width, 3), np.uint8), "text": text})
+
+
+def observed(observation: str) -> Any:
+    """Convert an observation to its space (a picture to its pixels)."""
+    if not isinstance(observation, Picture):
+        return observation
+    return {"picture": pixels(observation), "text": str(observation)}
+
+
+def pixels(picture: str) -> Pixels:
+    from PIL import Image
+
+    assert isinstance(picture, Picture)
+    with Image.open(io.BytesIO(picture.png)) as image:
+        return np.array(image.convert("RGB"))

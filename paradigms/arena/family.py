@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import UnsuitableError, closest
 from cheesebench.family import Listing
+from cheesebench.statistics.wording import percent
 from cheesebench.stepwise import StepwiseFamily
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.diagnostics import Diagnostics
     from cheesebench.family import CellRequest
+    from cheesebench.interfaces import View
     from cheesebench.paradigms.arena import ArenaParadigm
     from cheesebench.protocol import Specification
-    from cheesebench.protocol.diagnostics import Diagnostics
     from cheesebench.protocol.documents import ProtocolDocument
-    from cheesebench.protocol.source import Node
+    from cheesebench.protocol.specification import ReferenceSpec
+    from cheesebench.records import CellPlan
+    from cheesebench.source import Node
+
+#: The view that shows all that is drawn.
+FROM_ABOVE = "ascii_2d"
 
 
-class ArenaFamily(StepwiseFamily):
+class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
     """Protocols whose arena is a map or a generator."""
 
     name = "arena"
@@ -29,7 +36,6 @@ class ArenaFamily(StepwiseFamily):
 
     @property
     def document(self) -> type[ProtocolDocument]:
-        """The model of its files."""
         from cheesebench.protocol.documents import ProtocolDocument
 
         return ProtocolDocument
@@ -39,10 +45,8 @@ class ArenaFamily(StepwiseFamily):
         return True
 
     def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
-        """Return the checked specification; None with errors."""
-        from cheesebench.protocol.animals import embed_animals
         from cheesebench.protocol.checks import check
-        from cheesebench.protocol.csv_files import embed_tables
+        from cheesebench.protocol.csv_files import embed_animals, embed_tables
         from cheesebench.protocol.resolve import resolve
         from cheesebench.protocol.structure import read_structure
 
@@ -58,7 +62,7 @@ class ArenaFamily(StepwiseFamily):
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
-        """Report a file that is of a family which is not there: it has no arena, but a key that nobody knows."""
+        """Report a file of a family that is not installed: it has no arena, but an unknown key."""
         known = self.document.model_fields
         strange = [name for name in tree.keys if name not in known and not closest(name, known)]
         if tree.find(["version"]).value != 1 or tree.child("arena") is not None or not strange:
@@ -72,20 +76,19 @@ class ArenaFamily(StepwiseFamily):
         return True
 
     def compile(self, specification: Specification) -> ArenaParadigm:
-        """Return the compiled paradigm."""
         from cheesebench.paradigms.arena import ArenaParadigm
 
         return ArenaParadigm(specification)
 
     def listing(self, specification: Specification) -> Listing:
-        """Return the size of the schedule, chance and reference rates, and the status of its construct."""
-        from cheesebench.protocol.validation import SAID, construct_status
+        from cheesebench.protocol.validation import SAID, construct_status, doubts
 
         document = specification.document
         rodent = None if specification.reference is None else specification.reference.value
         chance = document.chance.value if document.chance else None
         construct = specification.construct
-        validity = construct_status(specification) if construct else "not validated"
+        proved = construct is not None and next(doubts(specification), None) is None
+        validity = construct_status(specification) if proved else "not validated"
         trials, limit = specification.planned_trials, specification.limit
         return Listing(
             values={
@@ -102,7 +105,7 @@ class ArenaFamily(StepwiseFamily):
                 "edition": specification.edition,
                 "dimension": document.dimension,
                 "trials x limit": f"{trials} x {limit}",
-                "rodent": _rate(rodent),
+                "rodent": _animals(specification.judged),
                 "random": _rate(chance),
                 "validity": "not validated" if validity == "not validated" else SAID[validity],
             },
@@ -110,8 +113,6 @@ class ArenaFamily(StepwiseFamily):
 
     def cells(self, specification: Specification, request: CellRequest) -> Iterable[CellPlan]:
         """Return the plain cell, or a study's, in every view; each with its controls."""
-        from cheesebench.paradigms.arena.cells import plan_cells
-
         if request.model in request.plugins.respondents:
             known = ", ".join(sorted(request.plugins.agents))
             raise UnsuitableError(
@@ -122,17 +123,59 @@ class ArenaFamily(StepwiseFamily):
             raise UnsuitableError(
                 f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
             )
-        cells = list(plan_cells(specification, request))
+        cells = list(self._plan_cells(specification, request))
         if request.against is not None:
-            from cheesebench.statistics.against_published import why_not
+            from cheesebench.published import why_not
 
-            # A limit that is drawn anew is in no protocol of the published rules.
+            # No protocol of the published rules draws its limit.
             most = specification.limit if isinstance(specification.limit, int) else 0
             for cell in cells:
                 if reason := why_not(request.against, cell, most):
                     raise UnsuitableError(reason)
         return cells
 
+    def _plan_cells(self, specification: Specification, request: CellRequest) -> Iterator[CellPlan]:
+        from cheesebench.experiment.cells import plan_cell, variant_of, varied
+
+        language = request.language
+        memory = language.agent.memory if language else request.plugins.agent(request.model).memory
+        for view in request.views:
+            for changes in request.study.variants() if request.study else ({},):
+                plain = plan_cell(
+                    specification,
+                    request.model,
+                    view,
+                    request.design,
+                    memory,
+                    agent=language.agent.name if language else "",
+                    settings=varied(language, changes) if language else None,
+                    variant=variant_of(changes),
+                )
+                if plain.claims and view != FROM_ABOVE:
+                    self._check_view(specification, request.plugins.view(view))
+                yield from self.with_controls(plain, specification, request)
+
+    def _check_view(self, specification: Specification, view: View) -> None:
+        """Raise UnsuitableError if the view hides a cue: a failure there would not be one of ability."""
+        from cheesebench.paradigms.arena.audit.validity import FEWEST_LOOKS, looks, visible_cues
+
+        paradigm = self.compile(specification)
+        seen = visible_cues(paradigm, view, looks(paradigm, FEWEST_LOOKS, 0), random.Random(0))
+        if hidden := [name for name, is_visible in seen.items() if not is_visible]:
+            more = f" (and {len(hidden) - 1} more)" if len(hidden) > 1 else ""
+            raise UnsuitableError(
+                f"'{specification.name}' cannot be judged in the view '{view.name}', which does not show: "
+                f"{hidden[0]}{more}. Choose another view, or --design smoke, which makes no claim."
+            )
+
+
+def _animals(judged: ReferenceSpec | None) -> str:
+    """Return the value that a verdict compares with, and in a word whether it was not measured on the same event."""
+    if judged is None:
+        return "no reference"
+    value = _rate(judged.value) if judged.measure == "success" else f"{judged.value:g}"
+    return value if judged.kind == "measured" else f"{value} {judged.kind}"
+
 
 def _rate(value: float | None) -> str:
-    return "" if value is None else f"{value:.1%}"
+    return "" if value is None else percent(value)

@@ -1,47 +1,63 @@
-"""The scalar step kernel: one subject in an arena. Numbers in comments are clauses of the language page.
-
-It is longer than 400 lines because it is one algorithm: the reference for the clauses, in their order."""
+"""The step kernel: one subject in an arena. Numbers in comments are clauses of the language page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
-from cheesebench.errors import StepAfterEndError
+import numpy as np
+from numpy.typing import NDArray
+
+from cheesebench.errors import ProtocolError, StepAfterEndError
 from cheesebench.interfaces import (
+    FORWARD,
     HEADINGS,
     RUNNING,
     TERMINATED,
     TRUNCATED,
+    Pose,
     Scene,
     TaskEvent,
     TrialResult,
+    Value,
     View,
 )
-from cheesebench.paradigms.arena.draws import DrawSequence, dealt
-from cheesebench.paradigms.arena.endings import Ending, plain_value
-from cheesebench.paradigms.arena.mistakes import bad_face, bad_limit, bad_reward, no_floor
-from cheesebench.paradigms.arena.past import Past
-from cheesebench.paradigms.arena.path import Path
-from cheesebench.paradigms.arena.program import Effects, Finish, Program, Rule, State, names_in, plain_name, read_place
-from cheesebench.paradigms.arena.scenes import Look, LookKey
-from cheesebench.paradigms.arena.schedule import Schedule
-from cheesebench.paradigms.arena.streams import AlternativeStream, Stream
-from cheesebench.paradigms.arena.tables import Tables
-from cheesebench.paradigms.arena.traces import Trace
-from cheesebench.protocol.declare import TIMEOUT
-from cheesebench.protocol.specification import BlockSpec, RuntimeValue
-from cheesebench.protocol.values import Scope
+from cheesebench.paradigms.arena.program import (
+    NEVER,
+    Effects,
+    Finish,
+    Function,
+    Program,
+    Rule,
+    State,
+    names_in,
+    plain_name,
+    read_place,
+)
+from cheesebench.paradigms.arena.scenes import Gallery, Look, LookKey, squares_of
+from cheesebench.paradigms.arena.schedule import AlternativeStream, DrawSequence, Noted, Schedule, Stream, dealt
+from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.protocol.documents import Scope
+from cheesebench.protocol.expressions import Recent, RuntimeValue
+from cheesebench.protocol.names import TIMEOUT
+from cheesebench.protocol.specification import MET, BlockSpec
 
-#: Later than any step; larger values would not fit into the integers of a batch.
-NEVER = 2**62
+
+class Ending(NamedTuple):
+    """What Gymnasium's ``info`` has at the end of a trial; see ``TrialResult``."""
+
+    outcome: str
+    success: bool | None
+    measures: dict[str, Value]
+    counters: dict[str, int]
 
 
-class ArenaSubject(Path, Past):
+class ArenaSubject:
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED or TRUNCATED, and so on.
 
-    The public attributes are those that expressions read (evaluate.py); do not write them from outside.
+    Expressions read the public attributes (``program``); do not write them from outside.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -66,13 +82,14 @@ class ArenaSubject(Path, Past):
         self.steps = 0
         self.state = ""
         self.occupied: dict[str, str | None] = {}
-        self._past, self.noted = ((),) * len(program.recents), (None, None)
+        self._past: tuple[tuple[bool, ...], ...] = ((),) * len(program.recents)
+        self.noted: Noted = (None, None)
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        #: Step, state, rule, `it` (where the rule has one) and source: of TaskEvents, which few ask for.
+        #: Step, state, rule, `it` (where the rule has one) and source; TaskEvents are made of them on demand.
         self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
         self._placings = 0
@@ -82,7 +99,7 @@ class ArenaSubject(Path, Past):
         self._current: State = next(iter(program.states.values()))
         self._quarters = 0
         self._look: Look
-        # What the fast path of a step reads: current tables, what is listened to, next moment of interest, pay.
+        # What the fast path of a step reads: tables, events with rules, the next step at which something is due, pay.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -94,12 +111,12 @@ class ArenaSubject(Path, Past):
     # -- the schedule and the start of a trial
 
     def repeat_schedule(self) -> None:
-        """Restart the schedule for the same subject (for indefinite training)."""
+        """Restart the schedule for the same subject, so that training can continue."""
         self._schedule.repeat()
 
     @property
     def life_over(self) -> bool:
-        """Whether the trial is the last one of the schedule; where that depends on how it ends, known at its end."""
+        """Whether this trial is the last of the schedule; where that depends on how it ends, known at its end."""
         return self._schedule.over
 
     def begin_next_trial(self) -> str:
@@ -161,12 +178,16 @@ class ArenaSubject(Path, Past):
 
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:
-            raise bad_limit(self._program, limit, self._state_or_none())
+            raise self._mistake(f"The limit of the trial is {limit}", "Set its variable to 1 or more.")
         return int(min(limit, NEVER))
 
-    def _state_or_none(self) -> str | None:
-        """Return the current state, or None while a trial begins."""
-        return self.state if self.steps else None
+    def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
+        """The sentence names the state, except while a trial begins."""
+        where = f", in the state '{self.state}'" if self.steps else ""
+        return ProtocolError(f"{self._program.specification.path}: {sentence}{where}. {remedy}")
+
+    def _no_floor(self, place: str) -> ProtocolError:
+        return self._mistake(f"The subject would be placed at '{place}', which is not floor", "Name a zone.")
 
     def _place_at_start(self, session_begins: bool) -> None:
         """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
@@ -179,23 +200,34 @@ class ArenaSubject(Path, Past):
     def _place(self, name: RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            raise no_floor(self._program, name, self._state_or_none())
+            raise self._no_floor(plain_name(name))
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
 
+    def _put(self, column: float, row: float) -> None:
+        """Move to the square nearest to a column and a row; the heading stays."""
+        cell = self._geometry.cell_at(column, row)
+        if cell is None:
+            raise self._no_floor(f"column {column:g}, row {row:g}")
+        self._pose = self._geometry.pose(cell, self._geometry.heading(self._pose))
+        self._update_occupied(cell)
+        self._trace.placed[self.steps] = self._pose
+
     def _cells(self, place: Any) -> tuple[int, ...]:
-        """Return the cells of a zone, group or set of them."""
         return self._geometry.cells_of(tuple(names_in(place)))
 
     def _facing(self, key: str) -> int:
+        if self._program.face is not None:
+            return self._program.face
         start = self._program.specification.start
         face = plain_name(self.values[start.face]) if start.face_variable else start.face
         headings = self._geometry.arena.headings
         if face == "random":
             return headings[self._stream.below(len(headings), f"{key}|face")]
         if face not in [HEADINGS[heading] for heading in headings]:
-            raise bad_face(self._program, face, self._state_or_none())
+            sentence = f"'start: face' is '{face}', which is not a heading here"
+            raise self._mistake(sentence, "Set the variable to a heading.")
         return HEADINGS.index(face)
 
     # -- steps
@@ -244,14 +276,14 @@ class ArenaSubject(Path, Past):
             self._ended = True
             self._close()
             self._schedule.note(self.noted)
-        if self._ended or not state.steady or self._current is not state:
+        if self._ended or not state.steady or self._current is not state or self._entered == self.steps:
             self._look_around()
         return self._observation(), reward, status  # 17
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
         """Return whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
         if rule.after is not None:
-            if not self.steps - self._entered >= rule.after(self):  # also when that is no number
+            if not self.steps - self._entered >= rule.after(self):  # NaN is never due
                 return False
         elif rule.who is not None:
             self.it = rule.who(self, bits)
@@ -279,9 +311,9 @@ class ArenaSubject(Path, Past):
         if effects.reward is not None and effects.constant is None:
             reward = float(effects.reward(self))
             if not math.isfinite(reward):
-                raise bad_reward(self._program, reward, self._state_or_none())
+                raise self._mistake(f"A reward is {reward}", "Guard the division.")
         if effects.place is not None:
-            # The count tells two of one step apart: each is placed by a number of its own.
+            # The count distinguishes two placements in one step.
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
             self._placings += 1
             self._trace.placed[self.steps] = self._pose
@@ -312,22 +344,109 @@ class ArenaSubject(Path, Past):
                 return entry
         return None
 
+    def _close(self) -> None:
+        self.last = self.outcome
+        if self._program.recents:
+            self._remember()
+        self.noted = self.outcome, self.outcome
+        if (criteria := self._program.criteria.get(self.block)) is not None:
+            of_trial, of_repetition = criteria
+            self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
+
+    def _as_noted(self, criterion: Function | None) -> str | None:
+        return self.outcome if criterion is None else MET if criterion(self) else None
+
+    def _remember(self) -> None:
+        """Record how the trial ended; success may depend on recent outcomes, so these come first."""
+        for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
+            number = self._program.recents[noted]
+            so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
+            now = (*self._past[number], so)[-noted.trials :]
+            self._past = (*self._past[:number], now, *self._past[number + 1 :])
+
     def _update_occupied(self, cell: int) -> None:
         for group, member_at in self._geometry.member_at.items():
             if member_at[cell] is not None:
                 self.occupied[group] = member_at[cell]
 
-    # -- what authors' tools read
+    # -- what expressions call (clause 8); places are a zone, a group or a set of zones
+
+    def time(self, place: Any) -> int:
+        """Steps spent in places in this trial."""
+        return self._trace.steps_in(tuple(names_in(place)))
+
+    def entries(self, place: Any) -> int:
+        """How often the subject walked into places in this trial."""
+        return self._trace.entries_into(tuple(names_in(place)))
+
+    def departure_error(self, place: Any) -> float:
+        return self._trace.departure_error(tuple(names_in(place)))
+
+    def distance(self, place: Any) -> float:
+        return distance(self._geometry, self._pose, tuple(names_in(place)))
+
+    def bearing_error(self, place: Any) -> float:
+        return bearing_error(self._geometry, self._pose, tuple(names_in(place)))
+
+    def column(self, place: Any) -> float:
+        return self._geometry.middle(tuple(names_in(place)))[0]
+
+    def row(self, place: Any) -> float:
+        return self._geometry.middle(tuple(names_in(place)))[1]
+
+    @property
+    def x(self) -> int:
+        """Column of the subject, from 0 in the west."""
+        return self._geometry.arena.cells[self._geometry.cell(self._pose)][0]
+
+    @property
+    def y(self) -> int:
+        """Row of the subject, from 0 in the north."""
+        return self._geometry.arena.cells[self._geometry.cell(self._pose)][1]
+
+    @property
+    def heading(self) -> int:
+        """Degrees clockwise from north."""
+        return degrees(self._geometry, self._pose)
+
+    @property
+    def moves(self) -> int:
+        """Steps to another cell in this trial."""
+        return self._trace.path()[0]
+
+    def success(self) -> bool | None:
+        """Whether the trial, which has ended, is a success; None where the protocol defines none."""
+        success = self._program.success
+        return None if success is None else bool(success(self))
+
+    def is_success(self) -> bool:
+        return bool(self.success())
+
+    def recent(self, what: Recent) -> int:
+        """How many of the last trials had this ending; includes the present one once it has ended."""
+        return sum(self._past[self._program.recents[what]])
+
+    # -- what authors' tools and the audit read
 
     @property
     def pose(self) -> int:
-        """Position and heading of the subject, as an index into the tables (see ``tables.Geometry``)."""
+        """An index into the tables; see ``tables.Geometry``."""
         return self._pose
 
     @property
     def tables(self) -> Tables:
-        """The present movement tables, with the doors and the freeze of the current state."""
+        """Present movement tables: doors and freeze of the current state."""
         return self._look.tables
+
+    @property
+    def placed(self) -> bool:
+        """Whether the last step put the subject elsewhere."""
+        return self.steps in self._trace.placed
+
+    def foreseen(self, action: int) -> str:
+        """Return what this action shows if it only moves the subject."""
+        pose = self._moves[self._pose + action]
+        return self._frames[pose >> 2] or self._gallery.draw(self._look, pose)
 
     @property
     def events(self) -> Sequence[TaskEvent]:
@@ -338,9 +457,42 @@ class ArenaSubject(Path, Past):
         ]
 
     def scene_of(self, state: str) -> Scene:
-        """Return what a state would show with the present variables, without side effects."""
         wanted = self._program.states[state]
         return self._gallery.look(wanted.read_look(self), self._quarters).scene
+
+    @property
+    def location(self) -> Pose:
+        """Where the subject is in the arena, whose north does not turn."""
+        return Pose(self.x, self.y, self.heading, self.state)
+
+    @property
+    def goals(self) -> frozenset[tuple[int, int]]:
+        """Squares whose entry (or press) would bring the largest reward now."""
+        found: dict[float, set[tuple[int, int]]] = {}
+        program, held = self._program, self.it
+        for (trigger, name), bit in self._geometry.bit.items():
+            if trigger in ("enter", "inside", "press"):
+                own = next((rule for rule in self._current.rules if self._would_fire(rule, bit)), None)
+                for rule in (*program.watch, *filter(None, [own])):
+                    if rule.effects.may_pay and (rule is own or self._would_fire(rule, bit)):
+                        found.setdefault(rule.effects.constant or math.inf, set()).update(
+                            squares_of(program.specification.arena, name)
+                        )
+        self.it = held
+        return frozenset(found[max(found)]) if found else frozenset()
+
+    def _would_fire(self, rule: Rule, bit: int) -> bool:
+        """Return whether an event fires a rule that is about it, chances aside; sets ``it``."""
+        if rule.who is None or not rule.mask & bit:
+            return False
+        self.it = rule.who(self, bit)
+        return self.it is not None and (rule.guard is None or bool(rule.guard(self)))
+
+    def force(self, state: str) -> str:
+        """Enter a state, whatever leads there, and return what it shows."""
+        self._enter(state)
+        self._look_around()
+        return self._observation()
 
     @property
     def standing(self) -> tuple[int, int, int]:
@@ -350,27 +502,29 @@ class ArenaSubject(Path, Past):
     # -- what the fast path reads
 
     def _look_around(self) -> None:
-        """Update doors, picture and the next step of interest for the present state and variables."""
+        """Update doors, picture and the next step at which something is due."""
         state = self._current
         look = self._look = self._gallery.look(self._appearance(state), self._quarters)
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            self._moves = self._geometry.still  # a step after the end is an error, and moves nothing
+            self._moves = self._geometry.still  # a step after the end is an error and moves nothing
         if self._ended or state.busy:
             self._wake = 0
             return
-        wake = self._limit
-        if state.timed:
-            for rule in state.rules:
-                if rule.after is not None and math.isfinite(duration := max(rule.after(self), 0)):
-                    wake = min(wake, self._entered + math.ceil(duration))
+        wake = min(self._limit, self._entered + state.due)
+        for timer in state.timers:
+            if math.isfinite(duration := max(timer(self), 0)):
+                wake = min(wake, self._entered + math.ceil(duration))
         self._wake = wake
 
     def _appearance(self, state: State) -> LookKey:
-        """Return the present look of a state, and the doors that it closes."""
         key: LookKey = state.look if state.look is not None else state.read_look(self)
         return key
+
+    def drawn_in(self, gallery: Gallery) -> str:
+        """Return the present observation, drawn by the view of another gallery."""
+        return gallery.draw(gallery.look(self._look.key, self._quarters), self._pose)
 
     def _observation(self) -> str:
         return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)
@@ -378,9 +532,9 @@ class ArenaSubject(Path, Past):
     # -- copies that go on by themselves (``audit``)
 
     def twin(self) -> Self:
-        """Return an independent copy in the middle of a trial.
+        """Return an independent copy, which cannot begin another trial.
 
-        It is deterministic: copies with the same actions have the same results. A copy cannot begin another trial.
+        Copies with the same actions have the same results.
         """
         twin = object.__new__(type(self))
         held = twin.__dict__
@@ -396,33 +550,14 @@ class ArenaSubject(Path, Past):
 
     @property
     def happenings(self) -> int:
-        """Number of rules that have fired in this trial."""
         return len(self._events)
 
     @property
     def limit(self) -> int:
-        """Step limit of the trial."""
         return self._limit
 
-    # -- what a batch of lives reads and does (``batch``)
-
-    def fast_forward(self, pose: int, steps: int, trace: Sequence[int] = ()) -> None:
-        """Take over steps without events that a batch executed: ``steps`` of this trial so far.
-
-        ``trace`` has pose + action of the steps since the last call; it is not needed if the program reads no trace.
-        """
-        self._pose, self.steps = pose, steps
-        if trace:
-            self._trace.entries.extend(trace)
-
-    def next_event(self) -> tuple[Look, State, bool, int]:
-        """Return what holds until the next event: look, state, whether ``finish`` is pending, the next timed step."""
-        program = self._program
-        waits = not program.finish or not (program.finish_ripens or self._finishing() is not None)
-        return self._look, self._current, waits, self._wake
-
     def use_alternative_stream(self, number: int) -> None:
-        """From now on, draw every `p` from another random stream, one for each number; all else stays the same."""
+        """From now on, draw every `p` from random stream ``number``; everything else stays the same."""
         self._stream = AlternativeStream(self._stream, number)
 
     # -- after the trial
@@ -440,7 +575,6 @@ class ArenaSubject(Path, Past):
         )
 
     def result(self) -> TrialResult:
-        """Return the ending, and whatever else is recorded of the trial."""
         outcome, success, measures, counters = self.ending()
         path_length, bumps = self._trace.path()
         return TrialResult(
@@ -456,3 +590,126 @@ class ArenaSubject(Path, Past):
             bumps=bumps,
             events=self.events,
         )
+
+
+def plain_value(value: Any) -> Value:
+    """Return a value for records: sets as sorted lists, undefined values as None."""
+    if isinstance(value, frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    recorded: Value = value
+    return recorded
+
+
+#: Distance in cells at which the initial direction is measured: shorter paths have few directions.
+DEPARTURE = 3.0
+#: Poses, each plus an action: indices into tables.
+Entries = NDArray[np.intp]
+_NONE: Entries = np.zeros(0, np.intp)
+#: Columns to the east, rows to the south.
+Way = tuple[float, float]
+
+
+@dataclass(slots=True)
+class Trace:
+    """The poses of a trial so far.
+
+    ``entries`` has pose + action after each step, ``first`` the pose at its beginning, ``placed`` the pose after the
+    steps (from 1) on which the subject was put elsewhere.
+    """
+
+    geometry: Geometry
+    first: int = 0
+    entries: list[int] = field(default_factory=list)
+    placed: dict[int, int] = field(default_factory=dict)
+    _before: Entries = field(default_factory=lambda: _NONE)
+    _after: Entries = field(default_factory=lambda: _NONE)
+    _placings: int = 0
+
+    def clear(self) -> None:
+        self.entries.clear()
+        self.placed.clear()
+        self._before = self._after = _NONE
+
+    def copy(self) -> Trace:
+        return Trace(self.geometry, self.first, self.entries.copy(), self.placed.copy())
+
+    def steps_in(self, places: tuple[str, ...]) -> int:
+        return int(np.count_nonzero(self.geometry.inside(places)[self._steps()[1]]))
+
+    def entries_into(self, places: tuple[str, ...]) -> int:
+        """Count the steps into places from outside all of them."""
+        inside = self.geometry.inside(places)
+        before, after = self._steps()
+        return int(np.count_nonzero(inside[after] & ~inside[before]))
+
+    def path(self) -> tuple[int, int]:
+        """Count FORWARDs that moved the subject, and those that did not (pressing a lever is no bump)."""
+        before, after = self._steps()
+        forward = after & 3 == FORWARD
+        same = after >> 2 == before >> 2
+        bumped = forward & same & ~self.geometry.pressing[before]
+        return int(np.count_nonzero(forward & ~same)), int(np.count_nonzero(bumped))
+
+    def departure_error(self, places: tuple[str, ...]) -> float:
+        """Return the angle between the first direction walked and the direction of places.
+
+        Both are measured from where the trial began or the subject was last placed. NaN before the subject is far
+        enough from there.
+        """
+        since = max(self.placed, default=0)
+        origin = _square(self.geometry, self.placed.get(since, self.first))
+        far = self.geometry.entries_beyond(origin, DEPARTURE)
+        out = next((entry for entry in self.entries[since:] if entry in far), None)
+        if out is None:
+            return math.nan
+        way = _way(origin, _square(self.geometry, out))
+        return _between(_bearing(way), _bearing(_way(origin, self.geometry.middle(places))))
+
+    def _steps(self) -> tuple[Entries, Entries]:
+        """Return, for each step, the pose before it (plus any action) and the pose after it plus the action.
+
+        Being placed is not a step. Several measures are computed in a row, so the arrays are kept until the next step.
+        """
+        if len(self._after) != len(self.entries) or self._placings != len(self.placed):
+            self._after = np.array(self.entries, np.intp)
+            self._before = np.array([self.first, *self.entries[:-1]], np.intp)[: len(self.entries)]
+            for number, pose in self.placed.items():
+                self._before[number : number + 1] = pose
+            self._placings = len(self.placed)
+        return self._before, self._after
+
+
+def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
+    """Return the distance to the nearest cell of places; NaN where there is none."""
+    here = _square(geometry, pose)
+    squares = [geometry.arena.cells[cell] for cell in geometry.cells_of(places)]
+    return min((math.dist(here, square) for square in squares), default=math.nan)
+
+
+def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
+    """Return the angle (0 to 180) between the heading and the middle of places; NaN when standing in that middle."""
+    way = _way(_square(geometry, pose), geometry.middle(places))
+    return _between(degrees(geometry, pose), _bearing(way))
+
+
+def degrees(geometry: Geometry, pose: int) -> int:
+    return 45 * geometry.heading(pose)
+
+
+def _square(geometry: Geometry, pose: int) -> Way:
+    return geometry.arena.cells[geometry.cell(pose)]
+
+
+def _way(origin: Way, target: Way) -> Way:
+    return target[0] - origin[0], target[1] - origin[1]
+
+
+def _bearing(way: Way) -> float:
+    """Clockwise from north; NaN for no way at all."""
+    return math.degrees(math.atan2(way[0], -way[1])) if any(way) else math.nan
+
+
+def _between(one: float, other: float) -> float:
+    return abs((one - other + 180) % 360 - 180)

@@ -1,28 +1,219 @@
-"""The compiled form of a specification: rules with event masks and functions, states with clocks and looks."""
+"""The compiled form of a protocol: rules with event masks, states with clocks and looks, expressions as closures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import ProtocolError
-from cheesebench.interfaces import ACTIONS, View
-from cheesebench.paradigms.arena.evaluate import (
-    Function,
-    compile_expression,
-    constant_value,
-    groups_watched,
-)
+from cheesebench.interfaces import ACTIONS, HEADINGS, View
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol import texts
-from cheesebench.protocol.expressions import Expression, Recent, reads_clock, reads_place, reads_trace, walk
+from cheesebench.protocol.expressions import (
+    Expression,
+    Recent,
+    RuntimeValue,
+    reads_clock,
+    reads_place,
+    reads_trace,
+    walk,
+)
 
-#: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
+#: Takes a life (``life.ArenaSubject``), whose attributes and methods are the names and functions of the language.
+Function = Callable[[Any], Any]
+#: Later than any step.
+NEVER = 2**62
+#: Whole numbers below this are exact as floats too.
+EXACT = 2.0**53
+
+
+def _divide(left: float, right: float) -> float:
+    # An undefined value is NaN: comparisons are false, and a measure is recorded as missing.
+    return left / right + 0 if right else float("nan")
+
+
+def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Convert integers that floats cannot represent exactly to floats: `n: n * n` would fill the memory.
+
+    ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are identical.
+    """
+
+    def compute_bounded(left: float, right: float) -> float:
+        result: float = compute(left, right) + 0
+        return result if -EXACT < result < EXACT else float(result)
+
+    return compute_bounded
+
+
+def _modulo(left: float, right: float) -> float:
+    """The result has the sign of the divisor, as in Python; NaN where it is undefined."""
+    if not right or math.isinf(left):
+        return math.nan
+    rest = float(left) % float(right) + 0.0
+    return int(rest) if isinstance(left, int) and isinstance(right, int) else rest
+
+
+def _whole(compute: Callable[[float], int]) -> Callable[[float], float]:
+    """Leave infinite, undefined and very large numbers as they are."""
+    return lambda number: compute(number) if -EXACT < number < EXACT else float(number)
+
+
+def _exponential(number: float) -> float:
+    try:
+        return math.exp(number)
+    except OverflowError:
+        return math.inf
+
+
+def _logarithm(number: float) -> float:
+    return math.log(number) if number > 0 else math.nan
+
+
+def _smallest(numbers: Sequence[float]) -> float:
+    """Return the first smallest number; NaN where one is undefined."""
+    return math.nan if any(map(math.isnan, numbers)) else min(numbers) + 0
+
+
+def _largest(numbers: Sequence[float]) -> float:
+    """Return the first largest number; NaN where one is undefined."""
+    return math.nan if any(map(math.isnan, numbers)) else max(numbers) + 0
+
+
+#: Functions of one number, and of several.
+_ONE: Mapping[str, Callable[[float], float]] = {
+    "abs": lambda number: abs(number) + 0, "round": _whole(round), "floor": _whole(math.floor),
+    "exp": _exponential, "log": _logarithm,
+}  # fmt: skip
+_SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {"min": _smallest, "max": _largest}
+#: An expression is cached if it has this many operators, and reads at most this many names.
+_LONG, _FEW = 6, 3
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": _bounded(operator.add), "-": _bounded(operator.sub), "*": _bounded(operator.mul), "/": _divide, "%": _modulo,
+    "in": lambda member, collection: member in collection,
+}  # fmt: skip
+
+
+def compile_expression(tree: ex.Expression) -> Function:
+    """Return a function of a subject (``life.ArenaSubject``) that computes the expression's value."""
+    names = _read_by_long(tree)
+    return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
+
+
+def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
+    """Return the variables of an expression that is worth caching: long, few variables, no path."""
+    nodes = list(ex.walk(tree))
+    names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
+    moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
+    paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
+    paths |= {"recent" for node in nodes if isinstance(node, ex.Recent)}
+    long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
+    return list(names) if long and len(names) <= _FEW and not moments and not paths else None
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a cached expression reads of a memory."""
+
+    values: dict[str, Any]
+    it: str | None
+
+
+def _remembering(function: Function, names: Sequence[str]) -> Function:
+    """Cache a function of these names; numbers of different types are different keys."""
+
+    @lru_cache(maxsize=1024, typed=True)
+    def compute(it: str | None, *values: Any) -> Any:
+        return function(_Held(dict(zip(variables, values, strict=True)), it))
+
+    variables = [name for name in names if name != "it"]
+    if "it" not in names:
+        return lambda memory: compute(None, *[memory.values[name] for name in variables])
+    return lambda memory: compute(memory.it, *[memory.values[name] for name in variables])
+
+
+def _plain_function(tree: ex.Expression) -> Function:
+    return _function(tree, _plain_function)
+
+
+def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]) -> Function:
+    match tree:
+        case ex.Number(value) | ex.Constant(value) | ex.Members(value):
+            return lambda memory: value
+        case ex.Variable(name):
+            return lambda memory: memory.values[name]
+        case ex.BuiltIn(name):
+            return operator.attrgetter(name)
+        case ex.Call("where", ex.Constant(group)):
+            return lambda memory: memory.occupied[group]
+        case ex.Call("size", argument):
+            collection = compiled(argument)
+            return lambda memory: len(collection(memory))
+        case ex.Call(function, argument):
+            place, method = compiled(argument), operator.attrgetter(function)
+            return lambda memory: method(memory)(place(memory))
+        case ex.Recent() as earlier:
+            return lambda memory: memory.recent(earlier)
+        case ex.Compute(function, (argument,)):
+            number, of_one = compiled(argument), _ONE[function]
+            return lambda memory: of_one(number(memory))
+        case ex.Compute(function, arguments):
+            numbers, of_all = [compiled(argument) for argument in arguments], _SEVERAL[function]
+            return lambda memory: of_all([number(memory) for number in numbers])
+        case ex.Classes(cases):
+            guarded = [(None if guard is None else compiled(guard), name) for guard, name in cases]
+            return lambda memory: next((name for guard, name in guarded if guard is None or guard(memory)), None)
+        case ex.Unary("not", operand):
+            truth = compiled(operand)
+            return lambda memory: not truth(memory)
+        case ex.Unary(_, operand):
+            number = compiled(operand)
+            return lambda memory: 0 - number(memory)
+        case ex.Binary("and", left, right):
+            first, second = compiled(left), compiled(right)
+            return lambda memory: bool(first(memory) and second(memory))
+        case ex.Binary("or", left, right):
+            first, second = compiled(left), compiled(right)
+            return lambda memory: bool(first(memory) or second(memory))
+        case ex.Binary(sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)):
+            first, compute = compiled(left), _OPERATORS[sign]
+            return lambda memory: compute(first(memory), value)
+        case ex.Binary(sign, ex.Number(value), right):
+            second, compute = compiled(right), _OPERATORS[sign]
+            return lambda memory: compute(value, second(memory))
+        case ex.Binary(sign, left, right):
+            first, second, compute = compiled(left), compiled(right), _OPERATORS[sign]
+            return lambda memory: compute(first(memory), second(memory))
+    raise TypeError(f"not a resolved expression: {tree}")  # pragma: no cover - a word that was never resolved
+
+
+def constant_value(tree: ex.Expression | None) -> float | None:
+    """Return the value of a literal number, which may be negative, else None."""
+    match tree:
+        case ex.Number(value):
+            return float(value)
+        case ex.Unary("-", ex.Number(value)):
+            return -float(value)
+    return None
+
+
+def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
+    found = set()
+    for node in ex.walk(tree):
+        match node:
+            case ex.Call("where", ex.Constant(str(group))):
+                found.add(group)
+    return frozenset(found)
+
+
+#: Takes a life and event bits; returns the member of the target that they are about, which becomes ``it``, or None.
 Who = Callable[[Any, int], str | None]
 #: An entry of `finish`: condition, outcome, state to go to, source.
 Finish = tuple[Function | None, str | None, str | None, str]
@@ -46,6 +237,11 @@ class Effects:
     """Whether these effects only pay a fixed reward (or nothing)."""
     assigns: bool
     """Whether they change variables or counters."""
+
+    @property
+    def may_pay(self) -> bool:
+        """Whether there is a reward that is no literal cost."""
+        return self.reward is not None and (self.constant is None or self.constant > 0)
 
     def assign(self, life: Any) -> None:
         """Set (in parallel), add, remove, count."""
@@ -88,6 +284,10 @@ class State:
     rules: tuple[Rule, ...]
     listen: int
     timed: bool
+    due: int
+    """Steps after the entry at which the first timer of a literal duration is due."""
+    timers: tuple[Function, ...]
+    """Durations that are computed."""
     busy: bool
     """Whether every step needs the slow path: ``each`` does more than pay a fixed reward, or a timer reads the pose."""
     pay: float
@@ -103,7 +303,7 @@ class State:
 
 
 class Program:
-    """Everything of a paradigm that is the same in all its lives."""
+    """Everything that all lives of a paradigm share."""
 
     def __init__(self, specification: spec.Specification) -> None:
         self.specification = specification
@@ -119,7 +319,7 @@ class Program:
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
-        #: Of each block of which a repetition, or the block itself, ends on a condition: both conditions.
+        #: For each block that ends on a condition: the conditions of a repetition and of the block.
         self.criteria = {
             block.name: (_condition(block.until), _condition(block.ends))
             for block in specification.schedule
@@ -128,19 +328,19 @@ class Program:
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
+        face = specification.start.face
+        #: The heading of a subject that is placed; None where it is random, or a variable gives it.
+        self.face = None if specification.start.face_variable or face == "random" else HEADINGS.index(face)
         #: Whether any expression depends on the path; otherwise no trace is kept during a trial.
         self.reads_trace = any(map(reads_trace, self.all_expressions()))
         #: Whether an expression reads where the subject is, or has been, in relation to a place.
         self.reads_path = any(map(reads_place, self.all_expressions()))
-        #: Whether ``finish`` can become true without an event since it was last tested.
-        self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
         nodes = (node for tree in self.all_expressions() for node in walk(tree))
         #: What is counted of earlier trials, and which part of a life's past that is.
         self.recents = {node: n for n, node in enumerate(dict.fromkeys(n for n in nodes if isinstance(n, Recent)))}
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:
-        """Return the gallery of a view; one for all lives that use it."""
         known = self._galleries.get(view.name)
         if known is None or known[0] is not view:
             known = self._galleries[view.name] = (view, Gallery(self.geometry, view))
@@ -165,7 +365,6 @@ class Program:
 
     @staticmethod
     def _plain_events(rule: spec.RuleSpec) -> list[Event]:
-        """Return the events of a trigger that names no place."""
         if rule.whatever:
             return [("act", name) for name in ACTIONS] if rule.trigger == "act" else [BLOCKED]
         return [] if rule.action is None else [("act", ACTIONS[rule.action])]
@@ -176,7 +375,7 @@ class Program:
         yield from self.specification.watch
 
     def all_expressions(self) -> Iterator[Expression | None]:
-        """Yield every expression; None stands for those that were left out."""
+        """Yield every expression; None stands for one that was left out."""
         specification = self.specification
         yield from (specification.success, specification.where, *specification.measures.values())
         yield from (entry.guard for entry in specification.entry)
@@ -192,7 +391,6 @@ class Program:
             yield from (assignment.value for assignment in effect.assignments)
 
     def all_effects(self) -> Iterator[spec.EffectsSpec]:
-        """Yield the effects of all rules and states, and those of every step."""
         yield self.specification.each
         for state in self.specification.states.values():
             yield from (state.entry, state.each)
@@ -239,19 +437,19 @@ class Program:
         )
 
     def _who(self, target: spec.Place, trigger: str, possible: list[str], mask: int) -> Who:
-        """Return a function that tells which member of a target events are about: the first in the protocol's order."""
+        """Return a function that gives the member of a target that events are about: the first in file order."""
         arena, bit, name = self.specification.arena, self.geometry.bit, target.name
 
         def first(members: Iterable[str], bits: int) -> str | None:
             return next((member for member in members if bits & bit.get((trigger, member), 0)), None)
 
         if not target.variable:
-            # Asked for at every event, and few different ones.
+            # Called at every event, with few different arguments.
             named = lru_cache(maxsize=1024)(partial(first, possible))
             return lambda life, bits: named(bits & mask)
 
         @lru_cache(maxsize=1024)
-        def held(value: spec.RuntimeValue, bits: int) -> str | None:
+        def held(value: RuntimeValue, bits: int) -> str | None:
             if isinstance(value, frozenset):
                 return first([member for member in possible if member in value], bits)
             return first(arena.members(value) if isinstance(value, str) else (), bits)
@@ -285,21 +483,25 @@ class Program:
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
         named = [*state.close, *state.open, *(place for pair in state.show for place in pair)]
-        held = [*(place.name for place in named if place.variable), *texts.names(state.say)]
+        held = [*(place.name for place in named if place.variable), *ex.names_in_text(state.say)]
         shows = tuple(dict.fromkeys(held))
         read_look = self._look_function(state, shows)
         acts = self._mask(("act", name) for name in ACTIONS)
-        timed = any(rule.after is not None for rule in rules)
+        durations = [rule.after for rule in state.rules if rule.after is not None]
+        literal = [value for value in map(constant_value, durations) if value is not None]
+        timers = tuple(compile_expression(duration) for duration in durations if constant_value(duration) is None)
         return State(
             name=state.name,
             entry=self._effects(state.entry),
             each=each,
             rules=rules,
             listen=listen,
-            timed=timed,
+            timed=bool(durations),
+            due=min((math.ceil(max(value, 0)) for value in literal), default=NEVER),
+            timers=timers,
             busy=not calm or any(reads_clock(rule.after) for rule in state.rules),
             pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
-            steady=not shows and calm and not timed,
+            steady=not shows and calm and not timers,
             shows=shows,
             look=None if shows else read_look(None),
             read_look=read_look,
@@ -315,11 +517,11 @@ class Program:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        @lru_cache(maxsize=1024, typed=True)  # asked for after every event, and hardly ever another one
-        def look_key(*values: spec.RuntimeValue) -> LookKey:
+        @lru_cache(maxsize=1024, typed=True)  # called after every event, nearly always with the same arguments
+        def look_key(*values: RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
 
-            def meant(place: spec.Place) -> spec.RuntimeValue:
+            def meant(place: spec.Place) -> RuntimeValue:
                 return held[place.name] if place.variable else place.name
 
             def doors(places: Sequence[spec.Place], what: str) -> frozenset[str]:
@@ -339,27 +541,26 @@ class Program:
             )
             if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
                 raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
-            return (closed, state.freeze, shown, tuple(texts.filled(line, held) for line in state.say))
+            return (closed, state.freeze, shown, tuple(ex.filled(line, held) for line in state.say))
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])
 
 
-def _members(value: spec.RuntimeValue) -> frozenset[str | float | int]:
-    """Return what is added to a set, or taken out: all of a set, or one member; `none` is nothing."""
+def _members(value: RuntimeValue) -> frozenset[str | float | int]:
+    """Return what is added to a set or removed from it; `none` is nothing."""
     if isinstance(value, frozenset):
         return value
     return frozenset() if value is None else frozenset([value])
 
 
-def names_in(value: spec.RuntimeValue) -> list[str]:
-    """Return the names in a value: one, none, or those of a set (sorted, so that order never depends on hashes)."""
+def names_in(value: RuntimeValue) -> list[str]:
+    """Return the names in a value: one, none, or those of a set, sorted so that no order depends on hashes."""
     if value is None:
         return []
     return sorted(map(str, value)) if isinstance(value, frozenset) else [str(value)]
 
 
-def plain_name(value: spec.RuntimeValue) -> str:
-    """Return a value as a person would write it."""
+def plain_name(value: RuntimeValue) -> str:
     return "none" if value is None else " or ".join(names_in(value))
 
 

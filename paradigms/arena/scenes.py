@@ -13,29 +13,29 @@ from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
-from cheesebench.protocol import texts
+from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Most bytes that one paradigm keeps of what it has drawn in one view; beyond, all is dropped and drawn anew.
+#: Most bytes of drawn observations that one paradigm keeps for one view; beyond that, all are dropped and drawn anew.
 MAX_BYTES = 64 * 2**20
-#: About what a look costs: bytes for each square of its scene, and for each pose that can be drawn.
+#: About how many bytes a look takes for each square of its scene, and for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
-#: What numbers, names and sets are written with in a text.
+#: Characters of numbers, names and sets in a text.
 _OF_VALUES = string.ascii_letters + string.digits + "_-+., "
-#: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
+#: Pairs of a place's name and the glyph that it shows; later ones are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
-#: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual, or (a blank) is not drawn.
+#: First character of a landmark's name in ``Shown``; a landmark shown as a blank is not drawn.
 LANDMARK = "@"
-#: Everything that the picture depends on besides the pose.
+#: Everything except the pose that the picture depends on.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
 
 class Look:
-    """One appearance of an arena: its tables, its scene and the observations drawn so far, one per pose.
+    """One appearance of an arena: its tables, its scene, and the observations drawn so far, one for each pose.
 
     The scene is turned clockwise by ``quarters`` of a circle; the tables are not, because nothing moves with it.
     """
@@ -49,7 +49,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Where the map stands on the drawn picture: landmarks may lie outside the map."""
+    """Where the map is in the picture: landmarks may lie outside the map."""
 
     left: int
     top: int
@@ -63,7 +63,7 @@ def canvas_of(arena: Arena) -> Canvas:
 
 
 class Gallery:
-    """All looks of one paradigm in one view; shared by the lives in a process."""
+    """All looks of one paradigm in one view; the lives in a process share it."""
 
     def __init__(self, geometry: Geometry, view: View) -> None:
         self.geometry, self.view = geometry, view
@@ -72,7 +72,6 @@ class Gallery:
         self._bytes = 0
 
     def look(self, key: LookKey, quarters: int = 0) -> Look:
-        """Return the look for a key, turned clockwise by quarters of a circle."""
         found = self._looks.get((key, quarters))
         if found is None:
             closed, frozen, shown, text = key
@@ -84,7 +83,7 @@ class Gallery:
         return found
 
     def _make_room(self, size: int) -> None:
-        """Add ``size`` to the cache's bytes and clear it if it is too large (a subject keeps its present look)."""
+        """Count ``size`` more bytes, and clear the cache if it is too large (a subject keeps its present look)."""
         if self._bytes + size > MAX_BYTES:
             for kept in self._looks.values():
                 kept.frames[:] = [None] * len(kept.frames)
@@ -93,14 +92,13 @@ class Gallery:
         self._bytes += size
 
     def draw(self, look: Look, pose: int) -> str:
-        """Draw the observation of a pose and keep it."""
         frame = rendered(self.view, look.scene, *self.stand(pose, look.quarters))
         self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
         return frame
 
     def stand(self, pose: int, quarters: int = 0) -> tuple[int, int, int]:
-        """Return column, row and heading (0-7) of a pose in the picture that is turned by quarters of a circle."""
+        """Return column, row and heading (0-7) of a pose in the turned picture."""
         geometry, canvas = self.geometry, self.canvas
         column, row = geometry.arena.cells[geometry.cell(pose)]
         column, row = column - canvas.left, row - canvas.top
@@ -109,33 +107,31 @@ class Gallery:
         return column, row, (geometry.heading(pose) + 2 * quarters) % 8
 
     def characters(self, specification: Specification) -> frozenset[str]:
-        """Return every character that a scene of the protocol can hold."""
         glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
         glyphs |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
         variables: set[str] = set()
         for state in specification.states.values():
             glyphs |= set("".join(state.say))
-            if said := texts.names(state.say):
+            if said := expressions.names_in_text(state.say):
                 variables.update(said)
                 glyphs.add(_OF_VALUES)
             glyphs |= {glyph.name for _, glyph in state.show if not glyph.variable}
             variables |= {glyph.name for _, glyph in state.show if glyph.variable}
         for draw in specification.draws:
             for number, column in enumerate(draw.columns):
-                glyphs |= {texts.as_text(row[number]) for row in draw.rows if column in variables}
-        glyphs |= {texts.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
+                glyphs |= {expressions.as_text(row[number]) for row in draw.rows if column in variables}
+        glyphs |= {expressions.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
         for block in specification.schedule:
-            glyphs |= {texts.as_text(value) for name, value in block.set if name in variables}
+            glyphs |= {expressions.as_text(value) for name, value in block.set if name in variables}
         return frozenset(character for text in glyphs for character in text)
 
     def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
-        """Return the scene with these doors closed and these glyphs shown."""
         arena, canvas = self.geometry.arena, self.canvas
         shut = {arena.cells[cell] for door in closed for cell in arena.doors[door]}
         doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
         glyphs = {square: glyph for square, glyph in arena.glyphs.items() if square not in doors or square in shut}
         for place, glyph in shown:
-            glyphs.update(dict.fromkeys(_squares(arena, place), glyph))
+            glyphs.update(dict.fromkeys(squares_of(arena, place), glyph))
         others = dict(shown)
         landmarks = {(m.column, m.row): others.get(LANDMARK + m.name, m.glyph) for m in arena.landmarks}
 
@@ -156,7 +152,6 @@ class Gallery:
 
 
 def turned(scene: Scene, quarters: int) -> Scene:
-    """Return a (square) scene turned clockwise by quarters of a circle."""
     tiles = scene.tiles
     for _ in range(quarters):
         tiles = tuple(zip(*reversed(tiles), strict=True))
@@ -165,11 +160,11 @@ def turned(scene: Scene, quarters: int) -> Scene:
 
 @lru_cache(maxsize=1024)
 def _tile(kind: TileKind, glyph: str) -> Tile:
-    """Return a tile; equal tiles share one object, because a run has many thousands."""
+    """Return a tile; equal tiles are one object, because a run has many thousands of them."""
     return Tile(kind, glyph)
 
 
-def _squares(arena: Arena, place: str) -> list[Square]:
+def squares_of(arena: Arena, place: str) -> list[Square]:
     """Return the squares of a zone, door, solid or group, or the one of a landmark."""
     if (mark := arena.landmark(place)) is not None:
         return [(mark.column, mark.row)]
@@ -184,7 +179,7 @@ def _squares(arena: Arena, place: str) -> list[Square]:
 
 
 def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[str]:
-    """Return what the text of a state matches, whatever it is filled with."""
+    """Return what the text of a state matches, whatever values fill it."""
 
     def value(name: str) -> str:
         variable = specification.variables.get(name)
@@ -192,20 +187,23 @@ def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[s
         return {"number": r"[-+.e\d]+|-?inf|nan", "set": ".*"}.get(kind, r"\S+")
 
     lines = [
-        "".join(re.escape(part) if isinstance(part, str) else f"(?:{value(part.name)})" for part in texts.parts(line))
+        "".join(
+            re.escape(part) if isinstance(part, str) else f"(?:{value(part.name)})"
+            for part in expressions.text_parts(line)
+        )
         for line in say
     ]
     return re.compile("\n".join(lines))
 
 
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
-    """Return what a lesion hides of a protocol's scenes, in the squares of its canvas."""
+    """Return what a lesion hides, in the squares of the canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     named = {name: name.partition(":") for name in sorted(lesion.hide)}
     glyphs = {rest for kind, colon, rest in named.values() if kind == "glyph" and colon}
     said = [specification.states[rest] for kind, colon, rest in named.values() if kind == "text" and colon]
     places = [name for name, (_, colon, _) in named.items() if not colon and name not in (LANDMARKS, TEXT)]
-    squares = {square for place in places for square in _squares(arena, place)}
+    squares = {square for place in places for square in squares_of(arena, place)}
     plain = {
         (column, row): _tile(_PLAIN[kind], WALL if kind == "S" else kind)
         for row, line in enumerate(arena.kinds)

@@ -1,14 +1,19 @@
-"""The schedule of a subject (language page, clause 1): block, repeat, session, trial."""
+"""What comes next for a subject: its trial (language page, clause 1), its draws (clause 3), their random numbers."""
 
 from __future__ import annotations
 
 import copy
-from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+import hashlib
+import itertools
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from cheesebench.protocol.specification import BlockSpec, UntilSpec
-from cheesebench.protocol.values import Scope
+from cheesebench.protocol.documents import Scope
+from cheesebench.protocol.expressions import RuntimeValue
+from cheesebench.protocol.specification import BlockSpec, DrawSpec, UntilSpec
+
+T = TypeVar("T")
 
 Noted = tuple[str | None, str | None]
 """How a trial ended, for ``until`` of a block and of its ``repeat``: its outcome, or whether it met a condition."""
@@ -29,12 +34,12 @@ class Schedule:
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
-        #: How many trials there are; 0 where that depends on how they end.
+        #: Number of trials; 0 where it depends on how they end.
         self._planned = 0 if any(block.criteria for block in blocks) else sum(block.planned for block in blocks)
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
-        #: Block, its repetition, and the trials of it so far (None: it has not begun).
+        #: The block, its repetition, and the number of its trials so far (None: it has not begun).
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
@@ -43,7 +48,7 @@ class Schedule:
         self._recent: deque[str | None] = deque(maxlen=1)
 
     def _open_block(self) -> None:
-        #: Trials of all repetitions of the block, and how these ended.
+        #: Number of trials in all repetitions of the block, and how they ended.
         self._total = 0
         self._ended: tuple[str | None, ...] = ()
         self._last: str | None = None
@@ -65,7 +70,7 @@ class Schedule:
                 began: set[Scope] = self._began | ({"session", "trial"} if trial == 0 else {"trial"})
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
-            # This repetition is over; with ``until``, the rest of it is skipped.
+            # This repetition is over; with ``until``, its rest is skipped.
             self._number = None
             self._repetition += 1
             if block.ends is not None:
@@ -77,28 +82,25 @@ class Schedule:
         return None
 
     def note(self, noted: Noted) -> None:
-        """Record how the trial ended."""
         self._recent.append(noted[0])
         self._last = noted[1]
 
     def repeat(self) -> None:
-        """Restart the schedule for the same subject."""
         self._begin(set())
 
     def copy(self) -> Schedule:
-        """Return an independent copy at the same trial."""
         other = copy.copy(self)
         other._recent = self._recent.copy()
         return other
 
     @property
     def over(self) -> bool:
-        """Whether no trial follows the latest one, as far as is known: a block with ``until`` reads how it ended."""
+        """Whether no trial follows the latest one; known after it has ended, where a block has ``until``."""
         return self._trials == self._planned if self._planned else self.copy().next() is None
 
     @property
     def left(self) -> int:
-        """Trials that are planned after this one; fewer where a block has ``until``."""
+        """Trials that are planned after this one; fewer may follow where a block has ``until``."""
         rest = sum(block.planned for block in self._blocks[self._block + 1 :])
         if self._block == len(self._blocks):
             return 0
@@ -109,7 +111,6 @@ class Schedule:
 
     @property
     def block(self) -> str:
-        """Name of the block of the latest trial."""
         return self._blocks[self._block].name
 
     @property
@@ -130,3 +131,172 @@ class Schedule:
 
 def _met(until: UntilSpec | None, noted: Iterable[str | None]) -> bool:
     return until is not None and until.met(noted)
+
+
+#: Maximum attempts at a random permutation that respects ``max_run``.
+MAX_ATTEMPTS = 100
+
+Row = tuple[RuntimeValue, ...]
+
+
+class DrawSequence:
+    """The rows of one draw for one subject, one after the other."""
+
+    def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
+        self._spec, self._stream, self._subject = spec, stream, subject
+        self.count = 0
+        self._block: list[Row] = []
+        self._run: list[RuntimeValue] = []
+
+    def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
+        """Draw the next row; ``dealt`` holds the members that a draw with ``sample`` assigns."""
+        spec, count = self._spec, self.count
+        if spec.sample is not None:
+            self.count += 1
+            shuffled = self._stream.shuffled(dealt, f"{spec.name}|{count}")
+            if spec.pick is not None:
+                return as_sets([(member,) for member in shuffled[: spec.pick]])
+            return tuple(shuffled[: len(spec.columns)])
+        rows = self._rows()
+        if spec.order == "by_subject":
+            row = rows[self._subject % len(rows)]
+        elif spec.order == "balanced":
+            row = self._balanced(rows)
+        elif spec.order == "cycle":
+            row = rows[count % len(rows)]
+        elif spec.order == "shuffle":
+            row = self._shuffled(rows)
+        else:
+            row = self._independent(rows)
+        self.count += 1
+        if spec.max_run:
+            self._run = [*self._run, row[0]][-spec.max_run :]
+        return row
+
+    def _rows(self) -> Sequence[Row]:
+        """Return the rows to draw from, or (``pick`` in a fixed order) all their subsets."""
+        spec = self._spec
+        if spec.pick is None or spec.order == "random":
+            return spec.rows
+        return [as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
+
+    def _balanced(self, rows: Sequence[Row]) -> Row:
+        """Return the subject's row: rows differ within a cycle of subjects; the run's seed gives the order."""
+        cycle, place = divmod(self._subject, len(rows))
+        key = f"{self._spec.name}|{self.count}|{cycle}"
+        return self._stream.of_all_subjects().shuffled(rows, key)[place]
+
+    def _independent(self, rows: Sequence[Row]) -> Row:
+        key = f"{self._spec.name}|{self.count}"
+        if self._spec.pick is not None:
+            subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
+            return as_sets([rows[index] for index in subset])
+        if self._spec.max_run:
+            rows = [row for row in rows if not self._too_long([*self._run, row[0]])]
+        return rows[self._stream.below(len(rows), key)]
+
+    def _shuffled(self, rows: Sequence[Row]) -> Row:
+        size = len(rows) * self._spec.copies
+        if self.count % size == 0:
+            self._block = self._permuted_block([row for row in rows for _ in range(self._spec.copies)])
+        return self._block[self.count % size]
+
+    def _permuted_block(self, items: list[Row]) -> list[Row]:
+        """Return a permutation that respects ``max_run``, also across blocks.
+
+        It is uniform among those, unless hardly any permutation qualifies: then one is constructed step by step.
+        """
+        for attempt in range(MAX_ATTEMPTS):
+            block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
+            if not self._too_long([*self._run, *(row[0] for row in block)]):
+                return block
+        return self._composed_block(items)
+
+    def _composed_block(self, items: list[Row]) -> list[Row]:
+        """Construct a permutation that respects ``max_run``, without too many equal values left for the end."""
+        left = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|composed")
+        block: list[Row] = []
+        while left:
+            run = [*self._run, *(row[0] for row in block)]
+            place = next(n for n, row in enumerate(left) if self._can_go_on([*run, row[0]], left[:n] + left[n + 1 :]))
+            block.append(left.pop(place))
+        return block
+
+    def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
+        """Return whether the remaining rows can be ordered without too long a run: other rows separate runs."""
+        longest = self._spec.max_run or len(values) + len(left)
+        last, length = values[-1], len(list(itertools.takewhile(lambda value: value == values[-1], reversed(values))))
+        return length <= longest and all(
+            often <= (len(left) - often) * longest + (longest - length if value == last else longest)
+            for value, often in Counter(row[0] for row in left).items()
+        )
+
+    def _too_long(self, values: Sequence[RuntimeValue]) -> bool:
+        longest = self._spec.max_run
+        return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
+
+
+def dealt(spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Sequence[RuntimeValue]:
+    """Return the members that a draw with ``sample`` assigns: those of a group, or of a set drawn before."""
+    if spec.sample is None:
+        return ()
+    return groups.get(spec.sample) or sorted(values[spec.sample], key=str)
+
+
+def as_sets(rows: Sequence[Row]) -> Row:
+    """Return, for each column, the set of its values in these rows."""
+    return tuple(frozenset(v for v in column if v is not None) for column in zip(*rows, strict=True))
+
+
+#: Replaces the subject's number in the stream that all subjects share.
+ALL_SUBJECTS = "all"
+
+
+class Stream:
+    """All random numbers of one subject, addressed by keys (language page, clause 3).
+
+    A number does not depend on which others were drawn before it, in which order or in which process, and is the same
+    in every version of Python.
+    """
+
+    def __init__(self, seed: int, protocol: str, subject: int | str) -> None:
+        self._seed, self._protocol = seed, protocol
+        self._base = hashlib.blake2b(f"{seed}|{protocol}|{subject}|".encode(), digest_size=8)
+
+    def of_all_subjects(self) -> Stream:
+        return Stream(self._seed, self._protocol, ALL_SUBJECTS)
+
+    def bits(self, key: str) -> int:
+        """Return a uniform 64-bit number."""
+        state = self._base.copy()
+        state.update(key.encode())
+        return int.from_bytes(state.digest(), "big")
+
+    def below(self, n: int, key: str) -> int:
+        """Return a uniform number from 0 to n - 1 (the bias is below n / 2**64)."""
+        return self.bits(key) * n >> 64
+
+    def uniform(self, key: str) -> float:
+        """Return a uniform number in [0, 1) with 53 bits."""
+        return (self.bits(key) >> 11) / (1 << 53)
+
+    def happens(self, p: float, key: str) -> bool:
+        return self.uniform(key) < p
+
+    def shuffled(self, items: Sequence[T], key: str) -> list[T]:
+        """Return a uniform permutation (Fisher and Yates)."""
+        result = list(items)
+        for last in range(len(result) - 1, 0, -1):
+            other = self.below(last + 1, f"{key}|{last}")
+            result[last], result[other] = result[other], result[last]
+        return result
+
+
+class AlternativeStream(Stream):
+    """The same stream, except for the numbers that decide `p`."""
+
+    def __init__(self, stream: Stream, number: int) -> None:
+        self._seed, self._protocol, self._base, self._number = stream._seed, stream._protocol, stream._base, number
+
+    def uniform(self, key: str) -> float:
+        return super().uniform(f"luck {self._number}|{key}")

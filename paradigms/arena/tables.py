@@ -7,6 +7,7 @@ index into the tables (the heading counts the arena's own turns, 8 or 4).
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,7 +23,7 @@ from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 Event = tuple[str, str]
 #: FORWARD led nowhere, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
-#: Most poses (in all sets of closed doors together) whose tables are kept, of some 200 bytes each.
+#: Most poses, over all sets of closed doors, whose tables are kept; a pose takes about 200 bytes.
 MAX_POSES = 200_000
 
 
@@ -35,17 +36,17 @@ class Tables:
 
 
 class Geometry:
-    """The tables of an arena, one pair for each set of closed doors and for frozen states, made on first use."""
+    """The tables of an arena, made on first use: a pair for each set of closed doors, and one for frozen states."""
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
-        #: Bit of every event that any rule listens to.
+        #: The bit of each event that any rule listens to.
         self.bit: Mapping[Event, int] = {event: 1 << number for number, event in enumerate(events)}
         self.turns = arena.turns
         self._zones_of = [
             frozenset(zone for zone, cells in arena.zones.items() if cell in cells) for cell in range(len(arena.cells))
         ]
-        #: Group -> for every cell the first member that it belongs to, or None.
+        #: Group -> for each cell, the first member that it belongs to, or None.
         self.member_at: dict[str, list[str | None]] = {
             group: [next((m for m in arena.groups[group] if m in zones), None) for zones in self._zones_of]
             for kind, group in events
@@ -54,7 +55,7 @@ class Geometry:
         self._solid_at = {square: name for name, squares in arena.solids.items() for square in squares}
         self._act_bits = [self.bit.get(("act", name), 0) for name in ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
-        #: Places are few and asked for in every trial. Sets of them may be many, so the least used are forgotten.
+        # Places are few, and needed in every trial. There may be many sets of them, so the caches are bounded.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
         self.inside = lru_cache(maxsize=1024)(self._inside)
         self.middle = lru_cache(maxsize=1024)(self._middle)
@@ -63,19 +64,16 @@ class Geometry:
 
     @property
     def poses(self) -> int:
-        """Number of poses."""
         return len(self.arena.cells) * self.turns
 
     def pose(self, cell: int, heading: int) -> int:
-        """Return the pose of a cell and a heading number (0-7, clockwise from north)."""
+        """Return the pose of a cell and a heading (0-7, clockwise from north)."""
         return (cell * self.turns + heading * self.turns // len(HEADINGS)) * 4
 
     def cell(self, pose: int) -> int:
-        """Return the cell of a pose."""
         return pose // (4 * self.turns)
 
     def heading(self, pose: int) -> int:
-        """Return the heading number (0-7) of a pose."""
         return pose // 4 % self.turns * (len(HEADINGS) // self.turns)
 
     @cached_property
@@ -93,7 +91,7 @@ class Geometry:
         return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
 
     def _inside(self, places: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return for every pose + action whether it is in these zones, doors or groups."""
+        """Return, for every pose + action, whether it is in these zones, doors or groups."""
         cells = frozenset(self.cells_of(places))
         return self._of_cells(cell in cells for cell in range(len(self.arena.cells)))
 
@@ -111,22 +109,21 @@ class Geometry:
         return sum(column for column, _ in squares) / len(squares), sum(row for _, row in squares) / len(squares)
 
     def _entries_beyond(self, origin: Square, distance: float) -> frozenset[int]:
-        """Return pose + action for every pose at this distance of a square or farther away."""
+        """Return pose + action for every pose at this distance from a square or farther away."""
         far = self._of_cells(math.dist(origin, square) >= distance for square in self.arena.cells)
         return frozenset(far.nonzero()[0].tolist())
 
     def _of_cells(self, flags: Iterable[bool]) -> NDArray[np.bool_]:
-        """Return flags of cells as flags of their poses + actions."""
         return np.repeat(np.array(list(flags), bool), self.turns * 4)
 
     @cached_property
     def still(self) -> list[int]:
-        """Movement table in which no action changes the pose."""
+        """A movement table in which no action changes the pose."""
         return self.tables(frozenset(), True).moves
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action, whether the pose faces a solid other than a wall, which FORWARD presses."""
+        """For every pose + action: whether the pose faces a solid other than a wall, which FORWARD presses."""
         poses = range(0, self.poses * 4, 4)
         ahead = [self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses]
         return np.repeat([self._solid_at.get(square, WALL_NAME) != WALL_NAME for square in ahead], 4)
@@ -171,11 +168,10 @@ class Geometry:
         return Tables(moves, events)
 
     def _inside_bits(self, cell: int) -> int:
-        """Return the bits of a step that ends on a cell."""
         return sum(self.bit.get(("inside", zone), 0) for zone in self._zones_of[cell])
 
     def _entering(self, old: int, new: int) -> int:
-        """Return the bits of walking from one cell to another: zones of new minus old, and changed members."""
+        """Return the event bits of walking from one cell to another: new zones, and changed members of groups."""
         if (old, new) not in self._enter_bits:
             bits = 0
             for zone in self._zones_of[new] - self._zones_of[old]:
@@ -185,3 +181,73 @@ class Geometry:
                     bits |= self.bit["where", group]
             self._enter_bits[old, new] = bits
         return self._enter_bits[old, new]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A goal: enter any of ``zones`` (sets of cells), or press any of ``solids`` (squares)."""
+
+    zones: tuple[frozenset[int], ...]
+    solids: frozenset[Square]
+
+
+def destination(arena: Arena, names: Iterable[str]) -> Destination:
+    """Return the destination "any of these": zones, doors, solids or groups, in any mixture."""
+    members = dict.fromkeys(member for name in names for member in arena.members(name))
+    return Destination(
+        zones=tuple(frozenset(arena.zones[member]) for member in members if member in arena.zones),
+        solids=frozenset(square for member in members for square in arena.solids.get(member, ())),
+    )
+
+
+def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -> bool:
+    """Return whether the move ``index`` (pose + action) enters or presses the goal.
+
+    As for the events of the language (page, clause 8), walking about inside a zone, or being placed in it, does not
+    enter it; only FORWARD presses.
+    """
+    pose, action = index & ~3, index & 3
+    if action != FORWARD:
+        return False
+    new = tables.moves[index]
+    old_cell = geometry.cell(pose)
+    if new != pose:
+        new_cell = geometry.cell(new)
+        return any(new_cell in zone and old_cell not in zone for zone in goal.zones)
+    if not goal.solids or is_frozen(tables, pose):
+        return False
+    return geometry.arena.ahead(old_cell, geometry.heading(pose)) in goal.solids
+
+
+def is_frozen(tables: Tables, pose: int) -> bool:
+    """Return whether these are the tables of a frozen state, where turning does not change the pose."""
+    return tables.moves[pose + ROTATE_LEFT] == pose
+
+
+def shortest_path(geometry: Geometry, tables: Tables, pose: int, goal: Destination) -> list[int] | None:
+    """Return the fewest actions (0-2) that enter or press the goal, the last of them doing so.
+
+    None if there is no path: a door is closed, the state is frozen, or the goal does not exist. Of equally short paths,
+    the first in the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT is returned, so that the result is deterministic.
+    """
+    came_by: dict[int, int] = {pose: -1}
+    queue = deque([pose])
+    while queue:
+        here = queue.popleft()
+        for index in range(here, here + 3):
+            if arrives(geometry, tables, index, goal):
+                return [*_actions_to(here, came_by), index & 3]
+            there = tables.moves[index]
+            if there not in came_by:
+                came_by[there] = index
+                queue.append(there)
+    return None
+
+
+def _actions_to(pose: int, came_by: dict[int, int]) -> list[int]:
+    """Return the actions that led to a pose; ``came_by`` has the move that reached each pose first."""
+    actions: list[int] = []
+    while (index := came_by[pose]) >= 0:
+        actions.append(index & 3)
+        pose = index & ~3
+    return actions[::-1]

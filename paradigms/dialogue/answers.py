@@ -1,4 +1,4 @@
-"""Free text -> the answer in it: a path, one node, or a number. Pure functions, linear in the length of the text.
+"""Free text -> the answer in it (a path, one node, a number, edges) -> its score. Pure functions, linear in the text.
 
 The last nonempty ``Answer:`` is parsed; without one, the last line that could be an answer. In it,
 names count in the order in which they stand; what an explanation adds ("..., because room 3 ...") does not.
@@ -7,28 +7,127 @@ names count in the order in which they stand; what an explanation adds ("..., be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
-from cheesebench.paradigms.dialogue.counting import counted, numbers_in
-from cheesebench.paradigms.dialogue.language.specification import Form
-from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
+from cheesebench.interfaces import Value
+from cheesebench.paradigms.dialogue.specification import ConditionSpec, Form, Item, World, as_told, edges_of
 
-#: Characters parsed at the end of a reply, where the answer is; longer than any model's reply.
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+}
+
+
+def numbers_in(words: Iterable[str]) -> list[int]:
+    """Return the numbers among words, in order; numbers above a million are cut off there."""
+    return [n for n in map(_number, words) if n is not None]
+
+
+def _number(word: str) -> int | None:
+    if word.isdecimal():
+        return int(word) if len(word) <= 6 else 10**6
+    return _NUMBERS.get(word)
+
+
+#: Words for groups, besides those of the scene.
+_GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
+
+
+def counted(words: Sequence[str]) -> Iterator[int]:
+    """Yield the numbers of groups in words: "5 clusters", not "cluster 5"."""
+    for position, word in enumerate(words):
+        number = _number(word)
+        if number is not None and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6]):
+            yield number
+
+
+# Letters and digits are separate, so that "room7" reads as "room 7"; signs are those that can separate or order names.
+# An arrow must begin at the start of a run of dashes: trying each dash of a long run without a head would take
+# quadratic time.
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]")
+_ARTICLES = frozenset({"the", "a", "an"})
+
+
+def words_of(text: str) -> list[str]:
+    """Return the folded words and signs of a text, by which names and answers are compared. Linear in the text."""
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or sign of an answer; ``node`` is the node that it (or the words that it stands for) names."""
+
+    text: str
+    node: str | None = None
+
+
+class Lexicon:
+    """Finds the nodes that a text names.
+
+    ``names`` gives the name of every node in this vocabulary. ``nouns`` are scene words such as ``room``. An answer may
+    leave out these, and what most of the names have in common: "room 7" is also found as "7", unless two names would
+    then be equal.
+    """
+
+    def __init__(self, names: Mapping[str, str], nouns: Iterable[str] = ()) -> None:
+        self.names = dict(names)
+        in_names = Counter(word for name in self.names.values() for word in dict.fromkeys(words_of(name)))
+        common = {word for word, times in in_names.items() if times > max(2, len(self.names) / 2)}
+        optional = _ARTICLES | common | {word for noun in nouns for word in words_of(noun)}
+        short: dict[tuple[str, ...], list[str]] = {}
+        self._nodes: dict[tuple[str, ...], str] = {}
+        for node, name in self.names.items():
+            words = tuple(words_of(name))
+            core = tuple(word for word in words if word not in optional) or words
+            self._nodes[words] = node
+            short.setdefault(core, []).append(node)
+        for core, nodes in short.items():
+            if len(nodes) == 1:
+                self._nodes.setdefault(core, nodes[0])
+        self.nouns = optional | {f"{word}s" for word in optional}
+        self._longest = max(map(len, self._nodes), default=0)
+        self._first = {words[0] for words in self._nodes if words}
+
+    def tokens(self, text: str) -> Iterator[Token]:
+        """Yield the tokens of a text; the words of one name, the longest possible, are one token."""
+        words = words_of(text)
+        position = 0
+        while position < len(words):
+            node, length = self._match(words, position)
+            yield Token(words[position] if length == 1 else " ".join(words[position : position + length]), node)
+            position += length
+
+    def _match(self, words: list[str], position: int) -> tuple[str | None, int]:
+        if words[position] in self._first:
+            for length in range(min(self._longest, len(words) - position), 0, -1):
+                node = self._nodes.get(tuple(words[position : position + length]))
+                if node is not None:
+                    return node, length
+        # "roses", "Wim's": endings do not matter.
+        word = words[position]
+        return (self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None), 1
+
+
+#: Most characters read at the end of a reply, where the answer is; longer than any model's reply.
 MAX_READ = 200_000
 
-#: A reply that continues with the user's next turn: nothing after that answers *this* question.
+#: A reply may continue with the user's next turn; nothing after that answers *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE)
-#: What makes it a mention: "how I arrived at the answer:", "the pattern of the answer:".
+#: A mention, not a mark: "how I arrived at the answer:", "the pattern of the answer:".
 _MENTIONS = re.compile(r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$", re.IGNORECASE)
 #: A copy of the requested pattern instead of an answer.
 _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
-#: What stands before an item of a list.
+#: The beginning of an item of a list.
 ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
-#: What stands in bold letters; a line of nothing else.
+#: Bold text, and a line of bold text alone.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
 _GOES_ON = (",", "->", "→", "=>", ";")
@@ -40,18 +139,18 @@ def _words(text: str) -> frozenset[str]:
 
 _OR = frozenset({"or", "either"})
 _COPULA = frozenset({"is", "are", "be", "was", "follows", ":", "="})
-#: What begins an explanation, a comparison or a sum, once something was named.
+#: Words that begin an explanation, a comparison or a sum, after a name.
 _CUES = _words(
     "who which that whose because since where so therefore thus hence while for giving yielding reward rewards "
     "total than instead rather over not although but if when in leading as"
 )
-#: "with a total of 60" is an explanation, "connects you with Wim" is none.
+#: "with a total of 60" is an explanation, "connects you with Wim" is not.
 _SUMS = _words("a an the all no only total reward rewards")
-#: What is said of a place or person who gives something.
+#: Verbs of a place or person that gives something.
 _HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
-#: Words that may stand alone between separators without being the name of anything.
+#: Words that may stand alone between separators without being a name.
 _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
@@ -60,9 +159,10 @@ _SMALL = _words(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an answer says. ``nodes`` in the order named; None stands for a name that is not in the vocabulary.
+    """What an answer says.
 
-    ``several``: it offers more than one answer ("Wim or Reza"). ``number`` is what was counted.
+    ``nodes`` are in the order named; None stands for a name that is not in the vocabulary. ``several``: it offers more
+    than one answer ("Wim or Reza"). ``number`` is what was counted.
     """
 
     nodes: tuple[str | None, ...] = ()
@@ -76,7 +176,7 @@ class Answer:
 
 
 def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
-    """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters count."""
+    """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters are read."""
     reply = reply[-MAX_READ:]
     if form == "number":
         statement, marked = final_statement(reply, lambda line: bool(numbers_in(words_of(line))), _counts_groups)
@@ -87,7 +187,7 @@ def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
 
 
 def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount, and names nothing."""
+    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount and names nothing."""
     tokens = list(lexicon.tokens(text))
     for number, (token, after) in enumerate(pairwise(tokens)):
         if token.node and after.text in lexicon.nouns and _is_counted(tokens[max(0, number - 2) : number]):
@@ -96,7 +196,7 @@ def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
 
 
 def _is_counted(before: Sequence[Token]) -> bool:
-    """Whether the one or two tokens before a name are an amount, and one word at most."""
+    """Whether the one or two tokens before a name are an amount, with at most one other word."""
     *first, last = before or [Token("")]
     return _is_amount(last) or (last.text.isalpha() and last.node is None and any(map(_is_amount, first)))
 
@@ -106,9 +206,9 @@ def _is_amount(token: Token) -> bool:
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
-    """Whether a text, or what stands behind its colon or "is", is a list of names and nothing else.
+    """Whether a text, or what follows its colon or "is", is a list of names and nothing else.
 
-    ``lead`` is what stands before it in its line: nothing, or what announces an answer.
+    ``lead`` is the text before it in its line: nothing, or the announcement of an answer.
     """
     before = words_of(lead)
     if before and before[-1] not in _COPULA:
@@ -120,7 +220,7 @@ def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> boo
 
 
 def _without_lead(tokens: list[Token]) -> list[Token]:
-    """Return what stands behind the last "is" or colon before the last name."""
+    """Return what follows the last "is" or colon before the last name."""
     named = False
     for position in range(len(tokens) - 1, -1, -1):
         if named and tokens[position].node is None and tokens[position].text in _COPULA:
@@ -130,15 +230,15 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 
 
 def _counts_groups(text: str, lead: str = "") -> bool:
-    """Whether a text says how many groups there are, whatever stands before it."""
+    """Whether a text says how many groups there are, whatever precedes it."""
     words = words_of(text)
     return next(counted(words), None) is not None
 
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
-    """Return what is fenced, or stands in bold letters, and is an answer; of several the last.
+    """Return the last fenced or bold text that is an answer.
 
-    Empty where there is none, or where a line behind it is an answer, too.
+    Empty where there is none, or where a later line is also an answer.
     """
     fenced, found = False, ""
     for line in lines:
@@ -160,8 +260,8 @@ def final_statement(
 ) -> tuple[str, bool]:
     """Return the text that holds the answer, and whether an ``Answer:`` marks it.
 
-    ``could_be`` says of a line whether it may be an answer, and ``is_answer`` of a text that stands out (and of what
-    stands before it in its line) whether it is one; both matter where nothing is marked.
+    Without a mark, ``could_be`` says whether a line may be an answer, and ``is_answer`` whether an emphasised text
+    (with the text before it in its line) is one.
     """
     reply = _before_next_turn(reply)
     markers = _markers(reply)
@@ -201,7 +301,7 @@ def _markers(reply: str) -> list[re.Match[str]]:
 
 
 def own_part(reply: str) -> str:
-    """Return what follows the last ``Answer:`` that is followed by words, all of it; without one, the whole reply."""
+    """Return everything after the last ``Answer:`` that is followed by words; without one, the whole reply."""
     reply = _before_next_turn(reply)
     end = len(reply)
     for marker in reversed(_markers(reply)):
@@ -212,7 +312,7 @@ def own_part(reply: str) -> str:
 
 
 def _told(line: str) -> str:
-    """Return a line without the questions at its end, and a mere colon for one that announces what comes after it."""
+    """Return a line without the questions at its end, or a colon for a line that announces what follows."""
     kept = line.rstrip(" \t*_")
     if kept.endswith("?"):
         kept = kept[: max(map(kept.rfind, ".!")) + 1]
@@ -259,7 +359,7 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
 def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
     sentences = [sentence for sentence in _sentences(tokens) if any(token.node for token in sentence)]
     if not sentences:
-        # Names of something else in the place of an answer; prose is not a name.
+        # Other names in place of an answer; prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)
@@ -275,12 +375,12 @@ def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> A
 
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
-    """Return the last sentence that does more than say how much there is: "... with Wim. Wim is giving 50 books"."""
+    """Return the last sentence that says more than an amount: "... with Wim. Wim is giving 50 books"."""
     return next((sentence for sentence in reversed(sentences) if not _states_amount(sentence)), sentences[-1])
 
 
 def _states_amount(sentence: Sequence[Token]) -> bool:
-    """Whether a sentence begins with a name, of which it says a number: "Jing is donating 50 books"."""
+    """Whether a sentence begins with a name and states its number: "Jing is donating 50 books"."""
     name = next((position for position, token in enumerate(sentence) if token.node), 0)
     says = sentence[name + 1 : name + 2]
     return name <= 2 and bool(says) and says[0].text in _HAS and any(map(_is_amount, sentence[name + 2 : name + 4]))
@@ -310,7 +410,7 @@ def _begins_with_or(sentence: Sequence[Token]) -> bool:
 
 
 def _claim(sentence: list[Token]) -> list[Token]:
-    """Return the part of a sentence that answers: without brackets and explanations, behind "is" or a colon."""
+    """Return the part of a sentence that answers: after "is" or a colon, without brackets and explanations."""
     kept: list[Token] = []
     named, depth = False, 0
     for token in sentence:
@@ -334,7 +434,7 @@ def _claim(sentence: list[Token]) -> list[Token]:
 
 
 def _without_question(tokens: list[Token]) -> list[Token]:
-    """Leave out "from X to Y" where the path itself, from X on, comes after it."""
+    """Leave out "from X to Y" where the path itself, from X on, follows."""
     named = [position for position, token in enumerate(tokens) if token.node]
     if len(named) < 4 or named[0] == 0:
         return tokens
@@ -378,3 +478,169 @@ def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
     if len(numbers) > 1 and (between or not counts):
         return Answer(several=True)
     return Answer(number=numbers[0])
+
+
+_BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]+)[)\]}]")
+_PARTS = re.compile(r"[\n;]")
+
+
+def read_reply(reply: str, lexicon: Lexicon, form: Form) -> Answer:
+    return read_edges(reply, lexicon) if form == "edges" else read_answer(reply, lexicon, form)
+
+
+def read_edges(reply: str, lexicon: Lexicon) -> Answer:
+    """Return the pairs in a whole reply, two nodes for each in a row; None for what is no node.
+
+    A part with one name, or with more than two, is a pair with None.
+    """
+    text = own_part(reply[-MAX_READ:])
+    nodes: list[str | None] = []
+    for part in _parts(text, lexicon):
+        named = [token.node for token in lexicon.tokens(part) if token.node]
+        if named:
+            nodes += named if len(named) == 2 else [named[0], None]
+    return Answer(tuple(nodes))
+
+
+def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
+    """Yield possible pairs: the contents of brackets, or else lines split at semicolons and commas."""
+    bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
+    if bracketed:
+        yield from (part for several in bracketed for part in _PARTS.split(several))
+        return
+    for line in _PARTS.split(text):
+        part = ITEM.sub("", line)
+        yield from part.split(",") if _names(part, lexicon) > 2 else [part]
+
+
+def _names(text: str, lexicon: Lexicon) -> int:
+    return sum(token.node is not None for token in lexicon.tokens(text))
+
+
+def score_edges(answer: Answer, world: World, directed: bool) -> tuple[bool, dict[str, Value]]:
+    """Return whether a list has all edges and nothing else, and its flags; an edge may occur twice."""
+    pairs = list(zip(answer.nodes[::2], answer.nodes[1::2], strict=True))
+    complete = [(a, b) for a, b in pairs if a is not None and b is not None]
+    listed, every = list(dict.fromkeys(as_told(complete, directed))), set(edges_of(world, directed))
+    invented = sum(pair not in every for pair in listed)
+    flags: dict[str, Value] = {
+        "no_answer": int(answer.empty),
+        "unknown_nodes": len(pairs) - len(complete),
+        "hallucinated_edges": invented,
+        "hallucinated_fraction": invented / len(listed) if listed else None,
+        "missing_edges": len(every.difference(listed)),
+    }
+    right = bool(pairs) and not (flags["unknown_nodes"] or invented or flags["missing_edges"])
+    return right, flags
+
+
+#: Possible outcomes of an answer, in order of precedence: the first that applies is the outcome.
+OUTCOMES = (
+    "correct",
+    "no answer",
+    "several answers",
+    "wrong form",
+    "unknown node",
+    "wrong start",
+    "hallucinated edge",
+    "loop",
+    "wrong goal",
+    "too long",
+    "missing edge",
+    "wrong path",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """``path`` is the path answered, with its start; ``measures`` are flags (0 or 1) and counts."""
+
+    success: bool
+    outcome: str
+    path: tuple[str | None, ...] = ()
+    measures: Mapping[str, Value] = field(default_factory=dict)
+
+
+def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) -> Score:
+    """Score an answer; ``first`` is the world before all edits, whose lost edges count as blocked."""
+    if condition.form == "number":
+        return _score_number(answer, item)
+    if condition.form == "edges":
+        listed, found = score_edges(answer, condition.world, condition.directed)
+        return Score(listed, "correct" if listed else _outcome(found), (), found)
+    path, wrong_form = _path(answer, condition, item)
+    complete: tuple[str, ...] = tuple(node for node in path if node is not None)
+    sound = bool(path) and len(complete) == len(path) and not (answer.several or wrong_form)
+    success = sound and condition.right(item, complete)
+    flags = _flags(answer, path, condition, item, first)
+    flags["wrong_form"] = int(wrong_form)
+    return Score(success, "correct" if success else _outcome(flags), path, flags)
+
+
+def _score_number(answer: Answer, item: Item) -> Score:
+    success = answer.number is not None and answer.number == item.number
+    flags: dict[str, Value] = {
+        "no_answer": int(answer.empty),
+        "several_answers": int(answer.several),
+        "error": None if answer.number is None or item.number is None else answer.number - item.number,
+    }
+    outcome = "correct" if success else _first(flags, {"no_answer": "no answer", "several_answers": "several answers"})
+    return Score(success, outcome or "wrong number", (), flags)
+
+
+def _path(answer: Answer, condition: ConditionSpec, item: Item) -> tuple[tuple[str | None, ...], bool]:
+    """Return the intended path with its start, and whether the answer has the wrong form."""
+    nodes = answer.nodes
+    if condition.form == "first_step":
+        onward = nodes[1:] if len(nodes) > 1 and nodes[0] == item.start else nodes
+        # One node was asked for: a whole path, or two nodes, is no first step.
+        return ((item.start, *onward) if onward else ()), len(onward) > 1
+    if nodes and nodes[0] != item.start and not condition.include_start:
+        return (item.start, *nodes), False
+    return nodes, False
+
+
+def _flags(
+    answer: Answer, path: tuple[str | None, ...], condition: ConditionSpec, item: Item, first: World
+) -> dict[str, Value]:
+    steps = list(pairwise(path))
+    arcs = set(condition.world.arcs)
+    illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
+    blocked = set(first.arcs) - arcs
+    whole = condition.form == "path" and bool(path)
+    recognised = [node for node in path if node is not None]
+    shortest = min((len(key) for key in item.keys), default=0)
+    reaches = whole and path[-1] in item.goals
+    return {
+        "no_answer": int(answer.empty),
+        "several_answers": int(answer.several),
+        "unknown_nodes": sum(node is None for node in path),
+        "wrong_start": int(whole and path[0] != item.start),
+        "wrong_goal": int(whole and not reaches),
+        "hallucinated_edges": len(illegal),
+        "hallucinated_fraction": len(illegal) / len(steps) if steps else None,
+        "first_illegal_step": illegal[0] if illegal else None,
+        "blocked_edge": int(any(step in blocked for step in steps)),
+        "loop": int(len(set(recognised)) < len(recognised)),
+        "excess_length": max(0, len(path) - shortest) if reaches else None,
+    }
+
+
+def _outcome(flags: Mapping[str, Value]) -> str:
+    words = {
+        "no_answer": "no answer",
+        "several_answers": "several answers",
+        "wrong_form": "wrong form",
+        "unknown_nodes": "unknown node",
+        "wrong_start": "wrong start",
+        "hallucinated_edges": "hallucinated edge",
+        "loop": "loop",
+        "wrong_goal": "wrong goal",
+        "excess_length": "too long",
+        "missing_edges": "missing edge",
+    }
+    return _first(flags, words) or "wrong path"
+
+
+def _first(flags: Mapping[str, Value], words: Mapping[str, str]) -> str:
+    return next((word for flag, word in words.items() if flags.get(flag)), "")

@@ -7,21 +7,31 @@ import csv
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.commands.common import installed_catalogue, one_line, table, write_output
-from cheesebench.commands.parsing import add_json, add_option, add_output, describe
+from cheesebench.commands.common import (
+    add_json,
+    add_option,
+    add_output,
+    describe,
+    installed_catalogue,
+    one_line,
+    table,
+    write_output,
+)
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.paradigms.dialogue.cells import NO_VIEW
-from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable
-from cheesebench.paradigms.dialogue.language.published import Published, read_published
+from cheesebench.extras import install_command
+from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.paradigms.dialogue.statistics import (
     KINDS,
     OUTSIDE,
+    Coefficient,
+    DevianceTable,
+    Published,
     Score,
     Spread,
     by,
@@ -29,19 +39,19 @@ from cheesebench.paradigms.dialogue.statistics import (
     deviance_table,
     failure_shares,
     main_effects,
+    read_published,
     scores_of,
 )
 from cheesebench.protocol import SUFFIX
+from cheesebench.statistics.wording import percent
 
-#: Folder of the protocols whose published numbers are shown.
 FAMILY = "cogeval"
-#: Columns that a table of scores has.
+#: Columns of a table of scores.
 COLUMNS = ("graph", "domain", "condition", "model", "temperature", "successes", "total")
 _NOTHING = "–"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and the help."""
     describe(
         parser,
         "Analysis of deviance, means by condition and graph, and kinds of failure, "
@@ -70,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the tables, and draw the figures if they are wanted."""
     if bool(options.runs) == bool(options.scores):
         raise OptionError(
             "Name runs, or one table of scores with --scores, not both. See 'cheesebench cogeval-stats -h'."
@@ -87,8 +96,6 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("The run has no answers. Run dialogues first: pytest --model NAME --protocols cogeval.")
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
-        from cheesebench.paradigms.dialogue.cogeval_figures import draw
-
         draw(scores, Path(options.figures))
     found = _collect(scores, rows, options.margin)
     text = json.dumps(found, indent=2) + "\n" if options.json else _text(scores, rows, published, options.margin)
@@ -141,7 +148,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
 
 
 _Rows = dict[str, dict[str, tuple[float, float]]]
-#: Domains that the paper's means are over.
+#: Number of domains in the paper's means.
 PAPER_DOMAINS = 3
 
 
@@ -154,7 +161,7 @@ def _asked() -> dict[str, int]:
 
 
 def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int) -> str:
-    """Return why a mean on a condition cannot be held against one over all graphs and domains; empty where it can."""
+    """Return why a mean on a condition cannot be compared with one over all graphs and domains; empty if it can."""
     asked = {(score.graph, score.domain) for score in scores if (score.condition, score.model) == (condition, model)}
     per_graph = Counter(graph for graph, _ in asked)
     complete = sum(count >= PAPER_DOMAINS for count in per_graph.values())
@@ -162,7 +169,6 @@ def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int)
 
 
 def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
-    """Return everything as JSON values."""
     deviance = deviance_table(scores)
     return {
         "deviance": None if deviance is None else dataclasses.asdict(deviance),
@@ -250,7 +256,7 @@ def _spread(found: Spread | None) -> str:
 
 def _failures(shares: dict[str, dict[str, float]]) -> str:
     return table(
-        ["", *map(one_line, shares)], [[name, *(f"{own[name]:.1%}" for own in shares.values())] for name in KINDS]
+        ["", *map(one_line, shares)], [[name, *(percent(own[name]) for own in shares.values())] for name in KINDS]
     )
 
 
@@ -259,7 +265,7 @@ _MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": 
 
 
 def _failures_by(shares: dict[str, dict[str, float]], factor: str) -> str:
-    lines = [[level, *(f"{found[name]:.1%}" for name in _MODES)] for level, found in shares.items()]
+    lines = [[level, *(percent(found[name]) for name in _MODES)] for level, found in shares.items()]
     return table([factor, *_MODES.values()], lines)
 
 
@@ -303,3 +309,56 @@ def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], mar
             ]
         )
     return table(["condition", "model", "mean", "published", "difference", "one-sided 5 %", ""], lines)
+
+
+# -- figures
+
+#: Total width of the bars of one level; levels are 1 apart.
+_TOGETHER = 0.8
+
+
+def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
+    """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``.
+
+    Bars are means over items, whiskers their standard errors; groups are the five of the paper's Figure 2. A figure
+    without bars is not written.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise OptionError(f"--figures needs matplotlib: {install_command('figures')}") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    # Equal scores give identical files; text stays text.
+    settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
+    with matplotlib.rc_context(settings):
+        grouped = [score for score in scores if score.group not in OUTSIDE]
+        drawn = {"graph": scores, "condition": scores, "group": grouped}
+        return [_bars(by(some, factor), folder / f"by_{factor}.svg") for factor, some in drawn.items() if some]
+
+
+def _bars(spreads: Mapping[tuple[str, str], Spread], path: Path) -> Path:
+    from matplotlib.figure import Figure  # not pyplot: no window, no state
+
+    levels = list(dict.fromkeys(level for level, _ in spreads))
+    models = list(dict.fromkeys(model for _, model in spreads))
+    figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(models) + 2), 4))
+    axes: Any = figure.subplots()
+    width = _TOGETHER / len(models)
+    for number, model in enumerate(models):
+        shown = [(place, spreads[level, model]) for place, level in enumerate(levels) if (level, model) in spreads]
+        axes.bar(
+            [place - _TOGETHER / 2 + (number + 0.5) * width for place, _ in shown],
+            [spread.mean for _, spread in shown],
+            width,
+            yerr=[spread.se or 0.0 for _, spread in shown],
+            label=model,
+            error_kw={"linewidth": 0.7},
+        )
+    axes.set_xticks(range(len(levels)), levels, rotation=45, ha="right")
+    axes.set_ylim(0, 1.05)
+    axes.set_ylabel("right answers (mean over items, SE)")
+    axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return path

@@ -6,27 +6,24 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cheesebench.errors import UnsuitableError
-from cheesebench.family import Listing
+from cheesebench.family import Family, Listing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cheesebench.dialogue import Conversational
-    from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.family import Asker, CellRequest, Seat, Trial, WatchedTrial
-    from cheesebench.paradigms.dialogue.language.documents import DialogueDocument
-    from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+    from cheesebench.diagnostics import Diagnostics
+    from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun, SubjectContext, Trial, WatchedTrial
+    from cheesebench.paradigms.dialogue.documents import DialogueDocument
     from cheesebench.paradigms.dialogue.life import GraphParadigm
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol.diagnostics import Diagnostics
-    from cheesebench.protocol.source import Node
+    from cheesebench.paradigms.dialogue.specification import DialogueSpecification
+    from cheesebench.records import CellPlan, TrialRecord
+    from cheesebench.source import Node
 
-#: Keys that only a dialogue has: they say what a file is to be that has no ``arena: graph:`` (yet).
+#: Keys that only a dialogue has; they show what a file without ``arena: graph:`` is meant to be.
 _KEYS = ("conditions", "scenes", "answer")
 
 
-class DialogueFamily:
+class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
     """Protocols whose arena is a graph described in words."""
 
     name = "dialogue"
@@ -40,8 +37,7 @@ class DialogueFamily:
 
     @property
     def document(self) -> type[DialogueDocument]:
-        """The model of its files."""
-        from cheesebench.paradigms.dialogue.language.documents import DialogueDocument
+        from cheesebench.paradigms.dialogue.documents import DialogueDocument
 
         return DialogueDocument
 
@@ -55,21 +51,18 @@ class DialogueFamily:
     def load(
         self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
     ) -> DialogueSpecification | None:
-        """Return the checked specification; None with errors."""
-        from cheesebench.paradigms.dialogue.language.resolve import resolve_dialogue
+        from cheesebench.paradigms.dialogue.resolve import resolve_dialogue
         from cheesebench.protocol.structure import read_structure
 
         document = read_structure(tree, diagnostics, self.document)
         return None if document is None else resolve_dialogue(document, tree, path, ancestors, diagnostics)
 
     def compile(self, specification: DialogueSpecification) -> GraphParadigm:
-        """Return the compiled paradigm."""
         from cheesebench.paradigms.dialogue.life import GraphParadigm
 
         return GraphParadigm(specification)
 
     def listing(self, specification: DialogueSpecification) -> Listing:
-        """Return the size of the graph, and what is asked in which words."""
         nodes, edges = len(specification.world.nodes), len(specification.document.arena.graph.edges)
         domains, conditions = list(specification.domains), list(specification.conditions)
         return Listing(
@@ -91,7 +84,7 @@ class DialogueFamily:
 
     def cells(self, specification: DialogueSpecification, request: CellRequest) -> Iterable[CellPlan]:
         """Return one cell for every condition in every domain (at every temperature)."""
-        from cheesebench.paradigms.dialogue.cells import plan_dialogues
+        from cheesebench.paradigms.dialogue.life import plan_dialogues
 
         name, plugins = specification.name, request.plugins
         if request.model in plugins.agents:
@@ -112,30 +105,30 @@ class DialogueFamily:
             raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Remove --control.")
         return plan_dialogues(specification, request)
 
-    def live(self, paradigm: Conversational, seat: Seat) -> Iterator[Trial]:
-        """Run a baseline."""
-        from cheesebench.paradigms.dialogue.cells import respond
+    def live(self, paradigm: GraphParadigm, context: SubjectContext) -> Iterator[Trial]:
+        from cheesebench.paradigms.dialogue.life import respond
 
-        return respond(paradigm, seat.plugins.respondent(seat.plan.model), seat.plan, seat.seed, seat.subject)
+        return respond(
+            paradigm, context.plugins.respondent(context.plan.model), context.plan, context.seed, context.subject
+        )
 
-    def converse(self, paradigm: Conversational, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
+    def converse(self, paradigm: GraphParadigm, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
         """Run a language model, which is sent nothing but the questions."""
-        from cheesebench.paradigms.dialogue.cells import talk
+        from cheesebench.paradigms.dialogue.life import talk
 
-        return talk(paradigm, seat.plan, seat.seed, seat.subject, asker)
+        return talk(paradigm, context.plan, context.seed, context.subject, asker)
 
     def watch(
-        self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
     ) -> Iterator[WatchedTrial]:
         """Yield the conversations: every question is an observation, every answer a step."""
-        from cheesebench.paradigms.dialogue.watching import watch
+        from cheesebench.paradigms.dialogue.life import watch
 
         return watch(log, plan, wanted)
 
     def explain(
-        self, log: RunLog, plugins: PluginManager, specification: DialogueSpecification, record: TrialRecord
+        self, log: RecordedRun, plugins: Plugins, specification: DialogueSpecification, record: TrialRecord
     ) -> str:
-        """Return the question, the parsed answer, and the correct answers."""
-        from cheesebench.paradigms.dialogue.watching import conversation
+        from cheesebench.paradigms.dialogue.life import conversation
 
         return conversation(log, specification, record)

@@ -1,26 +1,48 @@
-"""One subject's questions in one condition: the prompts it gets, and the scores of its answers."""
+"""The life of a subject of a dialogue: the prompts it gets, the scores of its answers, its cells and its records.
+
+A subject is one generation: it answers every pair of start and goal of its condition once,
+each in a conversation of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import hashlib
+import textwrap
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.dialogue import Puzzle
-from cheesebench.errors import StepAfterEndError, UnknownNameError
-from cheesebench.interfaces import TestOutcome, TrialResult, Value, View
-from cheesebench.paradigms.dialogue.answers import Answer
-from cheesebench.paradigms.dialogue.edges import read_reply
-from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, DialogueSpecification, Item
-from cheesebench.paradigms.dialogue.language.worlds import simple_paths
-from cheesebench.paradigms.dialogue.lexicon import Lexicon
-from cheesebench.paradigms.dialogue.prompts import answer_text, questions
-from cheesebench.paradigms.dialogue.scoring import Score, score
+from cheesebench.errors import RunLogError, StepAfterEndError, UnknownNameError
+from cheesebench.experiment.cells import with_fixed_number
+from cheesebench.experiment.subjects import SilenceWatch, agent_seed, call_seed, trial_record
+from cheesebench.family import Design, WatchedTrial
+from cheesebench.interfaces import Paradigm, TaskEvent, TrialResult, Value
+from cheesebench.paradigms.dialogue.answers import Answer, Lexicon, Score, read_reply, score
+from cheesebench.paradigms.dialogue.specification import (
+    ConditionSpec,
+    DialogueSpecification,
+    Domain,
+    Item,
+    requests,
+    simple_paths,
+    variant_name,
+)
+from cheesebench.records import CellPlan, Frame, ReplayedCall, TrialRecord, Variant
 
-#: Most characters of an answer, as it was read, that a record keeps.
+if TYPE_CHECKING:
+    from cheesebench.dialogue import RespondentSpec
+    from cheesebench.family import Asker, CellRequest, RecordedRun
+    from cheesebench.records import CallRecord
+
+
+#: Most characters of a parsed answer that a record keeps.
 MAX_SHOWN = 200
 
 
-class GraphParadigm:
+class GraphParadigm(Paradigm):
     """A compiled dialogue protocol."""
 
     def __init__(self, specification: DialogueSpecification) -> None:
@@ -30,7 +52,7 @@ class GraphParadigm:
         }
 
     def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
-        """Return a subject's questions of a condition in the words of a domain; every call begins anew."""
+        """Return a subject's questions of a condition in the words of a domain; every call starts again."""
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
             ("condition", condition, self.specification.conditions),
@@ -38,10 +60,6 @@ class GraphParadigm:
             if name not in known:
                 raise UnknownNameError(kind, name, known)
         return GraphDialogue(self.specification, self._lexicons[domain], domain, condition, subject)
-
-    def own_tests(self, view: View) -> Sequence[TestOutcome]:
-        """Return nothing: a dialogue is checked when it is loaded, and has no tests to play."""
-        return ()
 
 
 class GraphDialogue:
@@ -68,7 +86,7 @@ class GraphDialogue:
 
     @property
     def system(self) -> str:
-        """What a model is told before the first question; empty where nothing is."""
+        """The system prompt before the first question; may be empty."""
         return self._specification.document.system or ""
 
     def begin_trial(self) -> str | None:
@@ -92,7 +110,6 @@ class GraphDialogue:
 
     @property
     def puzzle(self) -> Puzzle:
-        """The puzzle of the last question."""
         condition, item = self._asked()
         world = condition.world
         return Puzzle(
@@ -145,8 +162,352 @@ class GraphDialogue:
 
 
 def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
-    """Return the paths that define chance; where edges are asked for, the steps of each, two nodes for one."""
+    """Return the paths that define chance; where edges are asked for, the steps of each, two nodes for each step."""
     paths = simple_paths(condition.world, item.start)
     if condition.form != "edges":
         return paths
     return [[node for step in pairwise(path) for node in step] for path in paths]
+
+
+# -- the prompts: texts are data (``scenes.yaml``), filled in here
+
+
+def questions(specification: DialogueSpecification, domain: Domain, condition: ConditionSpec, item: Item) -> list[str]:
+    """Return the user's turns: the description and the first question, then changes and the next question."""
+    chain = [condition]
+    while chain[0].after is not None:
+        chain.insert(0, specification.conditions[chain[0].after])
+    writer = _Writer(specification, domain)
+    described = writer.description(rewards=any(one.ask == "best_path" for one in chain))
+    texts: list[str] = []
+    for number, one in enumerate(chain):
+        asked = item if one is condition else one.items[0]
+        if one.edit is not None:
+            described = [*([] if number else described), *writer.changes(one)]
+        elif number:
+            described = []
+        texts.append(_paragraphs([described, writer.question(one, asked)]))
+    return texts
+
+
+def _paragraphs(parts: Iterable[Sequence[str]]) -> str:
+    return "\n\n".join(" ".join(map(_capital, part)) for part in parts if part)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in English: ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+class _Writer:
+    def __init__(self, specification: DialogueSpecification, domain: Domain) -> None:
+        self._graph = specification.document.arena.graph
+        self._first = specification.world
+        self._names = domain.names
+        self._sentences = domain.wording.sentences
+        self._requests = requests()
+
+    def _say(self, key: str, start: str | None = None, **slots: str) -> str:
+        texts = self._requests if key not in self._sentences else self._sentences
+        return texts[key].format(
+            thing=self._sentences["thing"],
+            things=self._sentences["things"],
+            count=len(self._first.nodes),
+            start=self._names[start or self._graph.start],
+            **slots,
+        )
+
+    def description(self, rewards: bool) -> list[str]:
+        """Return the tour: every edge mentioned once, then the rewards."""
+        sentences = [self._say("setting")]
+        described: set[tuple[str, str]] = set()
+        for node in self._first.nodes:
+            onward = [after for after in self._first.steps(node) if (node, after) not in described]
+            if onward:
+                sentences.append(self._link(node, onward))
+            if not self._graph.directed:
+                described.update((after, node) for after in onward)
+        sentences.append(self._say("one_way" if self._graph.directed else "two_way"))
+        if rewards:
+            given = ((node, self._first.rewards.get(node, 0)) for node in self._first.nodes)
+            sentences += [self._reward("reward", node, amount) for node, amount in given if amount]
+        return sentences
+
+    def _link(self, node: str, onward: Sequence[str]) -> str:
+        return self._say("link", place=self._names[node], places=listed([self._names[after] for after in onward]))
+
+    def _reward(self, key: str, node: str, amount: float) -> str:
+        return self._say(key, place=self._names[node], amount=f"{amount:g}")
+
+    def changes(self, condition: ConditionSpec) -> list[str]:
+        edit = condition.edit
+        assert edit is not None
+        way = "_one_way" if self._graph.directed else ""
+        sentences = [self._say("change")]
+        sentences += [self._say(f"closed{way}", **self._ends(a, b)) for a, b in edit.remove]
+        sentences += [self._say(f"opened{way}", **self._ends(a, b)) for a, b in edit.add]
+        sentences += [self._say("portal", **self._ends(one.at, one.to_neighbours_of)) for one in edit.portal]
+        sentences += [self._reward("new_reward", node, amount) for node, amount in edit.rewards.items()]
+        for node in edit.chances:
+            sentences.append(self._say("chances", place=self._names[node], outcomes=self._outcomes(condition, node)))
+        return sentences
+
+    def _ends(self, a: str, b: str) -> dict[str, str]:
+        return {"place": self._names[a], "other": self._names[b]}
+
+    def _outcomes(self, condition: ConditionSpec, node: str) -> str:
+        chances = condition.world.chances[node].items()
+        return listed([self._say("outcome", place=self._names[to], percent=f"{100 * p:g}") for to, p in chances])
+
+    def question(self, condition: ConditionSpec, item: Item) -> list[str]:
+        sentences = []
+        if condition.ask == "groups":
+            sentences.append(self._say("groups"))
+        elif condition.ask == "edges":
+            sentences.append(self._say("edges"))
+        elif condition.ask == "shortest_path":
+            goal = self._names[item.goals[0]]
+            sentences.append(self._say("shortest_path", item.start, goal=goal))
+        else:
+            sentences += [self._say("return"), self._say("only_one"), self._say(_best(condition))]
+        if condition.instruct is not None:
+            sentences.append(self._say(condition.instruct, item.start))
+        if condition.ask == "edges":
+            return [*sentences, self._requests["edges"]]
+        request = condition.form if condition.form != "path" or condition.include_start else "rest"
+        return [*sentences, self._say(request, item.start)]
+
+
+def _best(condition: ConditionSpec) -> str:
+    if condition.form == "path":
+        return "best_path"
+    return "best_chance" if condition.world.chances else "best_first_step"
+
+
+def answer_text(domain: Domain, condition: ConditionSpec, path: Sequence[str]) -> str:
+    """Return a path as an answer in the required form; for edges, their nodes two by two."""
+    if condition.form == "edges":
+        pairs = zip(path[::2], path[1::2], strict=False)
+        return f"Answer: {', '.join(f'({domain.names[a]}, {domain.names[b]})' for a, b in pairs)}"
+    said = path if condition.include_start else path[1:]
+    if condition.form == "first_step":
+        said = path[1:2]
+    return f"Answer: {', '.join(domain.names[node] for node in said)}"
+
+
+# -- cells, and the subjects that live in them
+
+#: Stands for the view in the log: a dialogue has none.
+NO_VIEW = "dialogue"
+#: Generations of a cell where the design leaves them open; a design without a verdict runs its own few subjects.
+GENERATIONS = 30
+#: Settings of a language model that matter in a dialogue.
+_OF_A_DIALOGUE = ("temperature", "max_tokens", "backend", "id", "served", "dropped", "reasoning")
+
+_Trials = tuple[TrialRecord, tuple[TaskEvent, ...]]
+
+
+def plan_dialogues(specification: DialogueSpecification, request: CellRequest) -> Iterator[CellPlan]:
+    """Yield the plans of all cells of a dialogue: every condition in every domain (at every temperature)."""
+    language = request.language
+    several = len(request.temperatures) > 1
+    own: Mapping[str, Any] = language.settings if language else {}
+    temperatures = request.temperatures if language and several else (own.get("temperature"),)
+    for temperature in temperatures:
+        for domain, condition in specification.variants:
+            yield plan_dialogue(
+                specification,
+                request.model,
+                domain,
+                condition,
+                request.design,
+                subjects=request.subjects,
+                agent=language.agent.name if language else "",
+                settings={**own, "temperature": temperature} if language else None,
+                in_variant=bool(language) and several,
+            )
+
+
+def plan_dialogue(
+    specification: DialogueSpecification,
+    model: str,
+    domain: str,
+    condition: str,
+    design: Design,
+    *,
+    subjects: int | None = None,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    in_variant: bool = False,
+) -> CellPlan:
+    """Return the plan of one cell: a condition in the words of a domain, compared with chance.
+
+    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name.
+    """
+    asked, document = specification.conditions[condition], specification.document
+    kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
+    temperature = kept.get("temperature")
+    trials = len(asked.asked_of(0))
+    subjects = subjects or (GENERATIONS if design.claims else design.subjects)
+    # As published, each item is asked this many times; nothing is learnt from one item to the next.
+    design = with_fixed_number(design)
+    return CellPlan(
+        model=model,
+        protocol=specification.name,
+        view=NO_VIEW,
+        variant=Variant(condition=variant_name(domain, condition, temperature if in_variant else None)),
+        title=f"{specification.title}: {condition}, {domain.replace('_', ' ')}",
+        dimension=document.dimension,
+        species=document.species or "",
+        sha256=specification.sha256,
+        design=design.name,
+        subjects=subjects,
+        trials=trials if design.trials is None else min(trials, design.trials),
+        memory="none",
+        margin=document.margin,
+        chance=asked.chance(subjects),
+        against="chance",
+        items=True,
+        claims=design.claims,
+        agent=agent,
+        settings={**kept, "domain": domain, "condition": condition, "group": asked.group},
+    )
+
+
+def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogue:
+    return paradigm.dialogue(setting(plan, "domain"), setting(plan, "condition"), subject)
+
+
+def setting(plan: CellPlan, name: str) -> str:
+    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError where a log lacks it."""
+    found = plan.settings.get(name)
+    if not isinstance(found, str):
+        raise RunLogError(f"The plan of {plan.label} has no {name}: its log is damaged. Use an undamaged copy.")
+    return found
+
+
+def respond(
+    paradigm: GraphParadigm, respondent: RespondentSpec, plan: CellPlan, seed: int, subject: int
+) -> Iterator[_Trials]:
+    """Run a baseline, yielding each conversation when it is over."""
+    dialogue = begin(paradigm, plan, subject)
+    origin = agent_seed(plan, seed, subject)
+    for trial in range(plan.trials):
+        question = dialogue.begin_trial()
+        if question is None:
+            return
+        turn = 0
+        while question is not None:
+            own = hashlib.sha256(f"{origin}|{plan.variant}|{trial}|{turn}".encode()).digest()
+            text = respondent.reply(dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1)
+            question, turn = dialogue.answer(text), turn + 1
+        yield _record(dialogue, plan, subject, trial, turn, {}), ()
+
+
+async def talk(
+    paradigm: GraphParadigm, plan: CellPlan, seed: int, subject: int, caller: Asker
+) -> AsyncGenerator[_Trials, None]:
+    """Run a language model, yielding each conversation when it is over.
+
+    The messages are the protocol's system prompt, the questions, and the model's own replies, nothing else. Raises
+    SubjectStoppedError when no reply can be had.
+    """
+    dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
+    before = (Message("system", (dialogue.system,)),) if dialogue.system else ()
+    origin = _origin(plan, seed, subject)
+    settings, asked = plan.settings, 0
+    for trial in range(plan.trials):
+        question = dialogue.begin_trial()
+        if question is None:
+            return
+        messages: tuple[Message, ...] = before
+        cut_off = empty = 0
+        while question is not None:
+            messages = (*messages, Message("user", (question,)))
+            asked += 1
+            request = ChatRequest(
+                model=settings["id"],
+                messages=messages,
+                sampling=Sampling(
+                    temperature=settings.get("temperature"),
+                    max_tokens=settings.get("max_tokens"),
+                    seed=None if "seed" in settings["dropped"] else call_seed(origin, asked),
+                ),
+                conversation=f"{origin:016x}",
+                extra=settings["served"],
+            )
+            reply = await caller.ask(trial, request)
+            watch.see(reply)
+            cut_off += reply.finish == "length"
+            empty += not reply.text.strip() and reply.finish != "length"
+            messages = (*messages, Message("assistant", (reply.text,)))
+            question = dialogue.answer(reply.text)
+        tally = {"calls": len(messages) // 2, "truncated": cut_off, "empty": empty}
+        yield _record(dialogue, plan, subject, trial, len(messages) // 2, tally), ()
+
+
+def _origin(plan: CellPlan, seed: int, subject: int) -> int:
+    """Return the seed of a subject's calls; it differs between cells because they share a server's cache."""
+    state = hashlib.sha256(f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()).digest()
+    return int.from_bytes(state[:8], "big") >> 1
+
+
+def _record(
+    dialogue: GraphDialogue, plan: CellPlan, subject: int, trial: int, turns: int, tally: Mapping[str, int]
+) -> TrialRecord:
+    result = dialogue.result()
+    temperature = plan.settings.get("temperature")
+    if temperature is not None:
+        result = dataclasses.replace(result, variables={**result.variables, "temperature": temperature})
+    done = {"reward": float(bool(result.success)), "steps": turns, "tally": dict(tally)}
+    return trial_record(plan, subject, trial, result, **done)
+
+
+# -- conversations of a run, for the player and to explain a failure
+
+#: Stands for the action in a frame of an answer.
+ANSWERED = "?"
+
+
+def watch(log: RecordedRun, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterator[WatchedTrial]:
+    """Yield the wanted trials; RunLogError for those of baselines, whose answers are in no log."""
+    if not plan.agent:
+        raise RunLogError("Answers of baselines in dialogues are not stored, so there is nothing to show.")
+    for subject, trials in wanted.items():
+        calls: dict[int, list[CallRecord]] = {}
+        for call in log.calls.of_life(plan, subject):
+            calls.setdefault(call.trial, []).append(call)
+        for record in log.trials(plan, subject):
+            if not record.missing and record.trial in trials:
+                replayed = [ReplayedCall(call, step, "") for step, call in enumerate(calls.get(record.trial, []))]
+                questions = [one.record.asked for one in replayed]
+                rewards = [0.0] * (len(replayed) - 1) + [record.reward]
+                frames = [Frame("", question, 0.0) for question in questions[:1]]
+                frames += map(Frame, ANSWERED * len(replayed), questions, rewards)
+                yield WatchedTrial(record=record, frames=frames, calls=replayed)
+
+
+def conversation(log: RecordedRun, specification: DialogueSpecification, record: TrialRecord) -> str:
+    """Return the last question of a failed trial, the parsed answer, and the correct answers."""
+    condition, said = specification.conditions[str(record.variables["condition"])], record.variables
+    domain = specification.domains[str(said["domain"])]
+    item = next(
+        item for item in condition.items if item.start == said["start"] and " ".join(item.goals) == said["goal"]
+    )
+    right = [" - ".join(domain.names[node] for node in key) for key in item.keys[:3]] or [str(item.number)]
+    answer = " - ".join(domain.names.get(node, node) for node in str(said["answer"]).split())
+    lines = [
+        f"A failed trial: generation {record.subject}, question {record.trial + 1}: {record.outcome}.",
+        f"  read as    {answer or 'nothing'}",
+        f"  right is   {' | '.join(right)}",
+    ]
+    plan = next(plan for plan in log.plans() if plan.key == record.key)
+    calls = [call for call in log.calls.of_life(plan, record.subject) if call.trial == record.trial]
+    for call in calls:
+        lines.append(f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}")
+        lines.append(f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}")
+    return "\n".join(lines)

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.paradigms.dialogue.cells import setting
-from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable, coefficients, sequential_deviance
+from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.extras import install_command
+from cheesebench.paradigms.dialogue.life import setting
+from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.source import real_path
+from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.intervals import quantile
-from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cheesebench.paradigms.dialogue.specification import DialogueSpecification
+
+    Floats = NDArray[np.float64]
 
 #: The factors of the paper's Table 2 in the order of their entry. ``group`` is the group of conditions.
 TERMS = (
@@ -27,9 +42,9 @@ TERMS = (
     "domain:group",
     "graph:domain:group",
 )
-#: Groups of conditions that are not in that table.
+#: Groups of conditions outside that table.
 OUTSIDE = ("Groups", "Map")
-#: Flags of an answer that count as a kind of failure: name of each, and its measure.
+#: Kinds of failure: name, and the measure that is its flag.
 FAILURES: Mapping[str, str] = {
     "no answer": "no_answer",
     "several answers": "several_answers",
@@ -64,7 +79,6 @@ class Score:
 
     @property
     def rate(self) -> float:
-        """Share of right answers."""
         return self.successes / self.total
 
 
@@ -91,8 +105,8 @@ class Contrast:
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
     """Return the scores of a dialogue's cell; missing trials do not count.
 
-    There is one for each start-goal pair. Where every subject is asked for one only, the pairs take turns, as in the
-    published data, and there is one for all of them.
+    There is one for each start-goal pair. Where every subject is asked for a single pair, the pairs take turns, as in
+    the published data, and there is one score for all of them.
     """
     items: dict[tuple[object, ...], list[TrialRecord]] = {}
     for record in records:
@@ -148,7 +162,6 @@ def _factors(scores: Sequence[Score]) -> tuple[list[Score], dict[str, list[str]]
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, standard deviation and standard error of at least one value."""
     n = len(values)
     mean = math.fsum(values) / n
     if n < 2:
@@ -160,7 +173,7 @@ def spread(values: Sequence[float]) -> Spread:
 def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     """Return the spread over items by (level of ``factor``, model), in order of appearance: Table 3 by condition.
 
-    Lists of edges are no plans: they have a condition and a group of their own, and are in no other mean with plans.
+    Lists of edges are no plans: they have a condition and a group of their own, and are in no mean with plans.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -175,7 +188,7 @@ def _plans(scores: Iterable[Score], factor: str) -> list[Score]:
 
 
 def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
-    """Return by level of a factor the share of all answers that have each flag; an answer may have several.
+    """Return, by level of a factor, the share of all answers that have each flag; an answer may have several.
 
     Lists of edges (group "Map") are no paths: they have a row of their own among conditions.
     """
@@ -197,9 +210,219 @@ def contrast(own: Spread, published: float, margin: float) -> Contrast:
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    # If all items are equal their standard deviation is uninformative: then each counts as one answer.
+    # If all items are equal, their standard deviation is uninformative: then each counts as one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
     reach = quantile(ALPHA, own.n - 1) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
     low, high = difference - reach, difference + reach
     verdict = Verdict.PASS if low > -margin else Verdict.FAIL if high < -margin else Verdict.INCONCLUSIVE
     return Contrast(difference, low, high, verdict)
+
+
+# -- published results: a data file beside the protocols
+
+FILE_NAME = "published.yaml"
+
+
+@dataclass(frozen=True)
+class Published:
+    """``conditions`` holds mean and standard deviation by condition and model; ``groups`` a condition's group.
+
+    ``scored`` says how the published answers were scored.
+    """
+
+    source: str
+    scored: str
+    groups: Mapping[str, str]
+    conditions: Mapping[str, Mapping[str, tuple[float, float]]]
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(model for row in self.conditions.values() for model in row))
+
+    def model(self, name: str) -> dict[str, tuple[float, float]]:
+        """Return mean and standard deviation of a model by condition; UnknownNameError lists the models."""
+        if name not in self.models:
+            raise UnknownNameError("published model", name, self.models)
+        return {condition: row[name] for condition, row in self.conditions.items() if name in row}
+
+
+@cache
+def read_published(folder: Path) -> Published:
+    """Return the published results in a folder of protocols; OptionError if there are none."""
+    import yaml
+
+    path = folder / FILE_NAME
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise OptionError(f"There are no published results for these protocols: there is no file {path}.") from None
+    return Published(
+        source=content["source"],
+        scored=content["scored"],
+        groups={condition: group for group, members in content["groups"].items() for condition in members},
+        conditions={
+            condition: {model: (float(mean), float(sd)) for model, (mean, sd) in row.items()}
+            for condition, row in content["conditions"].items()
+        },
+    )
+
+
+def published_beside(specification: DialogueSpecification) -> Published:
+    return read_published(real_path(Path(specification.path)).parent)
+
+
+# -- sequential analysis of deviance
+
+#: A column is left out when less than this share of its length is new.
+RANK_TOLERANCE = 1e-9
+#: Rounds and tolerance of a fit: far finer than any figure that is printed.
+_ROUNDS, _SETTLED = 100, 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class DevianceRow:
+    """One term: by how much adding it after all those above reduces the deviance."""
+
+    term: str
+    df: int
+    chi2: float
+    p: float
+    residual_df: int
+    residual: float
+
+
+@dataclass(frozen=True, slots=True)
+class DevianceTable:
+    """``null`` is the deviance of the intercept alone, on ``null_df`` degrees of freedom."""
+
+    null_df: int
+    null: float
+    rows: tuple[DevianceRow, ...]
+
+
+def sequential_deviance(
+    factors: Mapping[str, Sequence[object]], successes: Sequence[int], totals: Sequence[int], terms: Sequence[str]
+) -> DevianceTable:
+    """Return the table; ``terms`` name factors, interactions as ``graph:domain``, in order of entry.
+
+    All sequences have one value per observation; observations with a total of 0 are left out. Raises ValueError where a
+    term names no factor, or there is no observation, and OptionError where statsmodels is not installed.
+    """
+    import numpy as np
+    from scipy.special import chdtrc
+
+    kept = [number for number, total in enumerate(totals) if total > 0]
+    if not kept:
+        raise ValueError("there is no observation")
+    rows = {name: [values[number] for number in kept] for name, values in factors.items()}
+    answers = np.array([(successes[number], totals[number] - successes[number]) for number in kept], dtype=float)
+    design: list[Floats] = [np.ones(len(kept))]
+    null_df, null = residual_df, residual = _fit(answers, design)
+    table = []
+    for term in terms:
+        design += _columns(term, rows)
+        after_df, after = _fit(answers, design)
+        df = residual_df - after_df
+        # Rounding may leave a term that explains nothing slightly below zero.
+        change = max(0.0, residual - after) if df else 0.0
+        residual, residual_df = after, after_df
+        table.append(DevianceRow(term, df, change, float(chdtrc(df, change)) if df else 1.0, residual_df, residual))
+    return DevianceTable(null_df, null, tuple(table))
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """Log odds of a level of a factor against the factor's first level, with standard error, z and two-sided p."""
+
+    factor: str
+    level: str
+    reference: str
+    estimate: float
+    se: float
+    z: float
+    p: float
+
+
+def coefficients(
+    factors: Mapping[str, Sequence[object]], successes: Sequence[int], totals: Sequence[int]
+) -> tuple[Coefficient, ...]:
+    """Return the main effects of factors in a joint fit without interactions.
+
+    Factors of one level are left out. Raises OptionError where statsmodels is not installed.
+    """
+    import numpy as np
+
+    kept = [number for number, total in enumerate(totals) if total > 0]
+    rows = {name: [values[number] for number in kept] for name, values in factors.items()}
+    named = [
+        (name, str(level), str(levels[0]))
+        for name, values in rows.items()
+        for levels in [_levels(values)]
+        for level in levels[1:]
+    ]
+    if not named:
+        return ()
+    answers = np.array([(successes[number], totals[number] - successes[number]) for number in kept], dtype=float)
+    design = [np.ones(len(kept)), *(column for name in rows for column in _columns(name, rows))]
+    columns, chosen = _independent(design)
+    fit = _fitted(answers, columns)
+    places = {column: place for place, column in enumerate(chosen)}
+    return tuple(
+        Coefficient(
+            *names, *(float(values[places[number]]) for values in (fit.params, fit.bse, fit.tvalues, fit.pvalues))
+        )
+        for number, names in enumerate(named, start=1)
+        if number in places
+    )
+
+
+def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
+    """Return residual degrees of freedom and residual deviance of a fit; ``answers`` has successes and failures."""
+    fit = _fitted(answers, _independent(design)[0])
+    return int(fit.df_resid), float(fit.deviance)
+
+
+def _independent(design: Sequence[Floats]) -> tuple[Floats, list[int]]:
+    """Return linearly independent columns, and their indices.
+
+    Without the others a fit is the same, and several times faster.
+    """
+    import numpy as np
+    from scipy.linalg import qr
+
+    columns = np.column_stack(design)
+    triangle, order = qr(columns, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    chosen = np.sort(order[: len(sizes)][sizes > RANK_TOLERANCE * sizes[0]])
+    return columns[:, chosen], chosen.tolist()
+
+
+def _fitted(answers: Floats, columns: Floats) -> Any:
+    try:
+        from statsmodels.genmod.families import Binomial
+        from statsmodels.genmod.generalized_linear_model import GLM
+    except ImportError:
+        raise OptionError(
+            f"The analysis of deviance needs statsmodels. Install it: {install_command('cogeval')}"
+        ) from None
+    with warnings.catch_warnings():
+        # Cells of no or only successes have no finite estimate; the deviance is right nevertheless.
+        warnings.simplefilter("ignore")
+        return GLM(answers, columns, family=Binomial()).fit(maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr")
+
+
+def _levels(values: Sequence[object]) -> list[object]:
+    return sorted(dict.fromkeys(values), key=str)
+
+
+def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
+    """Return the dummies of a term: for an interaction, all products of those of its factors."""
+    import numpy as np
+
+    dummies: list[list[Floats]] = []
+    for name in term.split(":"):
+        if name not in rows:
+            raise ValueError(f"there is no factor '{name}'")
+        values = rows[name]
+        dummies.append([np.array([float(value == level) for value in values]) for level in _levels(values)[1:]])
+    return [np.prod(np.stack(columns), axis=0) for columns in product(*dummies)]

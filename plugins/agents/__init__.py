@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cheesebench import AgentSpec, ModelAgentSpec, RespondentSpec, hookimpl
 from cheesebench.plugins.agents.bfs_oracle import BfsOracle
 from cheesebench.plugins.agents.hippocampal_ql import HippocampalQL
-from cheesebench.plugins.agents.llm import SPEC as LLM
+from cheesebench.plugins.agents.llm import LLM, LLM_TOOLS
 from cheesebench.plugins.agents.place_learner import PlaceLearner
 from cheesebench.plugins.agents.random_agent import RandomAgent
 from cheesebench.plugins.agents.respondents import RESPONDENTS
@@ -27,7 +27,6 @@ __all__ = [
 
 @hookimpl
 def cheesebench_agents() -> Iterable[AgentSpec]:
-    """Return the baselines of arenas."""
     return (
         AgentSpec("random", RandomAgent, memory="none", summary="picks one of the four actions at random"),
         AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learned from experience"),
@@ -41,11 +40,9 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
 
 @hookimpl
 def cheesebench_model_agents() -> Iterable[ModelAgentSpec]:
-    """Return ``llm``."""
-    return (LLM,)
+    return (LLM, LLM_TOOLS)
 
 
 @hookimpl
 def cheesebench_respondents() -> Iterable[RespondentSpec]:
-    """Return the baselines of dialogues."""
     return RESPONDENTS

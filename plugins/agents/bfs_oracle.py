@@ -32,7 +32,7 @@ class BfsOracle:
         self._pose: int | None = None
         self._picture = self._rest = ""
         self._stride = 0
-        #: Eighths per rotation: 1 until a rotation shows that the arena has four headings only.
+        #: Eighths per rotation: 1 until a rotation shows that the arena has only four headings.
         self._turn = 1
         self._visits: dict[int, int] = {}
         self._level = 0
@@ -52,7 +52,6 @@ class BfsOracle:
         self._look(observation)
 
     def act(self, observation: str) -> tuple[int]:
-        """Return one action."""
         if self._pose is None:
             return (self._random.randrange(len(ACTIONS)),)
         if not self._plan:
@@ -67,14 +66,14 @@ class BfsOracle:
         if self._pose != expected:
             self._plan.clear()
         if before is not None and self._pose is not None and self._carried(before >> 3, self._pose >> 3):
-            # It must not use where it was before being moved: it measures what pictures show.
+            # It must not use its place before being moved, because it measures what pictures show.
             self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # Something happened, so the failures before it may have had to do with it (a frozen moment).
+            # Something happened, which may explain the failures before it (a frozen moment).
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
@@ -146,7 +145,7 @@ class BfsOracle:
             self._doubtful.clear()
 
     def _withdraw_doubtful(self) -> None:
-        """Nothing could move: the failures of FORWARD said nothing about the arena."""
+        """Ignore failures of FORWARD while nothing could move."""
         if not self._doubtful:
             return
         for pose, solid in self._doubtful:

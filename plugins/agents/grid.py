@@ -65,7 +65,6 @@ class Grid:
         self._ahead = [_NOT_YET] * (len(text) * 8)
 
     def free(self, cell: int) -> bool:
-        """Return whether the cell looks as if it could be walked on."""
         return self._text[cell] not in WALLS
 
     def in_front(self, pose: int) -> int:

@@ -10,25 +10,113 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Iterable
 
 from cheesebench import ACTIONS, FORWARD, AgentContext
-from cheesebench.plugins.agents.q_table import QTable
-from cheesebench.plugins.agents.reward_memory import RewardMemory
-from cheesebench.plugins.agents.transitions import Transitions
+from cheesebench.plugins.agents.tabular_ql import QTable, Transitions
+
+Step = tuple[int, int]
+
+#: A step is aimed at while it is worth more than this share of the best reward ever met.
+WORTHWHILE = 0.1
+#: Factor on the worth of a step each time that it pays nothing.
+FADING = 0.7
+#: Most recollections that depend on what paid before; beyond it they are forgotten.
+MOST_RECOLLECTIONS = 100_000
+
+
+class RewardMemory:
+    """Remembers steps (state, action) that were rewarded.
+
+    Two things are learnt beside their worth. Whether a reward that was taken can be taken again in the same trial:
+    most food cannot, some can, and the experience with one step counts for those without experience. And what a step
+    was worth in its *context*, the step that paid last in this trial: food may lie where it did not lie before.
+    """
+
+    def __init__(self) -> None:
+        self.best = 0.0
+        """The largest reward ever met."""
+        self.changed = False
+        """Whether ``promising`` may return something else than when it was asked last."""
+        self._worth: dict[Step, float] = {}
+        self._recollections: dict[tuple[Step | None, Step], float] = {}
+        self._context: Step | None = None
+        #: Steps that paid in this trial, and those that are not expected to pay again before the next one.
+        self._paid: set[Step] = set()
+        self._spent: set[Step] = set()
+        #: (paid again, tried again) by step and of all together. At first a second reward is as likely as not.
+        self._again: dict[Step, tuple[int, int]] = {}
+        self._all_again = (1, 2)
+
+    def begin_trial(self) -> None:
+        """Make spent rewards count again."""
+        self.changed |= bool(self._spent) or self._context is not None
+        self._paid.clear()
+        self._spent.clear()
+        self._context = None
+
+    def promising(self) -> Iterable[Step]:
+        """Return the steps to aim at now, in the order in which they paid first."""
+        self.changed = False
+        least, context, recall = WORTHWHILE * self.best, self._context, self._recollections.get
+        return [
+            step
+            for step, worth in self._worth.items()
+            if step not in self._spent and recall((context, step), worth) > least
+        ]
+
+    def note(self, step: Step, reward: float) -> None:
+        if reward <= 0 and step not in self._worth:
+            return
+        self._recollect(step, reward)
+        if step in self._paid:
+            self._count_again(step, reward > 0)
+        if reward > 0:
+            self.best = max(self.best, reward)
+            self._worth[step] = (self._worth.get(step, reward) + reward) / 2
+            self._paid.add(step)
+            if self._pays_again(step):
+                self._spent.discard(step)
+            else:
+                self._spent.add(step)
+            self._context = step
+            self.changed = True
+            return
+        if step not in self._paid:
+            self._worth[step] *= FADING
+        if step not in self._spent:
+            self._spent.add(step)
+            self.changed = True
+
+    def _recollect(self, step: Step, reward: float) -> None:
+        if len(self._recollections) >= MOST_RECOLLECTIONS:
+            self._recollections.clear()
+        key = self._context, step
+        self._recollections[key] = (self._recollections.get(key, reward) + reward) / 2
+
+    def _count_again(self, step: Step, paid: bool) -> None:
+        own_paid, own_tried = self._again.get(step, (0, 0))
+        self._again[step] = own_paid + paid, own_tried + 1
+        self._all_again = self._all_again[0] + paid, self._all_again[1] + 1
+
+    def _pays_again(self, step: Step) -> bool:
+        paid, tried = self._again.get(step, self._all_again)
+        return 2 * paid >= tried
+
 
 _COUNT = len(ACTIONS)
 
 #: Discount per step and learning rate; share of random actions (they break unforeseen cycles).
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
-#: A punishment as large as the best reward costs as much as so many steps, on the map.
+#: A punishment as large as the best reward costs as much as this many steps, on the map.
 PUNISHMENT = 200
 #: A step on the known way that costs more than this is not taken while something new is near instead.
 DEAR = 12
-#: States that a search for something new looks at: far when no way to reward is known, near when one is.
+#: States that a search for something new visits: more when no way to reward is known.
 FAR, NEAR = 3000, 100
-#: Steps without another search for untried actions after a failed one.
+#: Steps after a failed search for untried actions before the next one.
 BORED = 5
-#: An action that led nowhere at least this often, and in 95 % of its trials, is nothing new any longer.
+#: An action that led nowhere at least this often, and in 95 % of its trials, is no longer new.
 ENOUGH = 20
 #: Steps of a trial that are replayed when it is over, and states on the map; when it is full, it is reset.
 REPLAY, MOST_STATES = 1000, 20_000
@@ -48,7 +136,7 @@ class HippocampalQL:
         self._map = Transitions(_COUNT)
         self._table = QTable(self._map, GAMMA)
         self._memory = RewardMemory()
-        #: The way to something new, as (state, action), the next one last.
+        #: The path to something new, as (state, action), the next one last.
         self._way: list[tuple[int, int]] = []
         self._bored = 0
         self._here = 0
@@ -64,7 +152,6 @@ class HippocampalQL:
         self._here = self._table.state(observation)
 
     def act(self, observation: str) -> tuple[int]:
-        """Return one action."""
         if self._memory.changed:
             self._map.aim(self._memory.promising())
         if self._random.random() < EPSILON:
@@ -98,7 +185,7 @@ class HippocampalQL:
         return 1 + min(PUNISHMENT, int(-PUNISHMENT * reward / best)) if reward < 0 < best else 1
 
     def _step_to_news(self, horizon: int) -> int | None:
-        """Return the first step of the shortest way, without dear steps, to an action never tried."""
+        """Return the first step of the shortest path, without costly steps, to an untried action."""
         if self._bored:
             self._bored -= 1
             return None

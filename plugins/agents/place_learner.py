@@ -1,54 +1,301 @@
 """Place-learner: remembers the outcomes of places in the landmarks' frame, and navigates to the best by a map.
 
-It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the apparatus. A trial is to it a series of
-*moments*, each with its picture and text; a moment ends with an event: the subject is carried, picture or text change,
-or the trial ends. In each it chooses a place and goes there, on the shortest way that touches no other place that
-stands out; what comes of it is remembered for the place, and for what the place looked like and had been in the trial.
+It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the apparatus. It treats a trial as a
+series of *moments*, each with its picture and text; a moment ends with an event: the subject is carried, picture or
+text change, or the trial ends. In each it chooses a place and goes there, on the shortest path that touches no other
+place that stands out; the outcome is remembered for the place, for its looks and for its role in the trial.
 """
 
 from __future__ import annotations
 
+import cmath
+import math
 import random
 from collections import Counter
+from collections.abc import Callable, Container, Hashable
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY, AgentContext
-from cheesebench.plugins.agents.grid import ARROWS, WALLS, Grid, usual_ground
-from cheesebench.plugins.agents.place_frame import UNKNOWN, Frame, Situation
-from cheesebench.plugins.agents.place_memory import (
-    FRESH,
-    IN_VAIN,
-    LOOKS,
-    REWARDED,
-    Choice,
-    Moment,
-    Signature,
-    Trial,
-    Worth,
-)
-from cheesebench.plugins.agents.place_ways import Ways
+from cheesebench.plugins.agents.grid import ARROWS, WALLS, Grid, read, usual_ground
+
+#: Marks the subject's cell, whose content cannot be seen.
+UNKNOWN = "\0"
+_HIDE_SUBJECT = str.maketrans(dict.fromkeys(ARROWS, UNKNOWN))
+
+
+class Situation(NamedTuple):
+    """What an observation shows.
+
+    ``cell`` is an index into ``picture`` (line ends included, ``stride`` from row to row), in which the subject is
+    ``UNKNOWN``; ``heading`` is in eighths clockwise from up; ``text`` is what is written beneath the picture.
+    """
+
+    picture: str
+    stride: int
+    cell: int
+    heading: int
+    text: str
+
+
+def look(observation: str) -> Situation | None:
+    """Return the situation, or None if the observation is not a map with the subject in it."""
+    sight = read(observation)
+    if sight is None:
+        return None
+    picture = sight.map.removesuffix("\n").translate(_HIDE_SUBJECT) + "\n"
+    return Situation(picture, sight.stride, sight.cell, sight.heading, sight.rest.strip())
+
+
+#: Landmarks may disagree by so many degrees about how the room is turned: on a grid they stand where there is space.
+TOLERANCE = 20
+#: A place that stands out is looked for no farther than this from where it should be.
+NEAR = 1.5
+
+
+class Frame:
+    """The room's frame, in which places are remembered: what is seen is turned back until the landmarks are in place.
+
+    Landmarks are glyphs that occur once. The room is turned if at least two have moved round the middle by one angle.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[str, complex] = {}
+        #: Degrees.
+        self.turn = 0
+        self._known: list[tuple[complex, bool, int]] = []
+        self._numbers: dict[tuple[int, int, str], int] = {}
+
+    def orient(self, here: Situation) -> None:
+        """Find out how the picture is turned."""
+        counts = Counter(here.picture)
+        found = ((glyph, _about_middle(here, cell)) for cell, glyph in enumerate(here.picture))
+        marks = {glyph: at for glyph, at in found if counts[glyph] == 1 and glyph not in _NOT_GROUND and at}
+        moved = [at / self._marks[glyph] for glyph, at in marks.items() if glyph in self._marks]
+        self._marks = marks | self._marks
+        if len(moved) < 2:
+            return
+        mean = sum(one / abs(one) for one in moved)
+        agree = all(abs(_degrees(one / mean)) <= TOLERANCE for one in moved) if abs(mean) > 0.1 else False
+        self.turn = round(_degrees(mean)) % 360 if agree else 0
+
+    def place(self, here: Situation, cell: int, glyph: str, ground: str) -> int:
+        """Return the number of the place of the room at a cell that looks like this."""
+        key = self.turn, cell, glyph
+        if key not in self._numbers:
+            at, out = _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)), glyph != ground
+            # In pictures that are turned alike a place is where it was; in others it is the one that is nearest.
+            likely = [
+                (abs(one - at), number)
+                for number, (one, marked, turn) in enumerate(self._known)
+                if marked == out and abs(one - at) <= (NEAR if out and turn != self.turn else 0.5)
+            ]
+            number = min(likely, default=(0.0, len(self._known)))[1]
+            if number == len(self._known):
+                self._known.append((at, out, self.turn))
+            self._numbers[key] = number
+        return self._numbers[key]
+
+
+def _degrees(one: complex) -> float:
+    return math.degrees(cmath.phase(one))
+
+
+def _about_middle(here: Situation, cell: int) -> complex:
+    y, x = divmod(cell, here.stride)
+    return complex(x - (here.stride - 2) / 2, y - (len(here.picture) // here.stride - 1) / 2)
+
+
+_ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
+
+
+class Ways:
+    """Breadth-first from ``start``, over poses (``cell * 8 + heading``).
+
+    From a cell (other than the first) that may not be ``crossed``, no path continues. ``barred`` holds poses from which
+    FORWARD is known to fail; ``turn`` is how many eighths a rotation turns.
+    """
+
+    def __init__(
+        self, grid: Grid, start: int, turn: int, barred: Container[int], crossed: Callable[[int], bool]
+    ) -> None:
+        self._came: dict[int, tuple[int, int]] = {}
+        self._pose = {start >> 3: start}
+        #: Number of steps to each cell that can be reached.
+        self.distance = {start >> 3: 0}
+        depth = {start: 0}
+        queue = [start]
+        for pose in queue:  # grows while it is read
+            cell = pose >> 3
+            if cell != start >> 3 and not crossed(cell):
+                continue
+            for action in _ACTIONS:
+                following = grid.step(pose, action, turn)
+                if following in depth or (action == FORWARD and pose in barred):
+                    continue
+                depth[following] = depth[pose] + 1
+                self._came[following] = pose, action
+                queue.append(following)
+                if following >> 3 not in self._pose:
+                    self._pose[following >> 3] = following
+                    self.distance[following >> 3] = depth[following]
+
+    def way_to(self, cell: int) -> list[int]:
+        """Return the actions that lead to the cell, last one first."""
+        actions, pose = [], self._pose[cell]
+        while pose in self._came:
+            pose, action = self._came[pose]
+            actions.append(action)
+        return actions
+
+
+#: Roles that a place can have had in this trial.
+FRESH, IN_VAIN, REWARDED = 0, 1, 2
+#: Prior outcome of such a place, and of one to which the subject was led.
+GUESS = (0.5, 0.4, 0.7)
+SHOWN = 2.0
+#: Weight of an entry without consequences, as an outcome for the looks of the place.
+HINT = 0.1
+#: Share of later outcomes credited to a choice that had none of its own.
+FADING = 0.9
+#: Weight of a place's looks relative to the place itself.
+LOOKS = 2.0
+#: A moment of at most this many steps leaves no time to go anywhere.
+SHORT = 4
+#: This many moments of the same length are no accident.
+NO_ACCIDENT = 3
+
+#: What a moment looked like: its text, and how many there are of each glyph that stands out.
+Signature = tuple[str, tuple[tuple[str, int], ...]]
+
+
+class Choice(NamedTuple):
+    """What an outcome is credited to."""
+
+    moment: Signature
+    place: int
+    been: int
+    glyph: str
+    #: Whether the moment began at another place.
+    elsewhere: bool
+
+
+class Worth:
+    """Mean outcomes, each with a guess that counts for one outcome, from the general to the particular."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Hashable, tuple[float, float]] = {}
+        #: Where the subject was led to.
+        self.shown: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def _add(self, key: Hashable, outcome: float, weight: float = 1.0) -> None:
+        total, count = self._sums.get(key, (0.0, 0.0))
+        self._sums[key] = total + weight * outcome, count + weight
+
+    def nothing(self, choice: Choice) -> None:
+        moment, place, been, glyph, elsewhere = choice
+        self._add((place, been), 0.0)
+        self._add((moment, place, been), 0.0)
+        self._add((moment, glyph, been, elsewhere), 0.0, HINT)
+
+    def credit(self, choice: Choice, outcome: float) -> None:
+        """Record an outcome of a choice, between -1 and 1: for the place (also in such moments) and its looks."""
+        moment, place, been, glyph, elsewhere = choice
+        self._add((place, been), outcome)
+        self._add((moment, place, been), outcome)
+        self._add((moment, glyph, been, elsewhere), outcome)
+
+    def of_place(self, choice: Choice) -> float:
+        guess = SHOWN if choice.place == self.shown and choice.been == FRESH else GUESS[choice.been]
+        guess = self._mean((choice.place, choice.been), guess)
+        return self._mean((choice.moment, choice.place, choice.been), guess)
+
+    def of_looks(self, choice: Choice) -> float:
+        """Return what a place is worth by what it looks like and has been in this trial."""
+        key = (choice.moment, choice.glyph, choice.been, choice.elsewhere)
+        return self._mean(key, GUESS[choice.been])
+
+    def forget_looks(self, moment: Signature) -> None:
+        """Forget what was credited to looks in such moments."""
+        for key in [key for key in self._sums if isinstance(key, tuple) and len(key) == 4 and key[0] == moment]:
+            del self._sums[key]
+
+    def _mean(self, key: Hashable, guess: float) -> float:
+        total, count = self._sums.get(key, (0.0, 0.0))
+        return (total + guess) / (count + 1)
+
+
+@dataclass
+class Moment:
+    """Statistics of moments that look alike."""
+
+    #: How many there were, how long they lasted (steps), whether one ended although the subject did not move, and
+    #: whether a trial ended in one with reward or punishment.
+    count: int = 0
+    shortest: int = 1 << 30
+    longest: int = 0
+    unprompted: bool = False
+    felt: bool = False
+
+    @property
+    def brief(self) -> bool:
+        """Whether it passes by itself before the subject could get anywhere."""
+        return self.count > 1 and self.shortest == self.longest <= SHORT
+
+    @property
+    def regular(self) -> bool:
+        """Whether it always lasts equally long, so that the subject's actions cannot end it."""
+        return self.unprompted and self.count >= NO_ACCIDENT and self.shortest == self.longest > SHORT
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is regular, and where the subject is at its end has consequences."""
+        return self.felt and self.regular
+
+
+@dataclass
+class Trial:
+    """Working memory: empty when a trial begins."""
+
+    #: Roles of places in this trial, unless ``FRESH``.
+    been: dict[int, int] = field(default_factory=dict)
+    #: Choices, each with its own outcome.
+    choices: list[tuple[Choice, float]] = field(default_factory=list)
+
+    def learn(self, worth: Worth) -> None:
+        """Credit the choices, the last one first."""
+        following = 0.0
+        for choice, own in reversed(self.choices):
+            following = own or FADING * following
+            worth.credit(choice, following)
+        self.choices.clear()
+
 
 #: Steps for which it stays at a place that was rewarded in this trial although nothing happens.
 PATIENCE = 8
-#: What a step costs, what it costs to walk over places that stand out, and what these are worth for being tried first.
+#: Cost of a step, cost of crossing places that stand out, and bonus for trying such places.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
 #: If no place is worth more, it rests for a while.
 REST = 0.6
 #: A reward is a success however small it is; the rest is its size, compared with the greatest.
 SUCCESS = 0.6
-#: Means and kinds of moments that are kept; with more of them, the memory is begun anew.
+#: Most means and kinds of moments that are kept; beyond it, the memory is reset.
 MOST = 50_000
 _NOT_GROUND = frozenset(WALLS + ARROWS + UNKNOWN)
 
 
 def _redrawn(before: str, after: str) -> bool:
-    """Whether the picture has changed where neither of the two hides a cell."""
+    """Whether the picture changed, apart from cells that the subject hides."""
     if len(before) != len(after):
         return True
     return any(a != b and UNKNOWN not in (a, b) for a, b in zip(before, after, strict=True))
 
 
 class PlaceLearner:
-    """Goes to the place with the highest expected outcome: rewarded places, places it was led to, or else new ones."""
+    """Goes to the place with the highest expected outcome: a rewarded one, one it was led to, or a new one."""
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
@@ -58,7 +305,7 @@ class PlaceLearner:
         self._frame = Frame()
         self._worth = Worth()
         self._moments: dict[Signature, Moment] = {}
-        #: What was last seen on each cell; where trials began; where something happened to who entered.
+        #: What was last seen on each cell; where trials began; where an entry had consequences.
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()
@@ -72,6 +319,8 @@ class PlaceLearner:
         self._steps: int = 0
         self._patience: int = 0
         self._here: Situation | None = None
+        #: The situation of the picture that is stored.
+        self._seen: Situation | None = None
         self._asked = False
 
     def begin_trial(self, observation: str) -> None:
@@ -79,14 +328,12 @@ class PlaceLearner:
         if len(self._worth) + len(self._moments) > MOST:
             self._forget()
         self._trial = Trial()
-        self._frame.begin_trial(observation)
-        self._here, self._asked = self._frame.look(observation), False
+        self._here, self._asked = look(observation), False
         if self._here is not None:
             self._starts.add(self._here.cell)
             self._begin_moment(self._here, carried=False)
 
     def act(self, observation: str) -> tuple[int]:
-        """Return one action."""
         if self._here is None:
             return (self._random.randrange(len(ACTIONS)),)
         self._asked = True
@@ -101,7 +348,7 @@ class PlaceLearner:
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
         """Record the result of one step (also of a frozen step)."""
-        before, after = self._here, self._frame.look(observation)
+        before, after = self._here, look(observation)
         self._here, asked, self._asked = after, self._asked, False
         if before is None or after is None:
             if after is not None:
@@ -127,7 +374,7 @@ class PlaceLearner:
             self._nothing_happened(before, after, at)
         if ended:
             self._end_trial(after, reward)
-            self._here = None  # the picture in which it stood is not looked at
+            self._here = None  # the previous picture is ignored
         elif changed:
             self._begin_moment(after, carried=carried)
         else:
@@ -142,7 +389,6 @@ class PlaceLearner:
             self._turn = turned
 
     def _over(self, reward: float, *, tried: bool, ended: bool) -> None:
-        """Note how the moment ended."""
         moment = self._moment
         was_timed = moment.timed
         moment.count += 1
@@ -150,11 +396,10 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # What seemed to follow from the subject's choice followed from time.
+            # The outcome was caused by time, not by the subject's choice.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
-        """Record the choice that led to an event."""
         timed, trial = self._moment.timed, self._trial
         if entered or reward or timed:
             size = reward / self._greatest if reward else 0.0
@@ -162,9 +407,9 @@ class PlaceLearner:
         if entered and not timed:
             self._eventful.add(place)
         if reward > 0:
-            trial.been[place] = REWARDED
+            trial.been[self._number(place)] = REWARDED
         elif entered:
-            trial.been.setdefault(place, IN_VAIN)
+            trial.been.setdefault(self._number(place), IN_VAIN)
         if entered:
             self._plan.clear()
 
@@ -183,12 +428,16 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial; the place to which it was led in the end is worth going to."""
+        """Learn from the trial; the place to which it was finally led is worth visiting."""
         self._trial.learn(self._worth)
         if self._carried and self._held and not reward:
-            self._worth.shown = after.cell
+            self._worth.shown = self._number(after.cell)
 
     def _begin_moment(self, here: Situation, *, carried: bool) -> None:
+        before = self._frame.turn
+        self._frame.orient(here)
+        if self._frame.turn != before:
+            self._beneath.clear()
         self._look_around(here)
         counts = Counter(self._picture)
         out = sorted((glyph, n) for glyph, n in counts.items() if glyph != self._ground and glyph not in _NOT_GROUND)
@@ -199,7 +448,7 @@ class PlaceLearner:
         self._steps = 0
         self._patience = 0
         self._rested = False
-        #: Whether steps passed for which no action was asked.
+        #: Whether frozen steps have passed.
         self._held = False
         #: Cells, and poses facing them, into which FORWARD did not lead.
         self._solid: set[int] = set()
@@ -208,14 +457,20 @@ class PlaceLearner:
 
     def _look_around(self, here: Situation) -> None:
         """Store the picture; the subject's cell keeps what was last seen there."""
+        self._seen = here
         self._beneath |= {cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN}
         self._ground = usual_ground(here.picture.replace(UNKNOWN, ""))
         self._picture = here.picture.replace(UNKNOWN, self._beneath.get(here.cell, self._ground))
 
     def _choice(self, place: int) -> Choice:
         glyph = self._picture[place] if 0 <= place < len(self._picture) else WALLS[0]
-        been = self._trial.been.get(place, FRESH)
-        return Choice(self._signature, place, been, glyph, place != self._began_at)
+        number = self._number(place)
+        return Choice(self._signature, number, self._trial.been.get(number, FRESH), glyph, place != self._began_at)
+
+    def _number(self, place: int) -> int:
+        assert self._seen is not None
+        glyph = self._picture[place] if 0 <= place < len(self._picture) else WALLS[0]
+        return self._frame.place(self._seen, place, glyph, self._ground)
 
     def _choose(self, here: Situation) -> None:
         """Plan the path to the place with the highest expected outcome, or stay there."""
@@ -230,7 +485,7 @@ class PlaceLearner:
         for cell, distance in far.distance.items():
             choice = self._choice(cell)
             if idle:
-                # It passes, and nothing was ever to be had: there is no reason to go, but to what has paid just now.
+                # It passes by itself and never paid, so there is no reason to go, except to what has just paid.
                 value = float(choice.been == REWARDED) if cell != here.cell else 0.5
             elif timed:
                 if cell != here.cell and cell not in self._starts:

@@ -23,7 +23,6 @@ class RandomAgent:
         """Nothing to do."""
 
     def act(self, observation: str) -> tuple[int]:
-        """Return the next random action."""
         if not self._drawn:
             self._drawn = self._random.choices(_MOVES, k=self.BATCH)
         return self._drawn.pop()

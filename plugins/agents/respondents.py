@@ -9,7 +9,7 @@ from cheesebench import Puzzle, RespondentSpec
 
 
 def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with a simple path from the start, drawn uniformly; of a number with 1 to the number of nodes."""
+    """Answer with a simple path from the start, drawn uniformly; for a number, 1 to the number of nodes."""
     chance = random.Random(seed)
     if puzzle.number is not None:
         return f"Answer: {chance.randint(1, len(puzzle.arcs))}"
@@ -17,12 +17,11 @@ def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with what is right."""
     return f"Answer: {puzzle.number}" if puzzle.number is not None else puzzle.say(puzzle.keys[0])
 
 
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Go to the neighbour with the largest reward, at random where there is none; stop at a reward or a dead end.
+    """Go to the neighbour with the largest reward, at random if there is none; stop at a reward or a dead end.
 
     It looks one step ahead and never plans. It cannot see groups: it answers 1.
     """

@@ -5,11 +5,134 @@ After the CheeseBench paper's baseline of this name.
 
 from __future__ import annotations
 
+import hashlib
 import random
+from collections.abc import Iterable, Sequence
 
 from cheesebench import ACTIONS, AgentContext
-from cheesebench.plugins.agents.q_table import QTable
-from cheesebench.plugins.agents.transitions import Transitions
+
+_FAR = 1 << 60
+
+
+class Transitions:
+    """States (numbered from 0) and what each action last led to, at what cost.
+
+    Distances to the aim are kept up to date by a search that runs backwards from it (breadth-first where all
+    costs are 1): a new transition costs only the part of the graph that it brings nearer, and asking for the path
+    is one look-up.
+    """
+
+    def __init__(self, actions: int) -> None:
+        self._next: list[list[int | None]] = []
+        self._before: list[dict[tuple[int, int], int]] = []
+        self._distance: list[int] = []
+        self._choice: list[int | None] = []
+        self._aim: list[tuple[int, int]] = []
+        self._actions = actions
+
+    def new_state(self) -> int:
+        self._next.append([None] * self._actions)
+        self._before.append({})
+        self._distance.append(_FAR)
+        self._choice.append(None)
+        return len(self._next) - 1
+
+    def add(self, state: int, action: int, following: int, cost: int = 1) -> None:
+        """Note that ``action`` led from ``state`` to ``following``; later experience replaces older."""
+        known = self._next[state][action]
+        if known == following and self._before[following][state, action] == cost:
+            return
+        self._next[state][action] = following
+        if known is not None:
+            del self._before[known][state, action]
+        self._before[following][state, action] = cost
+        if known is not None and self._choice[state] == action:
+            # The old path is gone; states that were near because of it may be far now.
+            self._search()
+        elif self._distance[following] + cost < self._distance[state]:
+            self._set(state, action, self._distance[following] + cost)
+            self._spread([state])
+
+    def after(self, state: int) -> Sequence[int | None]:
+        """Return what each action last led to from ``state``; None for an action that was never tried there."""
+        return self._next[state]
+
+    def cost(self, state: int, action: int) -> int:
+        following = self._next[state][action]
+        return 0 if following is None else self._before[following][state, action]
+
+    def aim(self, steps: Iterable[tuple[int, int]]) -> None:
+        """Make these steps, given as (state, action), the aim of paths."""
+        self._aim = list(steps)
+        self._search()
+
+    def step_towards_aim(self, state: int) -> int | None:
+        """Return the first action of a shortest known path to the aim; None if no path is known."""
+        return self._choice[state]
+
+    def _search(self) -> None:
+        self._distance = [_FAR] * len(self._next)
+        self._choice = [None] * len(self._next)
+        for state, action in self._aim:
+            if self._distance[state] > 1:
+                self._set(state, action, 1)
+        self._spread([state for state, _ in self._aim])
+
+    def _set(self, state: int, action: int, distance: int) -> None:
+        self._distance[state] = distance
+        self._choice[state] = action
+
+    def _spread(self, queue: list[int]) -> None:
+        for nearer in queue:  # grows while it is read
+            near = self._distance[nearer]
+            for (state, action), cost in self._before[nearer].items():
+                if near + cost < self._distance[state]:
+                    self._set(state, action, near + cost)
+                    queue.append(state)
+
+
+#: Observations longer than this are stored as a digest, to bound memory use.
+LONGEST_KEY = 8192
+
+
+class QTable:
+    """Numbers states from 0 in order of appearance, in step with a map of transitions, and holds their action values.
+
+    An observation *is* its state: its text is the key, so that no two observations can collide in a hash, and
+    nothing depends on the process's hash seed.
+    """
+
+    def __init__(self, transitions: Transitions, discount: float) -> None:
+        self._numbers: dict[str, int] = {}
+        self._values: list[list[float]] = []
+        self._transitions = transitions
+        self._discount = discount
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def state(self, observation: str) -> int:
+        """Return the number of the state, a new one (also on the map) for a new observation."""
+        if len(observation) > LONGEST_KEY:
+            observation = hashlib.sha256(observation.encode("utf-8", "surrogatepass")).hexdigest()
+        number = self._numbers.get(observation)
+        if number is None:
+            number = self._numbers[observation] = self._transitions.new_state()
+            self._values.append([0.0] * len(ACTIONS))
+        return number
+
+    def learn(self, state: int, action: int, reward: float, following: int, ended: bool, rate: float) -> None:
+        """Move a value towards the reward and the discounted best value of what followed (none if the trial ended)."""
+        future = 0.0 if ended else self._discount * max(self._values[following])
+        values = self._values[state]
+        values[action] += rate * (reward + future - values[action])
+
+    def greedy(self, state: int, chance: random.Random) -> int:
+        """Return an action of the highest value; ``chance`` breaks ties."""
+        values = self._values[state]
+        best = max(values)
+        return chance.choice([action for action, value in enumerate(values) if value == best])
+
 
 _COUNT = len(ACTIONS)
 
@@ -22,7 +145,7 @@ EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 
 class TabularQL:
-    """Explores with probability epsilon; else follows the shortest known way to reward; else is greedy in Q.
+    """Explores with probability epsilon; else follows the shortest known path to reward; else is greedy in Q.
 
     A step that was once rewarded but now gives nothing is not aimed at again before the next trial: bait that
     has been eaten is not sought twice, but is sought again when the apparatus may have been baited anew.
@@ -48,7 +171,6 @@ class TabularQL:
         self._here = self._table.state(observation)
 
     def act(self, observation: str) -> tuple[int]:
-        """Return one action."""
         if self._random.random() < self._epsilon:
             return (self._random.randrange(_COUNT),)
         step = self._transitions.step_towards_aim(self._here)

@@ -22,13 +22,21 @@ from cheesebench import (
     Message,
     OptionError,
     Sampling,
+    check_address,
     install_command,
     quoted,
 )
-from cheesebench.plugins.backends.chat_completions import RESERVED, body_message, without_key
-from cheesebench.plugins.backends.faults import fault_of_error, retry_after
-from cheesebench.plugins.backends.openai import check_served, key_from_environment
-from cheesebench.plugins.backends.replies import reply_in
+from cheesebench.plugins.backends.openai import (
+    RESERVED,
+    body_message,
+    check_served,
+    fault_of_error,
+    form_parameters,
+    key_from_environment,
+    reply_in,
+    reply_of_refusal,
+    retry_after,
+)
 
 #: Set before litellm is imported: no network for its price list, no reading of ``.env`` files, no chatter.
 ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "ERROR"}
@@ -73,8 +81,10 @@ class LiteLLM:
     _open = 0
 
     def __init__(self, options: Mapping[str, Any], base_url: str | None) -> None:
-        self._key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
-        fixed = {"api_base": base_url, "api_key": self._key, "api_version": options.get("api_version")}
+        key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
+        if base_url:
+            check_address(base_url)
+        fixed = {"api_base": base_url, "api_key": key, "api_version": options.get("api_version")}
         self._fixed = OURS | {name: value for name, value in fixed.items() if value}
         self._caches = _switch(options.get("cache_control"))
         self._library: Any = None
@@ -82,13 +92,12 @@ class LiteLLM:
         LiteLLM._open += 1
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, or raise ChatFaultError."""
         import asyncio
 
         if self._library is None:
             # In a thread: other calls are under way meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
-        parameters = {**sampling_parameters(request.sampling), **request.extra}
+        parameters = {**sampling_parameters(request.sampling), **form_parameters(request.form), **request.extra}
         self._refuse_silent_drops(request.model, request.sampling)
         caches = CLAUDE.search(request.model) is not None if self._caches is None else self._caches
         messages = [_with_breakpoint(message) if caches else body_message(message) for message in request.messages]
@@ -103,9 +112,11 @@ class LiteLLM:
             raise ChatFaultError("timeout", text) from None
         except Exception as error:
             # Whatever comes out of it (KeyErrors too) is a fault of this call; the run goes on.
-            raise self._fault(error) from None
-        reply = reply_in(answer.model_dump(), b"")
-        return without_key(reply, self._key)
+            fault = self._fault(error)
+            if cut_off := reply_of_refusal(fault, request.sampling.max_tokens):
+                return cut_off
+            raise fault from None
+        return reply_in(answer.model_dump(), b"", request.form)
 
     async def close(self) -> None:
         """Close litellm's clients, which all connections share, with the last of them."""
@@ -129,8 +140,6 @@ class LiteLLM:
 
     def _fault(self, error: Exception) -> ChatFaultError:
         text = str(error)
-        if self._key:
-            text = text.replace(self._key, "[redacted]")
         kind = fault_kind(error)
         if refused := re.search(r"does(?: not|n't) support (?:parameters: \[')?([a-z_]+)", text):
             text = f"{quoted(text, 200)} {_remedy(refused[1])}"
@@ -138,7 +147,9 @@ class LiteLLM:
         if headers is None:
             headers = getattr(getattr(error, "response", None), "headers", None)
         wish = retry_after({str(name).lower(): str(value) for name, value in (headers or {}).items()})
-        return ChatFaultError(kind, quoted(text), wish)
+        fault = ChatFaultError(kind, quoted(text), wish)
+        fault.refused = kind == "connection" and re.search(r"cannot connect|connection refused", text, re.I) is not None
+        return fault
 
 
 def _switch(value: Any) -> bool | None:
@@ -182,7 +193,6 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
 
 
 def fault_kind(error: Exception) -> FaultKind:
-    """Return the kind of fault that an exception of litellm stands for."""
     text = str(error).lower()
     for kind, words in _WORDS.items():
         if words.search(text[:2000]) and getattr(error, "status_code", 500) in (200, 400, 500):

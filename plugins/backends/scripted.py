@@ -1,25 +1,111 @@
-"""The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``), no server, no network."""
+"""The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``), no server, no network::
+
+seed: 7
+replies:                                  # the first line that fits is used
+  - {fault: rate_limit, retry_after: 0.1, share: 0.05}      # one call in twenty, drawn by the seed
+  - {when: "reward: 1", say: "ACTIONS: FORWARD"}            # a regular expression, found in the last message
+  - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"]
+    choose: by_seed                       # default: one after the other, for each conversation
+    latency: [0.1, 0.3]                   # seconds, or one number
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Any, Literal
 
-from cheesebench import BackendContext, BackendSpec, ChatFaultError, ChatReply, ChatRequest, Connection, Usage
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-if TYPE_CHECKING:
-    from cheesebench.plugins.backends.script import Line
+from cheesebench import (
+    BackendContext,
+    BackendSpec,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Connection,
+    FaultKind,
+    Finish,
+    Usage,
+    read_document,
+)
 
 #: Characters that count as one token.
 TOKEN = 4
 
 
+def _expected(what: str) -> PydanticCustomError:
+    return PydanticCustomError("shape", "{expected}", {"expected": what})
+
+
+def _pattern(value: Any) -> Any:
+    try:
+        return re.compile(value)
+    except (re.error, TypeError) as error:
+        raise _expected(f"a regular expression ({error})") from None
+
+
+def _texts(value: Any) -> Any:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise _expected("a text, or a list of texts")
+    return texts
+
+
+def _span(value: Any) -> Any:
+    span = value if isinstance(value, list) else [value, value]
+    if len(span) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in span):
+        raise _expected("seconds, or a range of two numbers")
+    if not 0 <= span[0] <= span[1]:
+        raise _expected("seconds from 0, the smaller number first")
+    return tuple(map(float, span))
+
+
+class Line(BaseModel):
+    """One line: when it fits, and the reply or fault; ``times`` and turns count for each conversation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    when: Annotated[re.Pattern[str], BeforeValidator(_pattern)] | None = None
+    times: int | None = Field(None, ge=1)
+    share: float = Field(1.0, gt=0, le=1)
+    say: Annotated[list[str], BeforeValidator(_texts)] = Field(default_factory=list)
+    choose: Literal["in_order", "by_seed"] = "in_order"
+    think: str = ""
+    finish: Finish = "stop"
+    latency: Annotated[tuple[float, float], BeforeValidator(_span)] = (0.0, 0.0)
+    fault: FaultKind | None = None
+    text: str = ""
+    retry_after: float | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Line:
+        if bool(self.say) == (self.fault is not None):
+            raise _expected("either 'say' or 'fault'")
+        return self
+
+
+class Script(BaseModel):
+    """A whole script."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    seed: int = 0
+    replies: list[Line] = Field(min_length=1)
+
+
+def read_script(path: Path) -> Script:
+    """Read a script; raises FileError with one ``file:line:col: error E...`` line for each mistake."""
+    return read_document(path, Script, "script of replies", "replies:")
+
+
 class Scripted:
     """A ``Connection`` whose replies are read from a script; each conversation goes through it by itself."""
 
-    def __init__(self, lines: tuple[Line, ...], seed: int, name: str) -> None:
-        self._lines, self._seed, self._name = lines, seed, name
+    def __init__(self, script: Script, name: str) -> None:
+        self._lines, self._seed, self._name = script.replies, script.seed, name
         #: Conversation and line -> how often the line was used.
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
@@ -85,11 +171,8 @@ class Scripted:
 
 def connect(context: BackendContext) -> Connection:
     """Read the script that the model's id names; raises FileError with its mistakes."""
-    from cheesebench.plugins.backends.script import read_script
-
     path = Path(context.entry.id).expanduser()
-    script = read_script(path)
-    return Scripted(script.lines, script.seed, path.name)
+    return Scripted(read_script(path), path.name)
 
 
 SCRIPTED = BackendSpec(

@@ -1,45 +1,149 @@
-"""Open weights on this machine's GPUs: a vLLM server that is started for the run, or one that is already up."""
+"""Open weights on GPUs through vLLM: ``vllm`` starts a server for the run, or one on each of several nodes of a Ray
+cluster, or uses one that is already up; ``vllm-offline`` runs an engine in this process.
+
+In this order: options and flags, the server, the nodes, the engine in this process. Each process has its own engine, so
+``vllm-offline`` is for sessions without ``-n``.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import http.client
 import importlib.util
+import inspect
+import itertools
 import json
+import multiprocessing
 import os
 import re
+import shlex
 import shutil
+import signal
 import socket
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cheesebench import (
     BackendContext,
     BackendSpec,
+    Capabilities,
+    ChatFaultError,
+    ChatReply,
     ChatRequest,
+    CheeseBenchError,
     Connection,
+    Finish,
+    ModelEntry,
     OptionError,
     PluginError,
+    Usage,
+    __version__,
     install_command,
     quoted,
 )
-from cheesebench.plugins.backends.chat_completions import ChatCompletions
-from cheesebench.plugins.backends.openai import check_served, key_from_environment
-from cheesebench.plugins.backends.supervisor import Supervised
-from cheesebench.plugins.backends.vllm_nodes import STOP_SECONDS, gpus, program
-from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags, typed, words
+from cheesebench.plugins.backends.openai import (
+    ChatCompletions,
+    check_served,
+    key_from_environment,
+    replace_surrogates,
+    split_thoughts,
+)
+from cheesebench.plugins.backends.processes import (
+    LOOPBACK,
+    EndedError,
+    Guard,
+    StartedServer,
+    Supervised,
+    free_port,
+    is_healthy,
+    log_path,
+    python_command,
+    typed,
+)
 
-#: Where a server listens that is for this machine only.
-LOOPBACK = "127.0.0.1"
+#: Options that become vLLM's flags of the same name: what their values are, and what each means.
+FLAGS: dict[str, tuple[type, str]] = {
+    "tensor_parallel_size": (int, "number of GPUs that share one copy of the model"),
+    "pipeline_parallel_size": (int, "number of groups of layers, each on its own GPUs"),
+    "data_parallel_size": (
+        int,
+        "number of copies of the model; every subject keeps to one, where its prompts are cached",
+    ),
+    "max_model_len": (int, "tokens of prompt and reply together (default: the model's own limit)"),
+    "gpu_memory_utilization": (float, "share of a GPU's memory for weights and cache, 0 to 1 (vLLM's default: 0.9)"),
+    "max_num_seqs": (int, "maximum number of calls processed at once, per copy"),
+    "max_num_batched_tokens": (int, "maximum number of tokens in one step of the engine"),
+    "dtype": (str, "bfloat16, float16, float32 or auto"),
+    "quantization": (str, "fp8, awq, gptq, ..."),
+    "kv_cache_dtype": (str, "auto, fp8, ..."),
+    "revision": (str, "branch, tag or commit of the model's repository"),
+    "enforce_eager": (bool, "true: no CUDA graphs; starts faster, runs slower"),
+}
+#: Free-form flags for whatever else vLLM can do.
+EXTRA = ("extra_args", "more flags of 'vllm serve', as on the command line")
+MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {EXTRA[0]: EXTRA[1]}
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Return vLLM's command-line flags for these options; raises OptionError for a value that makes no sense.
+
+    Extra flags come last, so that they win.
+    """
+    flags = []
+    for name, (kind, _) in FLAGS.items():
+        if (value := options.get(name)) is not None:
+            flag = name.replace("_", "-")
+            value = typed(name, value, kind)
+            flags += [f"--{flag}" if value else f"--no-{flag}"] if kind is bool else [f"--{flag}", str(value)]
+    return flags + words(options, EXTRA[0])
+
+
+def words(options: Mapping[str, Any], name: str) -> list[str]:
+    """Return an option that is part of a command line: a string as a shell splits it, or a list (of YAML)."""
+    value = options.get(name) or []
+    if isinstance(value, str):
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise OptionError(f"The option {name} cannot be read ({error}): {quoted(value, 100)}") from None
+    if not isinstance(value, list):
+        raise OptionError(f"The option {name} must be a string or a list, not {quoted(repr(value), 100)}.")
+    return [item if isinstance(item, str) else json.dumps(item) for item in value]
+
+
+def copies(options: Mapping[str, Any]) -> int:
+    """Return how many copies of the model share the work."""
+    return int(typed("data_parallel_size", options.get("data_parallel_size", 1), int))
+
+
+class Dealer:
+    """Says which copy of the model a conversation stays with: copies are dealt out in turn, at the first call of each.
+
+    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be read anew at each call. Dealing
+    keeps copies even, whichever subjects a run (or what a resumed one has left to do) is made of; which copy answers
+    is no part of a record. Two sessions that share a server each deal for themselves.
+    """
+
+    def __init__(self, copies: int) -> None:
+        self._copies = copies
+        self._dealt: dict[str, int] = {}
+
+    def copy_for(self, conversation: str) -> int | None:
+        """Return the copy, or None where there is one only, or no conversation that could stay."""
+        if self._copies < 2 or not conversation:
+            return None
+        return self._dealt.setdefault(conversation, len(self._dealt) % self._copies)
+
+
 #: Where the server's key is, if it wants one; vLLM reads the same variable.
 KEY = "VLLM_API_KEY"
 #: Seconds that a server may take until it is healthy: weights may have to be downloaded first.
 STARTUP_TIMEOUT = 3600.0
-#: Seconds between two questions whether the server is healthy, and between two lines that say it is not.
-_POLL, _SAY = 0.5, 15.0
 #: What is asked of every server: prompts that begin alike are read once, and we are told what was cached;
 #: the sampling is the harness's (a model's own generation_config could make "temperature 0.7" greedy, unrecorded);
 #: no line in the log for every call.
@@ -65,24 +169,7 @@ _NEEDED = re.compile(
 )
 
 
-class VllmServer:
-    """A running ``vllm serve``, or several on the nodes of a cluster (a ``Server``)."""
-
-    def __init__(self, context: BackendContext, base_url: str, process: Supervised) -> None:
-        self.base_url = base_url
-        self._context = context
-        self.process = process
-
-    def stop(self) -> None:
-        """Stop the server and all of its processes; return when they are gone. One that ended before is reported."""
-        code = self.process.ended
-        self.process.stop()
-        if code is not None:
-            said = f"The vLLM server for '{self._context.entry.id}' ended with code {code} during the run."
-            self._context.progress(_with_log(said, self.process))
-
-
-def serve(context: BackendContext) -> VllmServer:
+def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, or one on each of several nodes, and return when it is healthy.
 
     Raises OptionError for options that make no sense, PluginError (with the end of the log) for a server that
@@ -92,56 +179,54 @@ def serve(context: BackendContext) -> VllmServer:
     return serve_at(context, LOOPBACK) if "nodes" not in context.options else _serve_on_nodes(context)
 
 
-def serve_at(context: BackendContext, host: str) -> VllmServer:
+def serve_at(context: BackendContext, host: str) -> StartedServer:
     """Start a server on this machine that listens at one of its addresses; see ``serve``."""
     timeout = _startup_timeout(context.options)
-    port = _free_port(host)
+    port = free_port(host)
     command = [*server_command(context.options, context.entry.id), "--host", host, "--port", str(port)]
     command += [*_ALWAYS, *flags(context.options)]
-    process = Supervised(command, _log(context), variables=filter(_NEEDED.match, os.environ))
-    try:
-        seconds = _wait_until_healthy(context, process, lambda: _healthy(host, port), timeout)
-    except BaseException:
-        process.stop()
-        raise
+    process = Supervised(command, log_path(context, "vllm"), variables=filter(_NEEDED.match, os.environ))
+    server = StartedServer(context, "vLLM", process)
+    seconds = server.wait_until(lambda: is_healthy(host, port), timeout)
     context.progress(f"vLLM serves {context.entry.id} after {seconds:.0f} s (log: {process.log})")
-    return VllmServer(context, f"http://{f'[{host}]' if ':' in host else host}:{port}/v1", process)
+    server.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+    return server
 
 
-def _serve_on_nodes(context: BackendContext) -> VllmServer:
+def _serve_on_nodes(context: BackendContext) -> StartedServer:
     typed("nodes", context.options["nodes"], int)
     gpus(context.options)
     flags(context.options)
-    # The nodes keep the time themselves, and know more of what went wrong.
+    # The nodes keep the time themselves, and know more about what went wrong.
     timeout = _startup_timeout(context.options) + STOP_SECONDS
-    answer = _log(context).with_suffix(".nodes.json")
+    log = log_path(context, "vllm")
+    answer = log.with_suffix(".nodes.json")
     answer.unlink(missing_ok=True)
-    command = program(context.entry.id, context.options, answer)
-    process = Supervised(command, _log(context), grace=STOP_SECONDS + 10, variables=filter(_NEEDED.match, os.environ))
+    asked = json.dumps({"model": context.entry.id, "options": dict(context.options), "answer": str(answer)})
+    process = Supervised(
+        python_command(main, asked), log, grace=STOP_SECONDS + 10, variables=filter(_NEEDED.match, os.environ)
+    )
+    server = StartedServer(context, "vLLM", process)
     try:
         seconds = 0.0
-        with contextlib.suppress(_EndedError):
-            seconds = _wait_until_healthy(context, process, answer.exists, timeout)
+        with contextlib.suppress(EndedError):
+            seconds = server.wait_until(answer.exists, timeout)
         found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
         if "urls" not in found:
             said = found.get("error") or "The program that starts vLLM on the nodes has ended."
-            raise OptionError(said) if found.get("usage") else _failed(said, process)
+            raise OptionError(said) if found.get("usage") else PluginError(server.with_log(said))
     except BaseException:
         process.stop()
         raise
     finally:
         answer.unlink(missing_ok=True)
     context.progress(f"vLLM serves {context.entry.id} on {len(found['urls'])} nodes after {seconds:.0f} s")
-    return VllmServer(context, ",".join(found["urls"]), process)
+    server.base_url = ",".join(found["urls"])
+    return server
 
 
 def _startup_timeout(options: Mapping[str, Any]) -> float:
     return float(typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float))
-
-
-def _log(context: BackendContext) -> Path:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", context.entry.id).strip("-.")[-100:]
-    return context.directory / f"vllm-{name}.log"
 
 
 def check_model(model: str) -> None:
@@ -180,79 +265,12 @@ def connect(context: BackendContext) -> Connection:
         copy = dealer.copy_for(request.conversation)
         return {} if copy is None else {"X-data-parallel-rank": str(copy)}
 
-    return ChatCompletions(
-        context.base_url, key=key_from_environment(context.options, KEY, required=False), headers=headers
-    )
+    key = key_from_environment(context.options, KEY, required=False)
+    return ChatCompletions(context.base_url, key=key, headers=headers, model=context.entry.id)
 
 
 def _module(python: str) -> list[str]:
     return [*_SAFE, python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as listener:
-        return int(listener.getsockname()[1])
-
-
-def _wait_until_healthy(
-    context: BackendContext, process: Supervised, healthy: Callable[[], bool], timeout: float
-) -> float:
-    """Wait until ``healthy`` says so; return the seconds that it took.
-
-    Raises _EndedError when the process ends first, PluginError when it takes too long.
-    """
-    model, began = context.entry.id, time.monotonic()
-    said = began
-    while not healthy():
-        now = time.monotonic()
-        if (code := process.ended) is not None:
-            raise _ended(f"The vLLM server for '{model}' ended with code {code} before it was ready.", process)
-        if now - began > timeout:
-            raise _failed(
-                f"The vLLM server for '{model}' was not ready after {timeout:g} s. If it was still loading, allow more "
-                "(--backend-option startup_timeout=SECONDS).",
-                process,
-            )
-        if now - said >= _SAY:
-            said = now
-            last = quoted(process.tail(1), 100)
-            context.progress(f"vLLM is loading {model} ({now - began:.0f} s, log: {process.log}): {last}")
-        time.sleep(_POLL)
-    if (code := process.ended) is not None:  # somebody else's server has taken the port meanwhile
-        raise _ended(f"The vLLM server for '{model}' ended with code {code}.", process)
-    return time.monotonic() - began
-
-
-def _healthy(host: str, port: int) -> bool:
-    # Not urllib: it would ask a proxy that the environment names.
-    connection = http.client.HTTPConnection(host, port, timeout=5.0)
-    try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
-class _EndedError(PluginError):
-    """The process has ended too early."""
-
-
-def _ended(said: str, process: Supervised) -> _EndedError:
-    process.stop()
-    return _EndedError(_with_log(said, process))
-
-
-def _failed(said: str, process: Supervised) -> PluginError:
-    process.stop()  # so that its last words are in the log
-    return PluginError(_with_log(said, process))
-
-
-def _with_log(said: str, process: Supervised) -> str:
-    lines = "\n".join(f"    {quoted(line, 200)}" for line in process.tail().splitlines())
-    return f"{said} Its log, {process.log}, ends with\n{lines or '    (nothing)'}"
 
 
 VLLM = BackendSpec(
@@ -268,4 +286,323 @@ VLLM = BackendSpec(
         "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },
     summary="open weights on this machine's GPUs: starts and stops a vLLM server, or uses a running one (--base-url)",
+)
+
+
+#: Seconds until the cluster has to take a connection, and that the servers have to end.
+REACH_SECONDS, STOP_SECONDS = 10.0, 45.0
+#: Seconds between two polls.
+_TICK = 0.5
+
+
+def gpus(options: Mapping[str, Any]) -> int:
+    """Return how many GPUs of a node its server takes: copies of the model, each on so many."""
+    sizes = (typed(name, options.get(name, 1), int) for name in ("tensor_parallel_size", "pipeline_parallel_size"))
+    first, second = sizes
+    return int(first * second * copies(options))
+
+
+class Keeper:
+    """Starts the server of its node, and stops it: an actor."""
+
+    def start(self, model: str, options: Mapping[str, Any], variables: Mapping[str, str], version: str) -> str:
+        """Return the URL of the server when it is healthy. Raises PluginError; the text names no node."""
+        import ray
+
+        if version != __version__:
+            raise PluginError(f"CheeseBench {__version__} is installed there, but {version} runs. Install the same.")
+        os.environ.update(variables)
+        self._logs = tempfile.TemporaryDirectory(prefix="cheesebench-vllm-")
+        entry = ModelEntry(name=model, backend="vllm", id=model)
+        context = BackendContext(entry=entry, directory=Path(self._logs.name), options=options)
+        self._server = serve_at(context, ray.util.get_node_ip_address())
+        return self._server.base_url
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._logs.cleanup()
+
+
+def main() -> None:
+    """Start the servers, write where they are, and stop them when told to (SIGTERM)."""
+    asked = json.loads(sys.argv[1])
+    told = threading.Event()
+    _listen(told)
+    with contextlib.ExitStack() as cleanup:
+        try:
+            answer: dict[str, Any] = {"urls": _start(asked["model"], asked["options"], told, cleanup)}
+        except CheeseBenchError as error:
+            answer = {"error": str(error), "usage": isinstance(error, OptionError)}
+        except Exception as error:  # Ray says in many ways that something is wrong
+            answer = {"error": f"Ray: {_line(error)}"}
+        path = Path(asked["answer"])
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(answer), encoding="utf-8")
+        draft.replace(path)
+        if "urls" in answer:
+            told.wait()
+
+
+def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: contextlib.ExitStack) -> list[str]:
+    """Return the URLs of the servers, one for each node."""
+    nodes, per_node = typed("nodes", options.pop("nodes"), int), gpus(options)
+    try:
+        import ray
+        from ray.util.placement_group import placement_group, remove_placement_group
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+    except ImportError:
+        raise PluginError(f"nodes needs Ray. Install it ({install_command('ray')}).") from None
+    _connect(ray)
+    _listen(told)  # Ray has a handler of its own
+    cleanup.callback(ray.shutdown)
+    needed = {"GPU": per_node} if ray.cluster_resources().get("GPU") else {"CPU": 1}
+    _check(ray.nodes(), nodes, needed)
+    group = placement_group([needed] * nodes, strategy="STRICT_SPREAD")
+    cleanup.callback(remove_placement_group, group)
+    _say(f"waits for {nodes} free nodes with {_listed(needed)} each")
+    while not group.wait(_TICK):
+        if told.is_set():
+            raise PluginError("It was told to stop.")
+    variables = {name: value for name, value in os.environ.items() if name.startswith(("VLLM_", "HF_"))}
+    keepers = [
+        ray.remote(Keeper)
+        .options(
+            num_cpus=needed.get("CPU", 0),
+            num_gpus=needed.get("GPU", 0),
+            max_concurrency=2,  # it can be stopped while it starts
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number),
+        )
+        .remote()
+        for number in range(nodes)
+    ]
+    cleanup.callback(_stop, ray, keepers)
+    starting = [keeper.start.remote(model, options, variables, __version__) for keeper in keepers]
+    urls: dict[int, str] = {}
+    while len(urls) < nodes:
+        if told.is_set():
+            raise PluginError("It was told to stop.")
+        waiting = [one for number, one in enumerate(starting) if number not in urls]
+        for ready in ray.wait(waiting, timeout=_TICK)[0]:
+            number = starting.index(ready)
+            urls[number] = _answer(ray, ready, number)
+            _say(f"{len(urls)} of {nodes} servers are ready")
+    return [urls[number] for number in range(nodes)]
+
+
+def _listen(told: threading.Event) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: told.set())
+
+
+def _connect(ray: Any) -> None:
+    address = os.environ.get("RAY_ADDRESS", "")
+    host, _, port = address.rpartition(":")
+    named = f"the Ray cluster at {quoted(address, 100)} (RAY_ADDRESS)" if address else "a Ray cluster on this machine"
+    try:
+        if host and port.isdigit() and "://" not in address:
+            # Ray itself would try for a minute.
+            socket.create_connection((host, int(port)), REACH_SECONDS).close()
+        ray.init(address or "auto", log_to_driver=False, logging_level="ERROR", namespace="cheesebench")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise OptionError(
+            f"nodes: {named} cannot be reached ({_line(error)}). Start one (ray start --head), or set RAY_ADDRESS."
+        ) from None
+
+
+def _check(found: Sequence[Mapping[str, Any]], nodes: int, needed: Mapping[str, int]) -> None:
+    """Raise OptionError where the cluster can never have so many such nodes."""
+    alive = [node["Resources"] for node in found if node["Alive"]]
+    fit = sum(all(resources.get(name, 0) >= number for name, number in needed.items()) for resources in alive)
+    if fit < nodes:
+        raise OptionError(
+            f"nodes={nodes}: the Ray cluster has {fit} {'node' if fit == 1 else 'nodes'} with {_listed(needed)} "
+            f"(and {len(alive)} in all). Ask for fewer nodes, or for fewer GPUs on each."
+        )
+
+
+def _answer(ray: Any, ready: Any, number: int) -> str:
+    try:
+        return str(ray.get(ready))
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, CheeseBenchError) else None
+        raise PluginError(f"Node {number + 1}: {cause or _line(error.cause or error)}") from None
+    except ray.exceptions.RayError as error:
+        raise PluginError(f"Node {number + 1} has died while its server started ({_line(error)}).") from None
+
+
+def _stop(ray: Any, keepers: Sequence[Any]) -> None:
+    """Stop all servers; a node that is gone has none."""
+    stopping = [keeper.stop.remote() for keeper in keepers]
+    with contextlib.suppress(Exception):
+        ray.wait(stopping, num_returns=len(stopping), timeout=STOP_SECONDS)
+
+
+def _listed(needed: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}{'s' if number > 1 else ''}" for name, number in needed.items())
+
+
+def _line(error: BaseException) -> str:
+    return quoted(" ".join(str(error).split()) or type(error).__name__, 300)
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+#: What goes to the chat template, not to the sampler, if the registry's served settings name it.
+_TEMPLATE = "chat_template_kwargs"
+
+
+class Engine:
+    """A vLLM engine as a ``Connection``: create it inside the event loop (which waits until it is loaded)."""
+
+    def __init__(self, model: str, arguments: list[str], among: int) -> None:
+        import vllm
+        import vllm.exceptions
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._vllm = vllm
+        #: What vLLM raises for requests that it does not take: ValueError once, an error of its own today.
+        self._refusals = (ValueError, getattr(vllm.exceptions, "VLLMClientError", ValueError))
+        self._model = model
+        self._dealer = Dealer(among)
+        self._numbers = itertools.count()
+        parser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser(prog="vllm", add_help=False))
+        try:
+            parsed = parser.parse_args(["--model", model, *arguments])
+        except SystemExit:
+            raise OptionError(
+                f"vLLM rejects its options, for the reason printed above. They were: {quoted(' '.join(arguments))}"
+            ) from None
+        try:
+            self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs.from_cli_args(parsed))
+        except Exception as error:
+            raise PluginError(f"vLLM cannot load '{model}': {quoted(str(error))}") from error
+        # The engine does not notice when we are killed, and would keep the GPU.
+        children = multiprocessing.active_children()
+        self._guard = Guard(child.pid for child in children if child.pid and child.name.startswith("EngineCore"))
+        self._tokenizer: Any = self._engine.get_tokenizer()
+        self._most: int = self._engine.model_config.max_model_len
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await self._complete(request)
+        except TimeoutError:
+            raise ChatFaultError("timeout", f"vLLM has not answered within {request.timeout:g} s.") from None
+
+    async def close(self) -> None:
+        # Let go of it, too: an engine that is still there when Python exits complains.
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            # In one go in a thread: whoever closes us may not have the patience to wait for it.
+            await asyncio.to_thread(self._end, engine)
+
+    def _end(self, engine: Any) -> None:
+        engine.shutdown()
+        self._guard.release()
+
+    async def _complete(self, request: ChatRequest) -> ChatReply:
+        prompt = self._prompt(request)
+        parameters = self._parameters(request, room=self._most - len(prompt))
+        name = f"cheesebench-{next(self._numbers)}"
+        copy = self._dealer.copy_for(request.conversation)
+        output: Any = None
+        try:
+            tokens = {"type": "token", "prompt_token_ids": prompt}
+            replies = self._engine.generate(tokens, parameters, name, data_parallel_rank=copy)
+            async with contextlib.aclosing(replies):
+                async for last in replies:
+                    output = last
+        except self._refusals as error:
+            raise ChatFaultError("bad_request", f"vLLM refuses the request: {quoted(str(error))}") from None
+        except Exception as error:
+            raise ChatFaultError("server", f"vLLM's engine fails: {quoted(str(error))}") from error
+        if output is None or not output.outputs:
+            raise ChatFaultError("malformed", "vLLM's engine ended the request without a reply.")
+        reply = output.outputs[0]
+        text, thoughts = split_thoughts(reply.text)
+        finish: Finish = reply.finish_reason if reply.finish_reason in ("stop", "length") else "other"
+        return ChatReply(
+            text=replace_surrogates(text),
+            reasoning=replace_surrogates(thoughts),
+            finish=finish,
+            usage=Usage(prompt=len(prompt), completion=len(reply.token_ids), cached=output.num_cached_tokens or 0),
+            model=self._model,
+        )
+
+    def _prompt(self, request: ChatRequest) -> list[int]:
+        """Return the tokens of the prompt: the model's own chat template over the messages."""
+        messages = [{"role": message.role, "content": message.text} for message in request.messages]
+        settings = request.extra.get(_TEMPLATE, {})
+        try:
+            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **settings)
+        except Exception as error:  # templates raise whatever they like
+            raise ChatFaultError("bad_request", f"The model's chat template fails: {quoted(str(error))}") from None
+        tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return tokens
+
+    def _parameters(self, request: ChatRequest, room: int) -> Any:
+        """Return vLLM's sampling parameters; ``room`` is how many tokens the context has left for the reply."""
+        sampling, extra = request.sampling, {name: v for name, v in request.extra.items() if name != _TEMPLATE}
+        if room < 1:
+            raise ChatFaultError(
+                "context_too_long",
+                f"The prompt has {self._most - room} tokens, which leaves no room for a reply in the model's context "
+                f"of {self._most}.",
+            )
+        most = extra.pop("max_tokens", sampling.max_tokens)
+        settings: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "seed": sampling.seed,
+            "stop": list(sampling.stop) or None,
+            "max_tokens": room if most is None else min(most, room),  # as the server does it
+            **extra,
+        }
+        kind = self._vllm.SamplingParams
+        if unknown := settings.keys() - inspect.signature(kind).parameters.keys():
+            raise ChatFaultError(
+                "bad_request",
+                f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}' (it is among the model's "
+                "served settings). Remove it, or try the backend 'vllm'.",
+            )
+        try:
+            return kind(
+                **{name: value for name, value in settings.items() if value is not None},
+                output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
+            )
+        except (TypeError, *self._refusals) as error:
+            raise ChatFaultError("bad_request", f"vLLM refuses the sampling: {quoted(str(error))}") from None
+
+
+def connect_offline(context: BackendContext) -> Connection:
+    """Load the engine; PluginError where vLLM is not installed or cannot load the model."""
+    check_served(context.entry.served)
+    if context.base_url:
+        raise OptionError(
+            f"The engine of 'vllm-offline' runs in this process, so it cannot be at {quoted(context.base_url, 100)}. "
+            "To use a server, choose the backend 'vllm'."
+        )
+    if importlib.util.find_spec("vllm") is None:
+        raise PluginError(
+            f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
+            "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
+        )
+    # Read when vLLM is imported. Processes that are forked from one with threads may hang; its log is not ours.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    arguments = ["--enable-prefix-caching", "--generation-config", "vllm", *flags(context.options)]
+    return Engine(context.entry.id, arguments, copies(context.options))
+
+
+VLLM_OFFLINE = BackendSpec(
+    name="vllm-offline",
+    connect=connect_offline,
+    # Pictures need the model's own processor, which the server brings.
+    capabilities=Capabilities(images=False),
+    options=MEANINGS,
+    # A question beforehand would load the model twice; what is wrong shows when it is loaded.
+    probe=False,
+    summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",
 )

@@ -36,7 +36,6 @@ def _ray(context: ExecutorContext) -> Executor:
 
 @hookimpl
 def cheesebench_executors() -> Iterable[ExecutorSpec]:
-    """Return the built-in executors."""
     return (
         ExecutorSpec("local", _local, summary="worker processes on this machine"),
         ExecutorSpec("threads", _threads, summary="threads of this process", in_process=True),

@@ -23,7 +23,6 @@ class LocalExecutor:
         self._idle: list[WorkerProcess] = []
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in a worker process."""
         worker = self._idle.pop() if self._idle else WorkerProcess(self._directory)
         try:
             await worker.do(job, report)
@@ -31,7 +30,6 @@ class LocalExecutor:
             self._idle.append(worker)
 
     async def close(self) -> None:
-        """End all processes."""
         await asyncio.gather(*(worker.stop() for worker in self._idle))
 
 
@@ -64,7 +62,7 @@ class WorkerProcess:
         except (EOFError, ConnectionError):
             raise WorkerDiedError(pipes.how_it_ended(await self._end(), "the worker process", LOG_NAME)) from None
         except BaseException:
-            # Its reports of this job would be taken for those of the next one.
+            # Its late reports would be taken for those of the next job.
             await self._end()
             raise
 
@@ -73,5 +71,4 @@ class WorkerProcess:
         return 0 if process is None else await pipes.end(process)
 
     async def stop(self) -> None:
-        """End the process."""
         await self._end()

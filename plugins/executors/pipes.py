@@ -1,4 +1,4 @@
-"""Processes of ours that talk to the session through their standard input and output, in messages of known length."""
+"""Processes that exchange length-prefixed messages with the session through standard input and output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from cheesebench import Report, WorkerDiedError
 
-#: Length of a message in a pipe, before the message.
+#: Length prefix of a message in a pipe.
 HEADER = struct.Struct(">I")
 #: Maximum bytes read from a process at once.
 CHUNK = 1 << 18
@@ -30,7 +30,6 @@ _BOOT = (
 
 
 def pack(message: Any) -> bytes:
-    """Return the bytes that carry a message through a pipe."""
     content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return HEADER.pack(len(content)) + content
 
@@ -76,7 +75,7 @@ def take_output() -> Any:
     """Return standard output as a pipe of messages; what is printed from now on goes to standard error (the log)."""
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe: nobody would hear that we have died.
+    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe, or our death would go unnoticed.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=reports.close)
     return reports
@@ -85,7 +84,7 @@ def take_output() -> Any:
 async def start(module: str, log: Path) -> Process:
     """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``.
 
-    Raises WorkerDiedError where the machine has no room for another process.
+    Raises WorkerDiedError if the machine cannot start another process.
     """
     try:
         output: Any = open(log, "ab")  # noqa: SIM115 - closed below, the child has its own
@@ -115,7 +114,7 @@ async def start(module: str, log: Path) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process, after it has had ``patience`` seconds to end by itself, and what it started; return its exit code.
+    """End a process and its children, after ``patience`` seconds to end by itself; return its exit code.
 
     ``start`` has made it the leader of a session of its own.
     """
@@ -129,7 +128,7 @@ async def end(process: Process, patience: float = 0.0) -> int:
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
     end_session(process.pid)
-    await process.stdout.read()  # what it started may hold its output open
+    await process.stdout.read()  # its children may hold its output open
     return await process.wait()
 
 
@@ -144,7 +143,6 @@ def end_session(leader: int) -> None:
 
 
 def how_it_ended(code: int, what: str, log: str) -> str:
-    """Return in words how a process ended, by its exit code."""
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         memory = "; perhaps the machine ran out of memory" if name == "SIGKILL" else ""

@@ -1,4 +1,4 @@
-"""``--executor ray``: subjects as tasks of a Ray cluster, by way of a process that drives it (``ray_driver``)."""
+"""``--executor ray``: subjects as tasks of a Ray cluster, through a driver process (``ray_driver``)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from cheesebench.plugins.executors import pipes
 
 #: Log of the driver process: what Ray and the agents print.
 LOG_NAME = "ray.log"
-#: Jobs that are handed over at a time; how many of them run at once is for the cluster to say.
+#: Jobs handed over at a time; the cluster decides how many run at once.
 CAPACITY = 2048
 #: Seconds that the driver process may take to end what it has started (by itself it takes ten at most).
 PATIENCE = 15.0
 
 
 class RayExecutor:
-    """Passes jobs to the driver process, and reports back."""
+    """Passes jobs to the driver process, and its reports to the session."""
 
     def __init__(self, context: ExecutorContext) -> None:
         if importlib.util.find_spec("ray") is None:
@@ -58,12 +58,12 @@ class RayExecutor:
         self._listening: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._ready: asyncio.Future[None] | None = None
-        #: Why nothing more is asked of this cluster.
+        #: Why this cluster gets no more jobs; empty if it does.
         self._refusal = ""
         self._numbers = itertools.count()
-        #: Running jobs by number, with who hears their reports and what ends them.
+        #: Running jobs by number, each with its report function and the future that ends it.
         self._jobs: dict[int, tuple[Callable[[Report], None], asyncio.Future[None]]] = {}
-        #: Cells that the driver process knows: (specification, plan) -> number. They are kept: an id is no name.
+        #: Cells that the driver process knows: (specification, plan) -> number. Kept because ids are reused.
         self._cells: dict[int, tuple[int, Job]] = {}
 
     async def start(self) -> None:
@@ -85,10 +85,9 @@ class RayExecutor:
         self._process.stdin.write(pipes.pack(message))
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job on a node of the cluster."""
         while self._process is None and not self._refusal:
             await self.start()
-        if self._refusal:  # at once: another try may take minutes, and there may be thousands of jobs
+        if self._refusal:  # fail at once: another attempt may take minutes, and there may be thousands of jobs
             raise PluginError(self._refusal)
         number = next(self._numbers)
         ended = asyncio.get_running_loop().create_future()
@@ -115,7 +114,7 @@ class RayExecutor:
                     _fail(self._waiting(), PluginError(self._refusal))
                 else:
                     self._hear(kind, *values)
-        # What begins from now on waits for another process.
+        # Jobs that begin from now on wait for a new process.
         ready, *jobs = self._waiting()
         self._process = None
         code = await pipes.end(process)
@@ -124,7 +123,7 @@ class RayExecutor:
         _fail(jobs, WorkerDiedError(text))
 
     def _waiting(self) -> list[asyncio.Future[None]]:
-        """Return what waits for the driver process: its start, then the jobs."""
+        """Return the messages for the driver process: its start, then the jobs."""
         assert self._ready is not None
         return [self._ready, *(ended for _, ended in self._jobs.values())]
 
@@ -140,7 +139,7 @@ class RayExecutor:
                     try:
                         message: Report = pickle.loads(packed)
                         report(message)
-                    except Exception as error:  # of this job: the others are to be heard on
+                    except Exception as error:  # of this job only; the others still report
                         if not ended.done():
                             ended.set_exception(error)
                         continue
@@ -156,9 +155,9 @@ class RayExecutor:
         process, self._process = self._process, None
         if process is not None and self._listening is not None:
             self._listening.cancel()
-        if self._listening is not None:  # else it is just ending the process: a loop that is closed cannot
+        if self._listening is not None:  # otherwise the process is ending, and a closed loop cannot
             await asyncio.gather(self._listening, return_exceptions=True)
-        if self._ready is not None:  # nobody will say any more that it is
+        if self._ready is not None:  # it can no longer become ready
             self._ready.cancel()
         if process is not None:
             await pipes.end(process, PATIENCE)

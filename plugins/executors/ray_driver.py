@@ -1,7 +1,7 @@
 """The process that drives Ray for a session: jobs come in through one pipe, reports go out through another.
 
-Ray ends the process of a driver that loses its cluster; that must not be the session's, which writes the log. And
-whatever ends the session closes the pipe: then this process ends, with every Ray process that it started.
+Ray ends the process of a driver that loses its cluster; that must not be the session, which writes the log. When the
+session ends, for whatever reason, the pipe closes, and this process ends with every Ray process that it started.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from cheesebench import installation
 from cheesebench.plugins.executors import ray_task
 from cheesebench.plugins.executors.pipes import end_session, pack, read_messages, take_output, write_all
 
-#: Seconds that the jobs of one task are to take together (a task costs Ray milliseconds), and their largest number.
+#: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and their largest number.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
-#: How often a job is begun although its process died, and how often if its node did.
+#: Attempts at a job whose process died, and at one whose node died.
 CRASHES, DEATHS = 3, 20
-#: Seconds that the nodes may take to say what is installed there, between two looks at the size of the cluster, and
+#: Seconds that the nodes may take to say what is installed there, between two polls of the size of the cluster, and
 #: until this process ends at the latest once its input is closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
 #: Seconds that an address may take to accept a connection, and a cluster to be reached, or started on a busy machine.
 REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
-#: Messages of the session that are to be heard; None at the end.
+#: Messages from the session; None at the end.
 Inbox = queue.SimpleQueue[bytes | None]
 
 
 @dataclass(eq=False)
 class Cell:
-    """A cell: a job of it, pickled, and the seconds that one takes, as far as known."""
+    """A cell: a job of it, pickled, and the seconds that one takes (if known)."""
 
     content: bytes
     seconds: float | None = None
@@ -51,7 +51,7 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it; then it is done alone."""
+    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it; then it runs alone."""
 
     number: int
     cell: Cell
@@ -62,7 +62,6 @@ class Work:
 
     @property
     def alone(self) -> bool:
-        """Whether something has died with it."""
         return bool(self.crashes or self.deaths)
 
 
@@ -85,7 +84,7 @@ class Driver:
         self.over = asyncio.Event()
 
     def hear(self, kind: str, *values: Any) -> None:
-        """Take a message of the session: a cell, or a job of one."""
+        """Handle a message from the session: a cell, or a job of one."""
         if kind == "cell":
             self._cells[values[0]] = Cell(values[1])
         else:
@@ -96,7 +95,7 @@ class Driver:
     def _say(self, *message: Any) -> None:
         try:
             write_all(self._pipe, pack(message))
-        except OSError:  # nobody reads: the session has ended
+        except OSError:  # the session has ended
             self.over.set()
 
     async def check(self) -> None:
@@ -104,7 +103,7 @@ class Driver:
         found: dict[str, list[str]] = {}
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if self._limit is None and not any(map(self._fits, nodes)):
-            self._say("refused", self._too_small(nodes))  # Ray would wait for such a node, for ever and without a word
+            self._say("refused", self._too_small(nodes))  # Ray would silently wait for such a node without end
             return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
         if found:
@@ -139,7 +138,7 @@ class Driver:
         except TimeoutError:
             found[name] = [f"no answer in {CHECK_SECONDS:.0f} s"]
         except RayError as error:
-            # A node that dies while it is asked will do no jobs either.
+            # A node that dies during the check would do no jobs either.
             alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
             if node["NodeID"] in alive:
                 found[name] = [_line(getattr(error, "cause", error))]
@@ -164,7 +163,7 @@ class Driver:
         self._dispatch()
 
     def _next(self) -> list[Work]:
-        """Take the jobs of the next task: of one cell, and no more than leaves some for the others."""
+        """Take the jobs of the next task: from one cell, leaving enough for other tasks."""
         works = [self._waiting.popleft()]
         cell = works[0].cell
         if cell.seconds is None or works[0].alone:
@@ -199,7 +198,7 @@ class Driver:
             self._again(unfinished.values(), crashes=1, why=f"the Ray worker died ({_line(error)})")
 
     def _again(self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str) -> None:
-        """Begin jobs once more, one in a task, unless one of them is what kills its process."""
+        """Retry jobs, one per task, except a job that kills its process."""
         for work in reversed(list(works)):
             work.crashes += crashes
             work.deaths += deaths
@@ -214,17 +213,17 @@ def main(jobs: BinaryIO) -> None:
     pipe = take_output()
     options = pickle.loads(next(read_messages(jobs)))
     inbox: Inbox = queue.SimpleQueue()
-    # From now on: a session may end while a cluster does not answer.
+    # From here on, because a session may end while a cluster does not answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
-    # Unless somebody wants that, nobody is told of the use of Ray.
+    # No usage statistics are sent unless they are asked for.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _reach(options["address"])
         with _limited(pipe):
             # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
             ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
-    except Exception as error:  # ConnectionError, RuntimeError, ...: Ray says in many ways that there is no cluster
+    except Exception as error:  # ConnectionError, RuntimeError, ...: Ray has many errors for a missing cluster
         write_all(pipe, pack(("refused", f"Ray cannot be reached: {_line(error)}")))
         _end()
     try:
@@ -245,7 +244,7 @@ def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
 
 @contextlib.contextmanager
 def _limited(pipe: Any) -> Iterator[None]:
-    """End this process, with a word, unless the block ends in time: Ray tries for ever where something listens."""
+    """End this process, with a message, unless the block ends in time: Ray retries endlessly if something listens."""
 
     def give_up() -> None:
         write_all(pipe, pack(("refused", f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.")))
@@ -261,20 +260,20 @@ def _limited(pipe: Any) -> Iterator[None]:
 
 
 def _end_later() -> None:
-    """End in END_SECONDS at the latest, whatever waits for what."""
+    """End within END_SECONDS, regardless of what is pending."""
     timer = threading.Timer(END_SECONDS, _end)
     timer.daemon = True
     timer.start()
 
 
 def _end() -> None:
-    """End this process and all that it started: a worker that is starting waits long for a cluster that has gone."""
+    """End this process and all that it started: a starting worker waits long for a cluster that is gone."""
     end_session(os.getpid())
     os._exit(0)
 
 
 def _reach(address: str | None) -> None:
-    """Raise OSError at once if nobody listens at HOST:PORT; Ray tries for minutes."""
+    """Raise OSError at once if nothing listens at HOST:PORT; Ray retries for minutes."""
     host, colon, port = (address or "").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()

@@ -1,4 +1,4 @@
-"""What a Ray node does for a session. Sent by value, so it imports nothing before it knows what is installed there."""
+"""What a Ray node does for a session. Sent by value, it first imports nothing but what it checks."""
 
 from __future__ import annotations
 

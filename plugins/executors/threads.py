@@ -1,4 +1,4 @@
-"""Threads of this process, for agents that no other process can load (those of a conftest.py)."""
+"""Threads of this process, for agents that other processes cannot load (those of a conftest.py)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads may take to end their trials when the session is closed; then they are left behind.
+#: Seconds that threads have to end their trials when the session closes; then they are abandoned.
 PATIENCE = 2.0
-#: Reports of a thread that may wait for the event loop, which gets its turn less often where there are many threads.
+#: Reports of a thread that may wait for the event loop, which is slower to respond with many threads.
 ROOM = 64
 
 
@@ -27,7 +27,6 @@ class ThreadExecutor:
         self._stopping = threading.Event()
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in a thread."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
         room = threading.Semaphore(ROOM)

@@ -17,7 +17,7 @@ from cheesebench.plugins.executors.pipes import pack, read_messages, take_output
 
 
 def main(jobs: BinaryIO) -> None:
-    """Read jobs from ``jobs`` and write reports to standard output, each at once: a crash must lose none."""
+    """Read jobs from ``jobs`` and write reports to standard output, each at once, so that a crash loses none."""
     # An agent's output must not mix with the reports: it goes to standard error (workers.log).
     reports = take_output()
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()

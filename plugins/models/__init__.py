@@ -11,12 +11,11 @@ from cheesebench import ModelEntry, hookimpl, load_models
 __all__ = ["cheesebench_models"]
 
 #: The lists, in the order in which they are shown.
-LISTS = ("paper", "open_weights", "proprietary")
+LISTS = ("local", "paper", "open_weights", "proprietary")
 
 
 @hookimpl
 def cheesebench_models() -> Iterable[ModelEntry]:
-    """Return the models of all lists."""
     return _shipped()
 
 

@@ -13,5 +13,4 @@ VIEWS = ("ascii_2d:Ascii2D", "ascii_2d_fpv:Ascii2DFpv", "ascii_3d:Ascii3D", "top
 
 @hookimpl
 def cheesebench_views() -> Iterable[View]:
-    """Return the built-in views."""
     return [resolve_name(f"{__name__}.{view}")() for view in VIEWS]

@@ -27,7 +27,7 @@ class Ascii2D:
 
     name = "ascii_2d"
     reading = (
-        f"The map shows the whole place from above, north at the top. One of the arrows {ARROWS} is you, and points to "
+        f"The map shows the whole place from above. One of the arrows {ARROWS} is you, and points to "
         "where you face. # is a wall; other signs are floor, things, doors or landmarks."
     )
     characters = ARROWS + "\n"
@@ -46,7 +46,6 @@ class Ascii2D:
         return picture.text[:place] + ARROWS[heading] + picture.text[place + 1 :]
 
     def max_length(self, scene: Scene) -> int:
-        """Return the length that every observation of the scene has."""
         return len((self._pictures.get(id(scene)) or self._draw(scene)).text)
 
     def _draw(self, scene: Scene) -> _Picture:

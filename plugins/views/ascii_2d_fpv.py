@@ -28,7 +28,8 @@ class Ascii2DFpv:
 
     name = "ascii_2d_fpv"
     reading = (
-        "The first line says which compass direction you face. The map below it shows only what you can see from where "
+        "The first line names the direction you face (N, NE, E, ...), the same way throughout a trial. "
+        "The map below it shows only what you can see from where "
         f"you stand, turned so that you ({AGENT}, in the last row) always look up: forward is up, your left is left. "
         f"{FOG} is a place that is hidden from you ({OTHER_FOG} where {FOG} is a thing). "
         "When you face a diagonal direction (NE, SE, SW, NW) the map is "
@@ -41,7 +42,6 @@ class Ascii2DFpv:
         self._boards = Boards()
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return what an agent sees at ``(column, row)`` with this heading."""
         import numpy as np
 
         board = self._boards[scene]

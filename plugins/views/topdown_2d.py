@@ -6,15 +6,63 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench import Picture, Scene, Tile
 from cheesebench.plugins.views.boards import FORWARD_OF
-from cheesebench.plugins.views.glyphs import drawn_glyph
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-    from PIL.ImageDraw import ImageDraw
+    from PIL.Image import Image as Drawn
+    from PIL.ImageDraw import ImageDraw as Pen
+
+#: Rows of the font between which small letters stand: a glyph keeps its place relative to them (``,`` is no ``'``).
+_FIRST, _LAST = 3, 9
+#: Rows of the tallest glyphs: a square has place for them magnified by ``side // _TALLEST``.
+_TALLEST = 8
+#: Pixels of the side of the pattern that stands for a character which the font does not have.
+_PATTERN = 7
+
+
+@lru_cache(maxsize=1024)
+def drawn_glyph(glyph: str, side: int) -> Drawn:
+    """Return a character as a bitmap (mode "1") for squares of ``side`` pixels.
+
+    The font is Pillow's own bitmap font, which has Latin letters and signs. Any other character becomes a framed
+    pattern of its code point's bits: not readable, but unique.
+    """
+    from PIL import Image
+
+    bitmap = _letter(glyph) or _pattern(ord(glyph))
+    factor = max(1, side // _TALLEST)
+    return bitmap.resize((bitmap.width * factor, bitmap.height * factor), Image.Resampling.NEAREST)
+
+
+def _letter(glyph: str) -> Drawn | None:
+    """Return the font's bitmap, or None where it has none."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    if not " " < glyph <= "ÿ":
+        return None
+    font = ImageFont.load_default_imagefont()
+    image = Image.new("1", (16, 16))
+    ImageDraw.Draw(image).text((0, 0), glyph, font=font, fill=1)
+    box = image.getbbox()
+    if box is None:
+        return None
+    left, top, right, bottom = box
+    return image.crop((left, min(top, _FIRST), right, max(bottom, _LAST)))
+
+
+def _pattern(code: int) -> Drawn:
+    from PIL import Image
+
+    image = Image.new("1", (_PATTERN, _PATTERN), 1)
+    inner = _PATTERN - 2
+    for bit in range(inner * inner):
+        image.putpixel((1 + bit % inner, 1 + bit // inner), code >> bit & 1)
+    return image
+
 
 #: Pixels of the picture's side. Vision models look at tiles of 224 to 448 pixels; half of it is still legible.
 SIDE = 448
@@ -51,7 +99,7 @@ class _Plate(NamedTuple):
     """A scene drawn without the agent; keeping ``scene`` keeps its identity from passing to another one."""
 
     scene: Scene
-    image: Image
+    image: Drawn
     side: int
     left: int
     top: int
@@ -68,7 +116,7 @@ class Topdown2D:
 
     name = "topdown_2d"
     reading = (
-        "The picture shows the whole place from above, north at the top. The red drop is you, and its point shows "
+        "The picture shows the whole place from above. The red drop is you, and its point shows "
         "where you face. Dark squares are walls, light squares are floor; squares with a sign on them are special "
         "places, things, doors (brown) or landmarks (yellow)."
     )
@@ -81,12 +129,10 @@ class Topdown2D:
         self._plates: dict[int, _Plate] = {}
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
-        """Return width and height in pixels."""
         side = max(SIDE, LEAST * max(len(scene.tiles), len(scene.tiles[0])))
         return side, side
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> Picture:
-        """Return the picture with the agent at ``(column, row)``."""
         from PIL import ImageDraw
 
         plate = self._plates.get(id(scene)) or self._plate(scene)
@@ -101,7 +147,6 @@ class Topdown2D:
         return Picture(png.getvalue(), plate.text)
 
     def max_length(self, scene: Scene) -> int:
-        """Return the length of the text."""
         return len("\n".join(scene.text))
 
     def _plate(self, scene: Scene) -> _Plate:
@@ -126,7 +171,7 @@ class Topdown2D:
         return plate
 
 
-def _draw_tile(draw: ImageDraw, tile: Tile, rare: bool, x: int, y: int, side: int) -> None:
+def _draw_tile(draw: Pen, tile: Tile, rare: bool, x: int, y: int, side: int) -> None:
     ground, ink = _look(tile, rare)
     apart = tile.kind in ("floor", "solid", "door") and ground != _WALL
     draw.rectangle((x, y, x + side - 1, y + side - 1), fill=ground, outline=_LINE if apart else None)
@@ -160,7 +205,6 @@ def _look(tile: Tile, rare: bool) -> tuple[int, int | None]:
 
 
 def _marker(middle: tuple[float, float], heading: int, size: float) -> Sequence[tuple[int, int]]:
-    """Return the corners of the agent's marker."""
     across, down = FORWARD_OF[heading]
     forward = math.atan2(down, across)
     corners = []

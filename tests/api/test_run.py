@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import cheesebench
-from cheesebench.api.running import SETTINGS
+from cheesebench.api import SETTINGS
 from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.extras import install_command
@@ -46,7 +46,7 @@ def test_the_records_are_those_of_pytest(made: cheesebench.Run, tmp_path: Path) 
     assert records(made.directory / "run.sqlite") == records(theirs / "run.sqlite")
     other = cheesebench.open_run(theirs)
     assert made.verdicts().equals(other.verdicts())
-    assert made.verdicts()["verdict"].tolist() == ["FAIL", "INCONCLUSIVE"]
+    assert made.verdicts()["verdict"].tolist() == ["FAIL", "FAIL"]
 
 
 def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
@@ -111,7 +111,7 @@ schedule: {main: {trials: 2}}
 success: last == found
 reference: [{measure: success, value: 0.5, species: WORDS, source: WORDS, status: WORDS}]
 chance: {value: 0.1, trials: 100, how: WORDS}
-construct: {name: WORDS, abolished_by: [{lesion: blind, at_most: 0.5}], spared_by: []}
+construct: {name: WORDS, kind: perception, abolished_by: [{lesion: blind, at_most: 0.5}], spared_by: []}
 notes: [WORDS]
 """
 WORDS = (

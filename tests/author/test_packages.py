@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cheesebench.author.packages import KINDS, Kind, plugin_files
-from cheesebench.author.writing import write_files
+from cheesebench.commands.new import write_files
+from cheesebench.commands.new_plugin import KINDS, Kind, plugin_files
 from cheesebench.errors import OptionError
 
 ROOT = Path(__file__).parents[2]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.author.protocols import TEMPLATES, edition_text, protocol_text
+from cheesebench.commands.new import TEMPLATES, edition_text, protocol_text
 from cheesebench.errors import OptionError
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.author_tests import run_tests
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.testing import assert_sound
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -48,7 +48,7 @@ def test_it_passes_the_audit(template: str, tmp_path: Path) -> None:
 
 
 def test_an_edition_inherits_what_it_does_not_say() -> None:
-    parent = CATALOGUE.find("t_maze").walkable()
+    parent = with_arena(CATALOGUE.find("t_maze"))
     edition = checked(edition_text("long", parent), "t_maze.long.protocol.yaml")
     assert edition is not None
     assert (edition.name, edition.limit) == ("t_maze@long", parent.limit)
@@ -59,11 +59,11 @@ def test_what_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(OptionError, match="cannot be the name of a paradigm"):
         protocol_text("maze", name)
     with pytest.raises(OptionError, match="cannot be the name of an edition"):
-        edition_text(name, CATALOGUE.find("t_maze").walkable())
+        edition_text(name, with_arena(CATALOGUE.find("t_maze")))
 
 
 def test_an_edition_of_an_edition() -> None:
-    edition = checked(edition_text("long", CATALOGUE.find("t_maze", "rodent").walkable()), "t_maze.long.protocol.yaml")
+    edition = checked(edition_text("long", with_arena(CATALOGUE.find("t_maze", "rodent"))), "t_maze.long.protocol.yaml")
     assert edition is not None
     assert edition.name == "t_maze@long"
     assert edition.ancestors == ("t_maze@rodent", "t_maze")

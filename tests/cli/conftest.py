@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import main
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 RUN = "20250131-093000-ab12"
 
@@ -106,7 +106,7 @@ def below_a_loop(run: Run) -> Run:
 def results(here: Path) -> Path:
     """The directory of a run of the random agent: two subjects through ``little``."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
+    specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
     plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
     cells = [(plan, specification)]
     with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:

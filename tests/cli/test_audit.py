@@ -22,6 +22,11 @@ def test_a_table_with_a_verdict_for_every_rule(run: Run) -> None:
     assert "nothing is drawn" in result.out
     assert "blind" not in result.out
     assert result.out.endswith("1 protocol: 0 failures\n")
+    # The file that the name stands for; and, where stderr is no terminal, parts and verdicts as lines as they come.
+    lines = result.err.splitlines()
+    assert lines[0].startswith("little: ")
+    assert lines[0].endswith("little.protocol.yaml")
+    assert lines[1:3] == ["little: solvable", "little: solvable: ok"]
 
 
 def test_a_failure_is_an_exit_code(run: Run, here: Path, maze: str) -> None:

@@ -76,7 +76,7 @@ def test_trace_tells_every_step_and_the_rules_that_fired(run: Run) -> None:
     assert "+1 run little.protocol.yaml:21: enter goal" in last
     assert "The trial ends: found, success." in lines
     assert "little: trial 2 of subject 0, seed 0" in lines
-    assert lines[-2] == "The actions are over; the trial goes on."
+    assert lines[-2] == "No actions are left; the trial has not ended."
 
 
 def test_trace_begins_where_it_is_told(run: Run) -> None:

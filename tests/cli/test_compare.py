@@ -16,7 +16,7 @@ from cheesebench.baselines import baseline_text, count_run, find_counted, read_b
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.reports.comparison import text
-from cheesebench.statistics.runs import compare_runs
+from cheesebench.statistics.comparison import compare_runs
 from fuzz.run_logs import rewritten
 
 Run = Callable[..., Any]
@@ -44,9 +44,9 @@ def test_two_models_of_one_run_are_told_apart(run: Run, results: Path, worse: st
     with RunLog.open_read_only(results / RUN) as first, RunLog.open_read_only(results / worse) as second:
         found = compare_runs(count_run(first, "both"), count_run(second, "both"))
     (model,) = found.models
-    assert "both and both are indistinguishable" in text(found)
+    assert "No difference between both and both can be shown" in text(found)
     two = replace(found, models=(replace(model, first_model="human", second_model="random"),))
-    assert "human and random are indistinguishable" in text(two)
+    assert "No difference between human and random can be shown" in text(two)
 
 
 def test_a_baseline_that_has_nothing_to_lose_is_warned_of(run: Run, results: Path, worse: str) -> None:

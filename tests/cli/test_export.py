@@ -14,17 +14,15 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ModelEntry
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.experiment.session import RunSession
-from cheesebench.exporting.files import GROUP_TEXT, write_parquet
-from cheesebench.exporting.tables import TABLES
+from cheesebench.exporting import GROUP_TEXT, TABLES, write_parquet
 from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.testing.fake_server import FakeServer
 
 Run = Callable[..., Any]
@@ -41,7 +39,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def asked(here: Path) -> Path:
     """The directory of a run in which a model was asked."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
+    specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
     with FakeServer(REPLY) as server:
         entry = ModelEntry(name="a/model", backend="openai", id="m")
         model = language_model(plugins, entry, base_url=server.base_url)
@@ -65,7 +63,7 @@ def test_csv_holds_the_trials(run: Run, results: Path, here: Path) -> None:
         records = log.trials()
         events = [event for record in records for event in log.events(record)]
     assert [(row["subject"], row["trial"], row["actions"], float(row["reward"])) for row in trials] == [
-        (str(r.subject), str(r.trial), r.actions, r.reward) for r in records
+        (str(r.subject), str(r.trial + 1), r.actions, r.reward) for r in records
     ]
     assert len(read(directory / "events.csv")) == len(events)
     assert [row["success"] for row in trials] == [str(bool(r.success)).lower() for r in records]
@@ -84,7 +82,7 @@ def test_steps_are_lived_again(run: Run, results: Path, here: Path) -> None:
             for record in log.trials()
             for frame in film(
                 log,
-                plugins.compile(recorded_protocol(log, log.plans()[0]).walkable()),
+                plugins.compile(with_arena(recorded_protocol(log, log.plans()[0]))),
                 plugins.view("ascii_2d"),
                 record,
             )
@@ -162,28 +160,12 @@ def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
     assert sample["metadata"]["subject"] == 1
 
 
-def test_the_real_inspect_ai_reads_them(run: Run, asked: Path, results: Path) -> None:
-    inspect_log = pytest.importorskip("inspect_ai.log")
-    for name, called in (("asked", True), (RUN, False)):
-        assert run("export", name, "--inspect", "--output", f"logs-{name}").code == 0
-        (path,) = Path(f"logs-{name}").iterdir()
-        log = inspect_log.read_eval_log(str(path))
-        assert (log.status, len(log.samples)) == ("success", 8)
-        with RunLog.open_read_only(results / name) as recorded:
-            records, totals = recorded.trials(), recorded.calls.totals()
-        accuracy = sum(bool(record.success) for record in records) / len(records)
-        assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(accuracy)
-        assert sum(usage.input_tokens for usage in log.stats.model_usage.values()) == totals.prompt
-        for sample, record in zip(log.samples, records, strict=True):
-            assert sample.scores["success"].value == ("C" if record.success else "I")
-            assert bool(sample.messages) is called
-        summaries = inspect_log.read_eval_log_sample_summaries(str(path))
-        assert [summary.id for summary in summaries] == [sample.id for sample in log.samples]
-
-
 def test_mistakes(run: Run, results: Path) -> None:
     for arguments, said in (
-        ((RUN,), "one of the arguments --csv --parquet --inspect is required"),
+        (
+            (RUN,),
+            "one of the arguments --csv --parquet --inspect --every-eval-ever --psych-ds --hugging-face is required",
+        ),
         ((RUN, "--csv", "--table", "step"), "Did you mean 'steps'?"),
         (("nope", "--csv"), "There is no run 'nope'"),
         ((RUN, "--csv", "--output", "little.protocol.yaml"), "cannot be created"),

@@ -39,8 +39,10 @@ def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.Capt
     capsys.readouterr()
     assert main(["figures", "one", "two"]) == 0
     names = ["paradigms", "profile", "scaling", "settings"]
-    files = [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
-    assert capsys.readouterr().out == f"figures: {', '.join(files)}, figures.md\n"
+    written = capsys.readouterr().out
+    files = [f"{name}.{suffix}" for name in (*names, "occupancy", "tracks") for suffix in ("svg", "png")]
+    assert written.startswith("figures: ")
+    assert set(files) <= set(written.removeprefix("figures: ").rstrip().split(", "))
     page = Path("figures/figures.md").read_text(encoding="utf-8")
     for name in names:
         drawing = ElementTree.parse(f"figures/{name}.svg")
@@ -57,7 +59,9 @@ def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.Capt
 def test_the_same_runs_give_the_same_files(run: Run) -> None:
     run("--model=random", "--design=smoke", "-k", "t_maze", "--cheese-run-id=one")
     assert main(["figures", "one", "--output", "a"]) == main(["figures", "one", "--output", "b"]) == 0
-    assert sorted(path.name for path in Path("a").iterdir()) == ["figures.md", "paradigms.png", "paradigms.svg"]
+    assert sorted(path.name for path in Path("a").iterdir()) == sorted(
+        ["figures.md"] + [f"{name}.{kind}" for name in ("occupancy", "paradigms", "tracks") for kind in ("png", "svg")]
+    )
     # Two trials of smoke do not reach the block that is judged.
     assert "![Pass rates by paradigm. random: no rate." in Path("a/figures.md").read_text(encoding="utf-8")
     for path in Path("a").iterdir():
@@ -74,3 +78,14 @@ def test_runs_of_other_protocols_are_refused(run: Run, capsys: pytest.CaptureFix
     assert not Path("figures").exists()
     assert main(["figures", "one", "--format", "gif"]) == 2
     assert "'gif' is not one of svg, png, pdf" in capsys.readouterr().err
+
+
+def test_widths_and_dots_are_those_that_were_asked_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--model=random", "--design=cohort", "--cheese-subjects=2", "-k", "morris", "--cheese-run-id=one")
+    assert main(["figures", "one", "--format", "png", "--width", "6", "--dpi", "100"]) == 0
+    for name in ("forest", "curves", "latency", "path_length", "strategies", "occupancy", "tracks"):
+        with Image.open(f"figures/{name}.png") as picture:
+            assert 480 <= picture.width <= 720, name  # cut to what is drawn, labels and legend included
+    page = Path("figures/figures.md").read_text(encoding="utf-8")
+    assert "random on morris_water_maze" in page
+    assert main(["figures", "one", "--width", "0"]) == 2

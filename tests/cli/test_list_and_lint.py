@@ -76,8 +76,11 @@ def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strang
         "4",
         "x",
         "9",
-        "75.0%",
-        "12.5%",
+        "75",
+        "%",
+        "declared",
+        "12.5",
+        "%",
         "not",
         "validated",
     ]

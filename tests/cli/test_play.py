@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cheesebench.cli import INTERRUPTED
-from cheesebench.commands.keys import parse_actions
+from cheesebench.commands.play import parse_actions
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cheesebench.cli import main
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -17,7 +17,7 @@ Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 
 RICH = (
-    "reference: [{measure: success, value: 0.75, interval: [0.6, 0.85], n_animals: 12, curve: [0.5, 0.75], at: end, "
+    "reference: [{measure: success, value: 0.75, interval: [0.6, 0.85], n_animals: 12, curve: [0.5, 0.75], "
     'where: session == 1, species: Mus <b>, source: "PMC1234567, 10.1000/abc_d-1 | x", status: "read_off *figure* 2"}]'
 )
 
@@ -37,7 +37,6 @@ def test_a_card_tells_where_the_number_comes_from(run: Run, here: Path, maze: st
         "species Mus <b>",
         "source PMC1234567, 10.1000/abc_d-1 | x",
         "curve by session 0.5 0.75",
-        "measured at end",
         "compared where session == 1",
         "mapping read_off *figure* 2",
         "pass rate over all trials",
@@ -50,7 +49,7 @@ def test_markdown_escapes_and_links(run: Run, here: Path, maze: str) -> None:
         maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
     )
     out = run("reference", "little", "--format", "markdown").out
-    assert "| species | Mus &lt;b&gt; |" in out
+    assert "| `little` | success | 0.75 | 0.1 | 0.6 to 0.85 | 12 | Mus &lt;b&gt; | measured |" in out
     assert "read_off \\*figure\\* 2" in out
     assert (
         "[PMC1234567](https://pmc.ncbi.nlm.nih.gov/articles/PMC1234567/), "
@@ -65,7 +64,8 @@ def test_a_number_without_interval_is_declared(run: Run) -> None:
 
 
 def test_no_label_touches_what_is_said_of_it(run: Run, here: Path, maze: str) -> None:
-    spread = "reference: [{measure: latency, value: 12, sd: 4, n_animals: 20, better: lower, margin: 4, status: x}]"
+    keys = "measure: latency, value: 12, sd: 4, n_animals: 20, better: lower, margin: 4, range: [0, 99], status: x"
+    spread = f"reference: [{{{keys}}}]"
     text = maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", spread)
     (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
     lines = run("reference", "little").out.splitlines()
@@ -104,4 +104,4 @@ def test_the_classics_are_on_the_page(run: Run) -> None:
     catalogue = Catalogue([ROOT / "protocols"])
     classics = [catalogue.load(path) for path in sorted(catalogue.folders["classics"].glob("*.protocol.yaml"))]
     titles = run("reference").out.splitlines()
-    assert [one.name for one in classics if f"{one.name}: {one.walkable().title}" not in titles] == []
+    assert [one.name for one in classics if f"{one.name}: {with_arena(one).title}" not in titles] == []

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.protocol import Catalogue
+from cheesebench.interfaces import HEADINGS
+from cheesebench.protocol import Catalogue, with_arena
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -17,7 +18,11 @@ Run = Callable[..., Any]
 BOXES = """
 version: 1
 paradigm: two_boxes
-arena: {boxes: {width: 2, height: 1}, landmarks: {post: {at: [-1, -1], glyph: "^"}}}
+arena:
+  map: "#######\\n#ww+ee#\\n#######"
+  legend: {w: west, e: east, +: {door: gate, glyph: "|"}}
+  groups: {side: [west, east]}
+  landmarks: {post: {at: [-1, -1], glyph: "^"}}
 draw: {way: {order: cycle, of: {goal: [east, west], look: ["*", "%"]}}}
 start: {at: side, face: random}
 trial:
@@ -113,17 +118,21 @@ def test_where_there_is_no_picture_there_is_none_to_write(run: Run, views: list[
 
 
 def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
-    (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
-    result = run("render", "two_boxes", "--expand")
+    rest = "version: 1\nparadigm: arms\nstart: {at: hub}\nschedule: {main: {}}\ntrial: {limit: 9, start: run, states: "
+    rest += "{run: {close: gate2, rules: [{enter: arm1, reward: 1, end: found}]}}}\n"
+    (here / "arms.protocol.yaml").write_text(rest + "arena: {radial: {arms: 2, length: 1}}\n", encoding="utf-8")
+    result = run("render", "arms", "--expand")
     assert result.code == 0
-    assert result.out.startswith("# Replaces the 'arena' of two_boxes.protocol.yaml\narena:\n  map: |2\n")
-    kept = [line for line in BOXES.splitlines() if not line.startswith("arena:")]
-    (here / "ejected.protocol.yaml").write_text("\n".join(kept) + "\n" + result.out, encoding="utf-8")
+    assert result.out.startswith("# Replaces the 'arena' of arms.protocol.yaml\narena:\n  map: |2\n")
+    (here / "ejected.protocol.yaml").write_text(rest + result.out, encoding="utf-8")
     catalogue = Catalogue([here])
     assert (
-        catalogue.find("ejected.protocol.yaml").walkable().arena
-        == catalogue.find("two_boxes.protocol.yaml").walkable().arena
+        with_arena(catalogue.find("ejected.protocol.yaml")).arena
+        == with_arena(catalogue.find("arms.protocol.yaml")).arena
     )
+    again = run("render", "ejected.protocol.yaml", "--expand")
+    assert again.code != 0
+    assert "is already a map" in again.err
 
 
 def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:
@@ -139,3 +148,14 @@ def test_a_later_trial_is_drawn_as_a_life_that_waits_meets_it(run: Run, here: Pa
     refused = run("render", "boxes.protocol.yaml", "--trial", "5")
     assert refused.code != 0
     assert "The schedule ends after 4 trials. Use a smaller --trial." in refused.err
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_text_is_turned_like_the_picture(run: Run, seed: int) -> None:
+    picture, _, text = run("render", "barnes_maze", "--seed", seed).out.partition("glyph")
+    [arrow] = [glyph for glyph in "↑↗→↘↓↙←↖" if glyph in picture]
+    rows = picture.split("\n\n")[1].splitlines()
+    [row] = [number for number, line in enumerate(rows) if arrow in line]
+    column = rows[row].index(arrow)
+    heading = HEADINGS["↑↗→↘↓↙←↖".index(arrow)]
+    assert f"stands at column {column}, row {row} (from 0) and faces {heading}." in text

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import cheesebench
+from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -51,6 +56,30 @@ def test_a_report_can_be_written_to_a_file(results: Path, run: Run, here: Path) 
     assert (here / "report.md").read_text(encoding="utf-8") == printed
 
 
+def test_a_log_can_be_verified_before_it_is_reported(results: Path, run: Run) -> None:
+    found = run("report", RUN, "--verify")
+    assert found.code == 0
+    assert found.err.startswith("Verified: ")
+    assert found.out == run("report", RUN).out
+    with closing(sqlite3.connect(results / RUN / "run.sqlite")) as log:
+        log.execute("DELETE FROM trials WHERE subject = 1")
+        log.execute("DELETE FROM lives WHERE subject = 1")
+        log.commit()
+    assert run("report", RUN).code == 0, "a log is its owner's file"
+    found = run("report", RUN, "--verify")
+    assert found.code == 2
+    assert "damaged: its rows are not those that were written" in found.err
+
+
+def test_what_no_run_has_written_is_a_line_and_no_traceback(results: Path, run: Run) -> None:
+    with rewritten(results / RUN / "run.sqlite") as log:
+        log.execute('UPDATE cells SET plan = replace(plan, \'"estimand":"all"\', \'"estimand":"none"\')')
+    found = run("report", RUN)
+    assert found.code == 2
+    assert found.err.count("\n") == 1
+    assert "--verify' tells which" in found.err
+
+
 def test_an_unknown_run_is_told_with_the_nearest(results: Path, run: Run) -> None:
     result = run("report", RUN.replace("ab12", "ab13"))
     assert result.code == 2
@@ -81,3 +110,35 @@ def test_the_page_has_one_place_to_go_to(results: Path, run: Run) -> None:
     assert result.code == 2
     assert "Remove --format and --output" in result.err
     assert "cannot be written" in run("report", RUN, "--html", "nowhere/page.html").err
+
+
+def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
+    common: dict[str, Any] = {
+        "protocols": "little.protocol.yaml",
+        "design": "cohort",
+        "subjects": 2,
+        "results": "results",
+    }
+    for model in ("random", "tabular-ql"):
+        cheesebench.run(model, seed=1, run_id=model, **common)
+    found = run("report", "random", "tabular-ql", "--html", "board.html", "--verify")
+    assert found.code == 0, found.err
+    assert found.err.count("Verified: ") == found.err.count("Replayed: ") == 2
+    page = (here / "board.html").read_text(encoding="utf-8")
+    for model in ("random", "tabular-ql"):
+        assert f'<a href="#little%40{model}%2Cascii_2d/0/1/0">' in page
+    summary = json.loads(run("report", "random", "tabular-ql", "--json").out)
+    assert [model["model"] for model in summary["models"]] == ["random", "tabular-ql"]
+    assert summary["cells"][0] == json.loads(run("report", "random", "--json").out)["cells"][0]
+
+    # The same model twice; other rules; a log that was changed.
+    cheesebench.run("random", seed=2, run_id="again", **common)
+    assert "both have random on little in ascii_2d" in run("report", "random", "again").err
+    cheesebench.run("hippocampal-ql", seed=1, run_id="longer", **{**common, "design": "smoke", "subjects": None})
+    assert "little has other rules in " in run("report", "random", "longer").err
+    with sqlite3.connect(here / "results" / "tabular-ql" / "run.sqlite") as connection:
+        connection.execute("UPDATE trials SET success = 1 - success WHERE subject = 0")
+    altered = run("report", "random", "tabular-ql", "--html", "altered.html")
+    assert altered.code == 2
+    assert "tabular-ql" in altered.err
+    assert not (here / "altered.html").exists()

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ModelEntry
-from cheesebench.experiment.contestants import language_model
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.controls import control_cell
-from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views.ascii_2d import Ascii2D
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.testing.fake_server import FakeServer
 from fuzz.run_logs import rewritten
 
@@ -33,15 +32,15 @@ REPLIES = (
 )
 
 
-def talk(here: Path, view: str, replies: Sequence[str], *controls: str) -> Path:
+def talk(here: Path, view: str, replies: Sequence[str], *controls: str, **settings: object) -> Path:
     """Let a language model live as one subject through ``little``; return the directory of the run's results."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
+    specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
     with FakeServer(lambda call: replies[call.number % len(replies)]) as server:
         model = language_model(
             plugins,
             ModelEntry(name="tiny", backend="openai", id="tiny-1", images=True),
-            settings={"actions": 4, "history": 1},
+            settings={"actions": 4, "history": 1, **settings},
             base_url=server.base_url,
         )
         plan = plan_cell(specification, "tiny", view, find_design("cohort", 1), agent="llm", settings=model.settings)
@@ -66,7 +65,7 @@ def talked(here: Path) -> Path:
 def test_settings_that_no_run_has_are_no_traceback(run: Run, talked: Path, name: str, value: str) -> None:
     with rewritten(talked / RUN / "run.sqlite") as connection:
         connection.execute(f"UPDATE cells SET plan = json_set(plan, '$.settings.{name}', json(?))", (value,))
-    found = run("show", RUN, "--call", 1)
+    found = run("show", RUN, "--call", 2)
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "cannot be rebuilt as recorded (" in found.err
 
@@ -76,7 +75,7 @@ def test_a_control_that_nobody_knows_is_no_traceback(run: Run, talked: Path) -> 
         for table in ("cells", "trials", "lives", "calls", "events"):
             connection.execute(f"UPDATE {table} SET variant = 'control=foo'")
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.variant', 'control=foo')")
-    for arguments in (("show", RUN, "--call", 1), ("export", RUN, "--csv")):
+    for arguments in (("show", RUN, "--call", 2), ("export", RUN, "--csv")):
         found = run(*arguments)
         assert (found.code, "There is no control 'foo'" in found.err) == (2, True)
 
@@ -88,23 +87,23 @@ def test_the_list(run: Run, talked: Path) -> None:
     title, _, header, _, *rows = result.out.splitlines()
     assert title == "tiny on little (ascii_2d), subject 0"
     assert header.split()[:4] == ["call", "trial", "in", "trial"]
-    assert [row.split()[:3] for row in rows[:4]] == [["0", "0", "0"], ["1", "1", "0"], ["2", "1", "1"], ["3", "1", "2"]]
+    assert [row.split()[:3] for row in rows[:4]] == [["1", "1", "1"], ["2", "2", "1"], ["3", "2", "2"], ["4", "2", "3"]]
     assert len(rows) == 10
     assert rows[1].endswith("I do not know.")
     # What a model says is not obeyed by a terminal.
     assert "\x1b" not in result.out
     assert r"LEARNINGS: \x1b[2J red" in rows[2]
-    assert len(run("show", RUN, "--trial", 1).out.splitlines()) == 4 + 3
+    assert len(run("show", RUN, "--trial", 2).out.splitlines()) == 4 + 3
 
 
 def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -> None:
-    result = run("show", RUN, "--call", 4)
+    result = run("show", RUN, "--call", 5)
     assert result.code == 0, result.err
     head, _, rest = result.out.partition("--- user ---\n")
-    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 2, call 0 of the trial (4 of the subject)\n")
+    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 3, call 1 of the trial (5 of the subject)\n")
     assert "asked by llm: history=1, actions=4, prompt=default," in head
     assert "the prompt equals the recorded one" in head
-    assert "\n--- system ---\nYou are an embodied agent" in head
+    assert "\n--- system ---\nYou are an agent with a body" in head
     assert Ascii2D.reading in head
     assert (
         rest
@@ -116,7 +115,7 @@ STAY: reward 0
 STAY x3: reward 0 each, unchanged
 --- assistant ---
 LEARNINGS: I face east
-ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD
+ACTIONS: FORWARD, FORWARD
 --- user ---
 FORWARD: reward 0
 ###1###
@@ -143,38 +142,45 @@ Your answer (at most 4 actions):
 --- reply ---
 I do not know.
 --- read as ---
-STAY
+no action found (STAY played)
 """
     )
-    assert run("show", RUN, "--trial", 2, "--call", 0).out == result.out
-    assert below_a_loop("show", RUN, "--call", 4) == result
-    assert run("show", RUN, "--call", 5, "--protocol", "little", "--model", "tiny", "--view", "ascii_2d").out.endswith(
+    assert run("show", RUN, "--trial", 3, "--call", 1).out == result.out
+    assert below_a_loop("show", RUN, "--call", 5) == result
+    assert run("show", RUN, "--call", 6, "--protocol", "little", "--model", "tiny", "--view", "ascii_2d").out.endswith(
         "--- read as ---\nSTAY x4\n"
     )
 
 
 def test_reasoning_is_shown_apart(run: Run, talked: Path) -> None:
-    assert run("show", RUN, "--call", 0).out.endswith(
+    assert run("show", RUN, "--call", 1).out.endswith(
         "\n--- reasoning ---\neast it is\n--- reply ---\nLEARNINGS: I face east\n"
         "ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD\n--- read as ---\nFORWARD x4\n"
     )
 
 
+def test_a_reply_without_an_action_is_no_stay(run: Run, here: Path) -> None:
+    talk(here, "ascii_2d", ["ACTIONS: STAY", "What?", "Why?", "ACTIONS: STAY", "Who?"], unparsed="retry-with-feedback")
+    read = [run("show", RUN, "--call", call + 1).out.rpartition("--- read as ---\n")[2] for call in range(6)]
+    again = "no action found (the model is asked again)\n"
+    assert read == ["STAY\n", again, again, "STAY\n", again, "STAY\n"]
+
+
 def test_the_protocol_is_that_of_the_run(run: Run, talked: Path, here: Path) -> None:
-    before = run("show", RUN, "--call", 9)
+    before = run("show", RUN, "--call", 10)
     (here / "little.protocol.yaml").unlink()
-    assert run("show", RUN, "--call", 9) == before
+    assert run("show", RUN, "--call", 10) == before
     assert before.code == 0
 
 
 def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
     with rewritten(talked / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE calls SET reply = 'ACTIONS: STAY' WHERE trial = 0")
-    assert run("show", RUN, "--call", 0).code == 0
-    result = run("show", RUN, "--call", 4)
+    assert run("show", RUN, "--call", 1).code == 0
+    result = run("show", RUN, "--call", 5)
     assert result.code == 2
     assert result.err == (
-        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
+        "cheesebench: Call 1 of trial 1 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
         "Use the version of CheeseBench, and the plugins, that the run was made with.\n"
     )
 
@@ -182,10 +188,10 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--call", "10"), "Subject 0 has 10 calls; they count from 0, so there is no call 10."),
+        (("--call", "11"), "Subject 0 has 10 calls; calls count from 1, so there is no call 11."),
         (
-            ("--call", "3", "--trial", "1"),
-            "Trial 1 of subject 0 has 3 calls; they count from 0, so there is no call 3.",
+            ("--call", "4", "--trial", "2"),
+            "Trial 2 of subject 0 has 3 calls; calls count from 1, so there is no call 4.",
         ),
         (
             ("--subject", "1"),
@@ -208,7 +214,7 @@ def test_a_run_without_a_language_model(run: Run, results: Path) -> None:
 
 def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
     talk(here, "topdown_2d", ["ACTIONS: FORWARD, FORWARD"])
-    result = run("show", RUN, "--call", 1)
+    result = run("show", RUN, "--call", 2)
     assert result.code == 0, result.err
     assert re.search(
         r"--- user ---\nFORWARD: reward 0\n\[picture, [\d,]+ bytes of PNG\]\nFORWARD: reward 0\n"
@@ -219,12 +225,12 @@ def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
 
 def test_calls_of_a_control(run: Run, here: Path) -> None:
     talk(here, "ascii_2d", ["ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD"], "reward-shuffled")
-    plain = run("show", RUN, "--call", 1)
-    assert "(ascii_2d), subject 0, trial 1" in plain.out
+    plain = run("show", RUN, "--call", 2)
+    assert "(ascii_2d), subject 0, trial 2" in plain.out
     # What the first trial has earned is paid with the first step of the second one.
     assert "FORWARD: reward +1\n" in plain.out
-    result = run("show", RUN, "--call", 2, "--variant", "control=reward-shuffled")
+    result = run("show", RUN, "--call", 3, "--variant", "control=reward-shuffled")
     assert result.code == 0, result.err
-    assert "(ascii_2d, control=reward-shuffled), subject 0, trial 2" in result.out
+    assert "(ascii_2d, control=reward-shuffled), subject 0, trial 3" in result.out
     assert "FORWARD: reward +1\n" not in result.out
     assert "waited: reward +1, unchanged\n" in result.out

@@ -39,10 +39,10 @@ from markdown_it import MarkdownIt
 
 from cheesebench.cli import build_parser
 from cheesebench.commands import COMMANDS
-from cheesebench.experiment.studies import find_study
+from cheesebench.experiment.cells import find_study
 from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.script import read_script
+from cheesebench.plugins.backends.scripted import read_script
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
 
@@ -68,7 +68,7 @@ models:
     price: {{prompt: 1, cached: 0.1, completion: 4, on: 2026-01-01}}
 """
 #: Hypothesis and anyio are no business of the reader's, and take longer than everything else; so do more processes.
-QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1"
+QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1 --cheese-seed=0"
 REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD"
 
 
@@ -176,7 +176,7 @@ class Reader:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.served(block.code), encoding="utf-8")
             if block.language == "yaml":
-                self.load(path)
+                self.load(path, int(marks.get("exit", 0)))
         elif "fragment" in marks:
             self.complete(block.code, marks["fragment"])
         elif block.language in SHELL:
@@ -249,12 +249,14 @@ class Reader:
 
     def compare(self, shown: str) -> None:
         """Look for what is shown in the last output."""
-        pattern = ".*".join(re.escape(" ".join(part.split())) for part in shown.split("..."))
-        told = f"this is shown:\n{shown}\nthis was printed:\n{self.output}"
-        assert re.search(pattern, " ".join(self.output.split())), told
+        printed, at = " ".join(self.output.split()), 0
+        for part in (" ".join(part.split()) for part in shown.split("...")):
+            at = printed.find(part, at)
+            assert at >= 0, f"this is shown:\n{shown}\nthis was printed:\n{self.output}"
+            at += len(part)
 
-    def load(self, path: Path) -> None:
-        """Load a YAML file with what loads files of its name."""
+    def load(self, path: Path, code: int = 0) -> None:
+        """Load a YAML file with what loads files of its name; ``code`` is the exit code of a workflow's comparison."""
         if path.name.endswith(".protocol.yaml"):
             self.prove(path.read_text(encoding="utf-8"), path)
         elif path.name.endswith(".study.yaml"):
@@ -263,7 +265,7 @@ class Reader:
             for entry in load_models(path):
                 assert entry.options.keys() <= installed_plugins().backend(entry.backend).options.keys()
         elif path.name == "replies.yaml":
-            assert read_script(path).lines
+            assert read_script(path).replies
         elif path.name == ".gitlab-ci.yml":
             for job in yaml.safe_load(path.read_text(encoding="utf-8")).values():
                 for line in job["script"]:  # the same commands as in the workflow above, which is run
@@ -280,7 +282,9 @@ class Reader:
                     values = dict(zip((f"${{{{ matrix.{name} }}}}" for name in matrix), map(str, chosen), strict=True))
                     own = {name: values[text] for name, text in job.get("env", {}).items() if text in values}
                     for step in job["steps"]:
-                        self.run(commands(step.get("run", "")), 0, **{"MODEL": "NAME", "RUN": "github", **own})
+                        lines = commands(step.get("run", ""))
+                        compares = any("--compare" in line for line in lines)
+                        self.run(lines, code if compares else 0, **{"MODEL": "NAME", "RUN": "github", **own})
 
     def complete(self, code: str, name: str) -> None:
         """Put a fragment into a protocol: one of the page's, or one of the repository's."""

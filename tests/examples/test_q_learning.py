@@ -46,8 +46,8 @@ def test_it_learns(q_learning: Any, name: str, trials: int, least: float) -> Non
 
 def test_equal_seeds_learn_alike(q_learning: Any) -> None:
     one, same, other = (q_learning.learn(q_learning.ENVIRONMENTS[0], 60, seed) for seed in (4, 4, 5))
-    np.testing.assert_array_equal(one.values, same.values)
-    assert (one.values != other.values).any()
+    np.testing.assert_array_equal(one.table.values, same.table.values)
+    assert (one.table.values != other.table.values).any()
 
 
 def test_what_it_has_learnt_is_judged(q_learning: Any, pytester: pytest.Pytester) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 from cheesebench.chat import ModelEntry, Price
 from cheesebench.experiment.calling import Patience
-from cheesebench.experiment.contestants import LanguageModel, language_model
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
+from cheesebench.family import LanguageModel
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Call, FakeServer
 
 SEED = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.records import CellPlan, TrialRecord
 
 
 def record(plan: CellPlan, subject: int, trial: int, **changes: object) -> TrialRecord:

@@ -12,13 +12,13 @@ from types import ModuleType
 
 import pytest
 
-from cheesebench.api.result import open_run
+from cheesebench.api import open_run
 from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LOCK_NAME, claim, is_claimed
-from cheesebench.server.seats import FILE_NAME as SEATS
-from cheesebench.server.seats import Seats
+from cheesebench.server.people import FILE_NAME as SEATS
+from cheesebench.server.people import ParticipantStore
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 
@@ -44,7 +44,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a resumed run, its report": ("report.md", RunLog.open),
     "a resumed run, the log": ("run.sqlite-wal", RunLog.open),
     "a resumed run, its lock": (LOCK_NAME, lambda run: claim(run / "run.sqlite")),
-    "a run of people": (SEATS, Seats),
+    "a run of people": (SEATS, ParticipantStore),
     "the page of a notebook": ("report.html", lambda run: open_run(run).html()),
 }
 
@@ -122,7 +122,7 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
         LOCK_NAME: lambda: claim(run / "run.sqlite"),
     }
     with pytest.raises(RunLogError, match="names another file to be deleted"):
-        opened.get(name, lambda: Seats(run))()
+        opened.get(name, lambda: ParticipantStore(run))()
     assert precious.exists()
     # It does what it is feared for.
     with closing(sqlite3.connect(path)) as connection:

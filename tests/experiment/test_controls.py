@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.errors import OptionError, RunLogError, UnknownNameError
+from cheesebench.errors import RunLogError, UnknownNameError, UnsuitableError
+from cheesebench.experiment.cells import plan_cell
 from cheesebench.experiment.controls import (
     CONTROLS,
     ShuffledRewards,
@@ -17,14 +18,14 @@ from cheesebench.experiment.controls import (
     controlled,
     yokes_of,
 )
-from cheesebench.experiment.designs import Design, plan_cell
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.replay import film
 from cheesebench.experiment.session import RunSession
-from cheesebench.interfaces import RUNNING, SubjectEnvironment
+from cheesebench.family import Design
+from cheesebench.interfaces import RUNNING, Paradigm
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.records import CellPlan
 from cheesebench.statistics import ControlResult, summarise_subjects
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -35,7 +36,7 @@ Cells = dict[CellPlan, Specification]
 
 def cells(model: str, protocol: str, controls: Sequence[str], subjects: int, catalogue: Catalogue = CATALOGUE) -> Cells:
     """The plain cell and its controls."""
-    specification = catalogue.find(protocol).walkable()
+    specification = with_arena(catalogue.find(protocol))
     design = Design(name="test", subjects=subjects)
     plain = plan_cell(specification, model, "ascii_2d", design, installed_plugins().agent(model).memory)
     return dict.fromkeys((plain, *(control_cell(plain, control) for control in controls)), specification)
@@ -70,7 +71,7 @@ def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(tmp_path: Pa
         plugins = installed_plugins()
         control = log.plans()[1]
         record = log.trials(control, 1)[3]
-        frames = film(log, plugins.compile(KEPT.find("operant_chamber").walkable()), plugins.view("ascii_2d"), record)
+        frames = film(log, plugins.compile(with_arena(KEPT.find("operant_chamber"))), plugins.view("ascii_2d"), record)
         assert sum(frame.reward for frame in frames) == record.reward
 
 
@@ -140,9 +141,15 @@ def test_unknown_controls_and_runs_are_named(tmp_path: Path) -> None:
     assert [check_control(name, tmp_path) for name in CONTROLS if "RUN" not in name]
 
 
+def test_an_agent_without_a_history_has_none_to_leave_out() -> None:
+    plan = next(iter(cells("random", "t_maze", [], 1)))
+    with pytest.raises(UnsuitableError, match="Use --control memoryless"):
+        control_cell(plan, "no-memory")
+
+
 def test_nobody_is_yoked_to_what_is_not_there(tmp_path: Path) -> None:
     run(tmp_path, "alone", cells("random", "t_maze", [], 1)).close()
-    paradigm = installed_plugins().compile(CATALOGUE.find("t_maze").walkable())
+    paradigm = installed_plugins().compile(with_arena(CATALOGUE.find("t_maze")))
     [plan, control] = cells("random", "t_maze", ["yoked:alone"], 1)
     with pytest.raises(RunLogError, match="has only one subject"):
         controlled(paradigm, control, 0, yokes_of(control, tmp_path))
@@ -152,15 +159,12 @@ def test_nobody_is_yoked_to_what_is_not_there(tmp_path: Path) -> None:
     assert controlled(paradigm, plan, 0, yokes_of(plan, tmp_path)) is paradigm
 
 
-def test_a_family_may_know_no_cues(tmp_path: Path) -> None:
-    class Plain:
-        specification = CATALOGUE.find("t_maze").walkable()
-
-        def environment(self, view: object, seed: int, subject: int) -> SubjectEnvironment:
-            raise AssertionError("nobody lives here")
+def test_a_family_without_a_control_says_so() -> None:
+    class Plain(Paradigm):
+        specification = with_arena(CATALOGUE.find("t_maze"))
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)
-    with pytest.raises(OptionError, match="family 'arena' have no controls"):
+    with pytest.raises(UnsuitableError, match="'t_maze': protocols of the family 'arena' have no control 'cue-off'"):
         controlled(Plain(), off, 0)
 
 

@@ -5,7 +5,7 @@ from types import ModuleType
 import pytest
 
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment.designs import DESIGNS, find_design, plan_cell
+from cheesebench.experiment.cells import DESIGNS, find_design, plan_cell
 
 
 def test_only_smoke_claims_nothing() -> None:

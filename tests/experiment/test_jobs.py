@@ -3,10 +3,10 @@ from __future__ import annotations
 from types import ModuleType
 
 from cheesebench.executor import Job
-from cheesebench.experiment.jobs import ParadigmCache
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.subjects import ParadigmCache
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.records import CellPlan
 
 
 def test_only_the_last_paradigms_are_kept(stranger: ModuleType, plugins: PluginManager) -> None:

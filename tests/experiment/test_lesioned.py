@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from cheesebench.chat import ChatReply, ChatRequest, ModelEntry
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.controls import check_control, control_cell, controlled, has_control
-from cheesebench.experiment.conversations import converse
-from cheesebench.experiment.designs import Design, plan_cell
-from cheesebench.experiment.lesioned import LesionedParadigm, in_words, takes_at_least
-from cheesebench.experiment.log_types import read_plan
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.cells import language_model, plan_cell
+from cheesebench.experiment.controls import (
+    LesionedParadigm,
+    check_control,
+    control_cell,
+    controlled,
+    has_control,
+    in_words,
+    takes_at_least,
+)
+from cheesebench.experiment.log_file import plan_to_json, read_plan
 from cheesebench.experiment.replay import films
-from cheesebench.experiment.rows import plan_to_json
-from cheesebench.experiment.subjects import live
+from cheesebench.experiment.subjects import converse, live
+from cheesebench.family import Design
 from cheesebench.interfaces import AgentContext, AgentSpec, Paradigm
 from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
+from cheesebench.records import CellPlan, TrialRecord
 from tests.arenas import examine_text
 
 #: A sample on the way, a delay, and a choice that a reward follows.
@@ -47,6 +53,7 @@ success: last == right_one
 reference: [{measure: success, value: 0.8, status: made up}]
 construct:
   name: working memory
+  kind: memory
   abolished_by:
     - {lesion: {amnesia: choice}, at_most: 0.5}
     - {lesion: blind, at_most: 0.6}
@@ -158,15 +165,56 @@ def test_amnesia_between_trials_is_a_new_agent_for_each(specification: Specifica
     assert rate(records) == 1.0
 
 
-def test_amnesia_at_a_state_forgets_what_came_before_and_what_was_planned(specification: Specification) -> None:
+def test_amnesia_at_a_state_forgets_the_trial_before_it_and_what_was_planned(specification: Specification) -> None:
     records, made, _ = lived(specification, "amnesia=choice")
-    # The life's first agent, one at each choice; who chose begins the next trial.
-    assert len(made) == 1 + 4
-    assert not any("SAMPLE" in text for text in made[4].said)
-    assert all("GO" in agent.said[0] for agent in made[1:])
     # With nothing in mind it goes straight on, to the right.
     assert [record.success for record in records] == [record.variables["sample"] == "right" for record in records]
     assert all(record.actions.startswith("S") and record.actions.endswith("FF") for record in records)
+    assert len(made) == 1, "what earlier trials taught stays, so there is no other agent, but a copy"
+
+
+class Diary:
+    """Waits, and tells a scribe what it remembers of each trial, and its next random number, at every beginning."""
+
+    def __init__(self, seed: int, told: list[tuple[int, int, float]]) -> None:
+        self.trials, self.steps, self.chance = 0, 0, random.Random(seed)
+        self.tell = told.append  # a method of a list is not copied
+
+    def begin_trial(self, observation: str) -> None:
+        self.tell((self.trials, self.steps, self.chance.random()))
+        self.trials += 1
+
+    def act(self, observation: str) -> Sequence[int]:
+        return [3]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        self.steps += 1
+
+
+def test_earlier_trials_are_remembered_when_this_one_is_forgotten(specification: Specification) -> None:
+    told: list[tuple[int, int, float]] = []
+    agent = AgentSpec(name="diary", create=lambda context: Diary(context.seed, told))
+    plan = plan_cell(specification, "diary", "ascii_2d", Design(name="test", subjects=1))
+    plan = control_cell(plan, "amnesia=choice", specification)
+    paradigm = controlled(PLUGINS.compile(specification), plan, 7)
+    assert len(list(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0))) == 4
+    # Each trial, and then 'choice', begins with what came before the trial: three steps of it are forgotten.
+    assert [trials for trials, _, _ in told] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [steps for _, steps, _ in told] == [0, 0, 17, 17, 34, 34, 51, 51]
+    assert len({number for _, _, number in told}) == 8, "random numbers are not drawn again"
+
+
+def test_an_agent_that_cannot_be_copied_forgets_no_part_of_a_trial(specification: Specification) -> None:
+    class Closed(Diary):
+        def __deepcopy__(self, parts: object) -> Closed:
+            raise TypeError("cannot pickle a lock")
+
+    agent = AgentSpec(name="closed", create=lambda context: Closed(context.seed, []))
+    plan = plan_cell(specification, "closed", "ascii_2d", Design(name="test", subjects=1))
+    plan = control_cell(plan, "amnesia=choice", specification)
+    paradigm = controlled(PLUGINS.compile(specification), plan, 7)
+    with pytest.raises(OptionError, match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use memoryless\."):
+        next(iter(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
 
 
 def test_the_memoryless_are_new_at_every_step(specification: Specification) -> None:
@@ -191,7 +239,7 @@ class Answering:
         self.asked: list[tuple[int, str]] = []
         self.at_choice: list[str] = []
 
-    def read_as(self, actions: Sequence[int]) -> None:
+    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
         assert actions
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
@@ -297,7 +345,7 @@ def test_who_lacks_more_is_held_to_the_same_bound(lesion: str, other: str, expec
         ("hide=landmarks", "without landmarks"),
         ("anhedonia+hide=text:fed", "without reward and the text of 'fed'"),
         ("amnesia=trial", "without memory across trials"),
-        ("amnesia=choice", "without memory of what came before 'choice'"),
+        ("amnesia=choice", "without memory of what came before 'choice' in a trial"),
         ("hide=glyph:o", "without o"),
         ("pose-only", "without any observation except its position"),
     ],

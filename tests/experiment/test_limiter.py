@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.experiment import limiter
-from cheesebench.experiment.limiter import START, Limiter
+from cheesebench.experiment import calling
+from cheesebench.experiment.calling import START, Limiter
 
 
 async def crowd(
@@ -52,7 +52,7 @@ def test_it_never_exceeds_what_it_was_given() -> None:
 
 
 def test_it_settles_near_what_the_server_bears(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "GRACE", 0.02)
+    monkeypatch.setattr(calling, "GRACE", 0.02)
     busy = peak = refused = 0
 
     async def serve() -> bool:

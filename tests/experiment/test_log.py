@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import random
@@ -17,12 +18,10 @@ import pytest
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file
-from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME, locate
-from cheesebench.experiment.records import FORMAT
-from cheesebench.experiment.rows import seal
+from cheesebench.experiment.log_file import FILE_NAME, find_runs, locate, row_digest
 from cheesebench.interfaces import TaskEvent
+from cheesebench.records import FORMAT, CallRecord
 from tests.experiment.recorded import record
 
 EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
@@ -134,21 +133,27 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest(log: RunLog) -> No
         locate(results / "nowhere", "r1")
 
 
-def test_latest_is_the_run_that_was_changed_last_unless_one_has_that_name(tmp_path: Path) -> None:
+def test_latest_is_the_run_with_the_latest_entry_unless_one_has_that_name(tmp_path: Path) -> None:
     paths = {}
-    for age, name in enumerate(("week3", "monday", "april")):
+    for name in ("week3", "monday", "april"):
         RunLog.create(tmp_path, name, [], options={}).close()
         paths[name] = tmp_path / name / "run.sqlite"
-        os.utime(paths[name], (1e9 - age, 1e9 - age))
-    assert locate(tmp_path, "latest") == paths["week3"]
-    os.utime(paths["monday"], (2e9, 2e9))
-    assert locate(tmp_path, "latest") == paths["monday"]
-    with pytest.raises(RunLogError, match=r"There is no run 'nobody' in .* The latest is 'monday'"):
+    assert locate(tmp_path, "latest") == paths["april"]
+    with RunLog.open_read_only(paths["monday"]) as log:  # reading leaves files that are newer than those of the latest
+        os.utime(paths["monday"], (2e9, 2e9))
+        assert log.plans() == []
+        assert locate(tmp_path, "latest") == paths["april"]
+    with RunLog.open(paths["week3"]) as log:
+        log.note("warning", "something happens in an old run")
+        assert locate(tmp_path, "latest") == paths["week3"]
+    with pytest.raises(RunLogError, match=r"There is no run 'nobody' in .* The latest is 'week3'"):
         locate(tmp_path, "nobody")
     with pytest.raises(RunLogError, match="There is no run 'latest'"):
         locate(tmp_path, "latest", exact=True)
+    paths["week3"].write_bytes(b"damaged")
+    assert list(find_runs(tmp_path)) == ["april", "monday", "week3"]
     RunLog.create(tmp_path, "latest", [], options={}).close()
-    os.utime(tmp_path / "latest" / "run.sqlite", (5e8, 5e8))
+    RunLog.create(tmp_path, "newer", [], options={}).close()
     assert locate(tmp_path, "latest").parent.name == "latest"
 
 
@@ -264,7 +269,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.records import TrialRecord
 from cheesebench.interfaces import TaskEvent
 with RunLog.open(Path(sys.argv[1])) as log:
     for trial in range(300):
@@ -315,30 +320,71 @@ def filled(log: RunLog) -> RunLog:
 
 
 @pytest.mark.parametrize(
-    ("statement", "read"),
+    "statement",
     [
-        ("UPDATE calls SET reply = CAST(zeroblob(13) AS TEXT)", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
-        ("UPDATE calls SET seal = 0", lambda log: log.calls.find(log.plans()[0], 0, 0, 0)),
-        ("UPDATE calls SET asked = asked || ' '", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
-        ("UPDATE texts SET text = 's2'", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
-        ("DELETE FROM texts", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
-        ("UPDATE trials SET success = NULL WHERE trial = 1", RunLog.trials),
-        ("UPDATE trials SET steps = steps + 1 WHERE subject = 1 AND trial = 0", RunLog.trials_and_gaps),
-        ("DELETE FROM trials WHERE subject = 1 AND trial = 0", RunLog.trials_and_gaps),
-        ("DELETE FROM trials WHERE subject = 1 AND trial = (SELECT max(trial) FROM trials)", RunLog.trials_and_gaps),
-        ("UPDATE cells SET plan = replace(plan, '0.1', '0.9')", RunLog.plans),
-        ("UPDATE cells SET view = 'x'", RunLog.plans),
-        ("UPDATE manifest SET value = '{}' WHERE key = 'options'", lambda log: log.manifest),
-        ("DELETE FROM manifest WHERE key = 'options'", lambda log: log.manifest),
+        "UPDATE calls SET reply = CAST(zeroblob(13) AS TEXT)",
+        "UPDATE calls SET completion_tokens = completion_tokens + 1",
+        "DELETE FROM calls",
+        "UPDATE texts SET text = 's2'",
+        "UPDATE trials SET success = NULL WHERE trial = 1",
+        "UPDATE events SET step = step + 1 WHERE trial = 0",
+        "DELETE FROM lives WHERE subject = 1",
+        "DELETE FROM trials WHERE subject = 1",
+        "INSERT INTO journal (time, kind, text) VALUES ('', 'warning', '')",
+        "UPDATE cells SET plan = replace(plan, '0.1', '0.9')",
+        "UPDATE manifest SET value = '{}' WHERE key = 'options'",
+        "UPDATE digest SET total = '0'",
+        "UPDATE digest SET total = 'x'",
+        "DELETE FROM digest",
     ],
 )
-def test_what_was_changed_behind_our_back_is_not_believed(
-    filled: RunLog, statement: str, read: Callable[[RunLog], object]
+@pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
+def test_what_was_changed_behind_our_back_is_told(
+    filled: RunLog, statement: str, opened: Callable[[Path], RunLog]
 ) -> None:
-    read(filled)
+    with opened(filled.path) as log:
+        log.verify()
     changed(filled, statement)
-    with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start"):
-        read(filled)
+    with (
+        opened(filled.path) as log,
+        pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start"),
+    ):
+        log.verify()
+
+
+def test_the_digest_is_of_whatever_is_written(filled: RunLog) -> None:
+    """Trials that are missing and replaced, lives that end early, calls that are asked again, entries, failures."""
+    plan = filled.plans()[1]
+    filled.write_trial(record(plan, 0, 0), EVENTS)
+    filled.write_missing(plan, 0, "the cause")
+    filled.write_trial(record(plan, 0, 1), EVENTS)
+    filled.write_life(plan, 0, 2)
+    filled.calls.write(plan, 0, dataclasses.replace(call(0), fault="content_filter"))
+    filled.calls.write(plan, 0, call(0))
+    filled.add_to_manifest({"shard": 1})
+    rows = filled.verify()
+    with pytest.raises(RunLogError), filled.transaction():  # noqa: PT012
+        filled.note("warning", "never written")
+        raise RunLogError("no")
+    with pytest.raises(RunLogError, match="came out differently"):
+        filled.write_trial(record(plan, 0, 1, outcome="timeout"), EVENTS)
+    assert filled.verify() == rows
+    with RunLog.open(filled.path) as other:
+        other.note("warning", "one more")
+    assert filled.verify() == rows + 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM trials WHERE subject = 1 AND trial = 0",
+        "DELETE FROM trials WHERE subject = 1 AND trial = (SELECT max(trial) FROM trials)",
+    ],
+)
+def test_a_life_without_one_of_its_trials_is_never_read(filled: RunLog, statement: str) -> None:
+    changed(filled, statement)
+    with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*are missing"):
+        filled.trials_and_gaps()
 
 
 @pytest.mark.parametrize(
@@ -386,8 +432,8 @@ def test_a_log_whose_comments_were_worded_otherwise_is_read(filled: RunLog, open
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("seal INTEGER NOT NULL", "seal INTEGER"),
-        ("seal INTEGER NOT NULL", "seal INTEGER -- NOT NULL"),
+        ("steps INTEGER NOT NULL", "steps INTEGER"),
+        ("steps INTEGER NOT NULL", "steps INTEGER -- NOT NULL"),
         (") STRICT", ") --\0\nSTRICT"),  # SQLite reads up to the NUL: values of any type
         ("TEXT NOT NULL", "TEXT\N{NO-BREAK SPACE}NOT NULL"),
     ],
@@ -413,7 +459,7 @@ def test_a_log_with_other_tables_is_refused(filled: RunLog, statement: str, open
     changed(filled, "CREATE INDEX by_hand ON trials (outcome)")
     opened(filled.path).close()  # an index of one's own changes nothing
     changed(filled, statement)
-    with pytest.raises(RunLogError, match=r"its tables are not those of a run log"):
+    with pytest.raises(RunLogError, match=r"its tables are not those of a run"):
         opened(filled.path)
 
 
@@ -440,12 +486,6 @@ def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) ->
         log.check_pages()
 
 
-def test_a_call_that_was_changed_is_found_before_a_run_goes_on(filled: RunLog) -> None:
-    changed(filled, "UPDATE calls SET completion_tokens = completion_tokens + 1")
-    with pytest.raises(RunLogError, match="a row is not what was written"), RunLog.open(filled.path) as log:
-        log.check_pages()
-
-
 def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(filled: RunLog) -> None:
     plan = filled.plans()[0]
     filled.calls.write(plan, 1, call(0))
@@ -456,13 +496,13 @@ def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(filled
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0, None, "", "1", math.inf, 2**53 + 1, "\udcff"])
-def test_a_seal_is_the_same_before_and_after_sqlite(value: object) -> None:
+def test_a_digest_is_the_same_before_and_after_sqlite(value: object) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (i ANY, r REAL) STRICT")
         stored = value.encode(errors="replace").decode() if isinstance(value, str) else value
         number = None if isinstance(value, str) else value
         connection.execute("INSERT INTO t VALUES (?, ?)", (stored, number))
         [row] = connection.execute("SELECT * FROM t").fetchall()
-    assert seal(row) == seal((stored, number))
-    assert seal(("a", "b")) != seal(("ab", "")), "where a value ends is sealed, too"
-    assert seal((0,)) != seal((None,)) != seal(("",))
+    assert row_digest("t", row) == row_digest("t", (stored, number))
+    assert row_digest("t", ("a", "b")) != row_digest("t", ("ab", "")), "where a value ends counts, too"
+    assert row_digest("t", (0,)) != row_digest("t", (None,)) != row_digest("t", ("",)) != row_digest("u", ("",))

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from cheesebench.errors import OptionError
-from cheesebench.experiment.manifest import check_run_id, describe_run, git_state, new_run_id
+from cheesebench.experiment.provenance import check_run_id, describe_run, git_state, new_run_id
 
 
 def test_new_run_ids_differ_and_are_valid() -> None:

@@ -14,9 +14,9 @@ from types import ModuleType
 import pytest
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.resume import check_resumable
+from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from tests.signals import reset_signals
@@ -69,8 +69,7 @@ def interrupted(arguments: list[str], directory: Path, sent: signal.Signals) -> 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("processes", [0, 2])
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(("processes", "sent"), [(2, signal.SIGKILL), (0, signal.SIGINT)])
 def test_a_killed_run_loses_nothing_and_is_continued_as_if_nothing_had_happened(
     command: Callable[..., list[str]], stranger: ModuleType, tmp_path: Path, processes: int, sent: signal.Signals
 ) -> None:

@@ -16,18 +16,16 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ChatFaultError, FaultKind, ModelEntry
-from cheesebench.experiment import calling, servers
-from cheesebench.experiment.calling import Patience
-from cheesebench.experiment.contestants import LanguageModel, language_model
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment import calling
+from cheesebench.experiment.calling import Limiter, ModelServer, Patience, ServerPool, Stay, each_address, server_name
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels, UnreachableModelError, probe
-from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
-from cheesebench.experiment.servers import ModelServer, ServerPool, Stay, each_address, server_name
 from cheesebench.experiment.session import RunSession
+from cheesebench.family import LanguageModel
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.experiment.server_process import walk
 
@@ -110,7 +108,7 @@ def place(plugins: PluginManager, stranger: ModuleType, tmp_path: Path, monkeypa
     import talker  # type: ignore[import-not-found]
 
     monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(servers, "FIRST_ABSENCE", 0.05)
+    monkeypatch.setattr(calling, "FIRST_ABSENCE", 0.05)
     plugins.register(SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker")
     return Place(plugins, stranger, tmp_path)
 
@@ -224,8 +222,10 @@ def test_a_server_that_comes_back_has_its_subjects_again(place: Place, undisturb
 
 
 def test_when_all_have_died_the_error_says_so_and_the_run_goes_on_with_other_servers(
-    place: Place, processes: list[Process], undisturbed: list[Any]
+    place: Place, processes: list[Process], undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(calling, "LOADING", 2.0)
+
     def kill(log: RunLog) -> None:
         wait_for(lambda: sum(process.seeds("answered").total() for process in processes) >= 40)
         for process in processes:
@@ -266,7 +266,6 @@ MISHAPS: dict[str, Answer] = {
     "refuses the key": Answer(status=401),
     "has another model": Answer(status=404, error={"code": "model_not_found"}),
     "has no credit left": Answer(status=402),
-    "cuts everybody off": Answer(fault="reset"),
     "speaks no HTTP": Answer(fault="noise"),
     "only refuses": Answer(status=503),
 }
@@ -276,7 +275,7 @@ MISHAPS: dict[str, Answer] = {
 def test_a_server_that_does_this_from_some_call_on_is_done_without(
     place: Place, undisturbed: list[Any], mishap: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "REFUSING", 0.2)
+    monkeypatch.setattr(calling, "REFUSING", 0.2)
     place.options = CallOptions(concurrency=4, patience=Patience(request=0.5, retries=3))
     with (
         FakeServer(lambda call: walk(call) if call.number < 15 else mishap) as bad,
@@ -358,7 +357,7 @@ def test_homes_are_dealt_out_in_turn_and_kept(count: int) -> None:
 
 
 def test_guests_are_dealt_out_evenly_and_go_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "FIRST_ABSENCE", 60.0)
+    monkeypatch.setattr(calling, "FIRST_ABSENCE", 60.0)
     told: list[str] = []
     three = pool(3, told)
     stays = [Stay() for _ in range(30)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.replay import film
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.records import CellPlan
 
 
 def shipped(plugins: PluginManager, *models: str) -> dict[CellPlan, Specification]:
-    protocols = [one.walkable() for one in Catalogue(plugins.protocol_directories).select()]
+    protocols = [with_arena(one) for one in Catalogue(plugins.protocol_directories).select()]
     assert protocols
     design = find_design("smoke")
     return {

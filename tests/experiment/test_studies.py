@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from cheesebench.errors import FileError, OptionError, UnknownNameError
-from cheesebench.experiment.contestants import language_model, varied
-from cheesebench.experiment.designs import find_design
-from cheesebench.experiment.studies import Study, find_study, shipped_studies, variant_of
+from cheesebench.experiment.cells import (
+    check_study,
+    find_design,
+    find_study,
+    language_model,
+    shipped_studies,
+    variant_of,
+    varied,
+)
+from cheesebench.family import Study
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
 
@@ -22,7 +29,7 @@ def test_every_shipped_study_can_be_run_as_it_is(name: str) -> None:
     assert study.title
     names = study.models or ("openai/tiny",)
     models = {model: language_model(plugins, resolve_model(plugins, model)) for model in names}
-    study.check(models, names)
+    check_study(study, models, names)
     for view in study.views:
         plugins.view(view)
     assert find_design(study.design).trials == study.trials == 15
@@ -43,7 +50,8 @@ def test_a_variant_changes_nothing_else() -> None:
     plugins = PluginManager()
     model = language_model(plugins, resolve_model(plugins, "openai/tiny"), settings={"actions": 4})
     settings = varied(model, {"history": 1})
-    assert {name for name in settings if settings[name] != model.settings[name]} == {"history"}
+    changed = {name: settings[name] for name in settings if settings[name] != model.settings[name]}
+    assert changed == {"history": 1, "memory": "1 past answer, 500 characters of notes"}
     assert settings["actions"] == 4
     with pytest.raises(OptionError, match="history"):
         varied(model, {"history": -1})

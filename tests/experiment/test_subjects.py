@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cheesebench.errors import PluginError
-from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, live
 from cheesebench.interfaces import STAY, AgentContext, AgentSpec, TaskEvent
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.records import CellPlan, TrialRecord
 
 
 def variant(agent: Any, **members: object) -> Any:
@@ -126,10 +126,6 @@ def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> No
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        (
-            {"environment": lambda self, view, seed: None},
-            "compile returned a Variant, whose 'environment' takes (view, ",
-        ),
         ({"environment": lambda self, view, seed, subject: None}, "environment returned None. Return a SubjectEnv"),
         (
             {"begin_trial": lambda self: None},

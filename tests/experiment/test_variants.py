@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.experiment.records import Variant
+from cheesebench.records import Variant
 
 LEVELS = st.tuples(
     st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name != "control"),

@@ -16,6 +16,7 @@ from cheesebench import (
     DocumentModel,
     Listing,
     Node,
+    Paradigm,
     StepwiseFamily,
     TrialResult,
     UnsuitableError,
@@ -94,14 +95,14 @@ class BanditSubject:
 
 
 @dataclass(frozen=True)
-class BanditParadigm:
+class BanditParadigm(Paradigm):
     specification: BanditSpecification
 
     def environment(self, view: View, seed: int, subject: int) -> BanditSubject:
         return BanditSubject(self.specification, seed, subject)
 
 
-class BanditFamily(StepwiseFamily):
+class BanditFamily(StepwiseFamily[BanditSpecification, BanditParadigm]):
     name, plural, document = "bandit", "bandits", BanditDocument
     recognised_by: ClassVar[dict[str, Any]] = {"required": ["bandit"]}  # for editors; CheeseBench calls ``matches``
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import main
-from cheesebench.experiment.designs import DESIGNS
+from cheesebench.experiment.cells import DESIGNS
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_paradigm
 from cheesebench.plugin_manager import PluginManager
@@ -93,7 +93,7 @@ def test_a_language_model_plays_it(command: Command, tmp_path: Path) -> None:
     given = ("--protocols", "three_levers", "--subjects", 2, "--cheese-run-id")
     command("pytest", "--model", "scripted:replies.yaml", *given, "run", "--cheese-exit-zero")
     assert command("cheesebench", "show", "run").count("ACTIONS: ROTATE_LEFT") == 60
-    call = command("cheesebench", "show", "run", "--call", 3)
+    call = command("cheesebench", "show", "run", "--call", 4)
     assert "Before you are 3 levers." in call
     assert "They are words." in call, "the prompt says how it is to be read"
     assert call.rstrip().endswith("--- read as ---\nROTATE_LEFT")
@@ -157,7 +157,9 @@ def test_what_it_cannot_do_is_said(command: Command) -> None:
     assert "only protocols with an arena declare references" in command(
         "cheesebench", "reference", "three_levers", code=2
     )
-    assert "have no tests. Remove it" in command("cheesebench", "test", "three_levers", code=2)
+    assert "'three_levers': protocols of the family 'bandit' have no audit." in command(
+        "cheesebench", "audit", "three_levers", code=2
+    )
 
 
 def test_a_run_cannot_be_read_without_the_plugin(command: Command, tmp_path: Path) -> None:
@@ -167,9 +169,3 @@ def test_a_run_cannot_be_read_without_the_plugin(command: Command, tmp_path: Pat
         (plan,) = log.plans()
         with pytest.raises(Exception, match="three_levers' cannot be read as in the run"):
             recorded_paradigm(log, PluginManager(entry_points=False), plan)
-
-
-def test_the_page_shows_this_very_plugin() -> None:
-    page = (HERE.parents[1] / "docs" / "plugins.md").read_text(encoding="utf-8")
-    assert (HERE / "bandit.py").read_text(encoding="utf-8") in page
-    assert PROTOCOL.read_text(encoding="utf-8") in page

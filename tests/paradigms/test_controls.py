@@ -11,7 +11,7 @@ from cheesebench.interfaces import RUNNING, CueControl, SubjectEnvironment
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from tests.arenas import examine_text
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 
 
 def compiled(name: str) -> ArenaParadigm:
-    return ArenaParadigm(CATALOGUE.load(CATALOGUE.files[name]).walkable())
+    return ArenaParadigm(with_arena(CATALOGUE.load(CATALOGUE.files[name])))
 
 
 def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int]] | None = None) -> list[Trial]:
@@ -187,11 +187,29 @@ def test_a_yoked_subject_is_judged_by_what_it_would_have_done(cued: ArenaParadig
         assert getattr(trial.result, "outcome", None) == outcome
 
 
+#: Where one is when the clock ends the trial decides.
+CLOCKED = """
+version: 1
+paradigm: clocked
+arena: {map: "#S.EEE#", legend: {S: west, E: east}, groups: {side: [west, east]}, headings: 4}
+start: {at: west, face: E}
+trial:
+  limit: 12
+  start: run
+  states:
+    run: {rules: [{after: 8, if: where(side) == east, reward: 1, end: there}, {after: 8, end: here}]}
+schedule: {only: {trials: 20}}
+success: last == there
+"""
+
+
 def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial() -> None:
-    paradigm = compiled("shuttle_box")
+    specification, found = examine_text(CLOCKED)
+    assert specification is not None, found
+    paradigm = ArenaParadigm(specification)
     plain = lived(paradigm.environment(VIEW, SEED, 1), 20)
     actions = [[step.action for step in trial.steps] for trial in plain]
-    crossed = {"avoidance", "false_alarm"}
+    crossed = {"there"}
     assert crossed <= {getattr(trial.result, "outcome", None) for trial in plain}
     yoked = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), 20, [[3] * len(trial) for trial in actions])
-    assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"shock", "withheld"}, "it never crosses"
+    assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"here"}, "it never goes there"

@@ -21,7 +21,6 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorSta
 
 import cheesebench  # noqa: F401  # registers the environments
 from cheesebench.errors import OptionError, ProtocolError, StepAfterEndError, UnknownNameError
-from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment
 from cheesebench.paradigms.arena.environment import ArenaEnvironment
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.wrappers import WholeLife
@@ -76,16 +75,6 @@ def test_copies_are_made_anew(how: Callable[[Any], Any], protocol_file: Callable
             bare.step(0)
 
 
-def test_vector_environments_are_copied_likewise() -> None:
-    made: Any = gymnasium.make_vec(MAZE, num_envs=2, subject=5, observations="ids")
-    made.reset(seed=3)
-    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        ids, infos = copied.reset(seed=3)
-        assert copied.spec == made.spec
-        assert infos["subject"].tolist() == [5, 6]
-        assert copied.texts[ids].tolist() == made.texts[made.reset(seed=3)[0]].tolist()
-
-
 def test_actions_are_whole_numbers_of_any_kind() -> None:
     environment = gymnasium.make(MAZE)
     environment.reset(seed=0)
@@ -101,13 +90,9 @@ def test_actions_are_whole_numbers_of_any_kind() -> None:
 
 def test_options_of_reset() -> None:
     environment = gymnasium.make(MAZE)
-    vector = gymnasium.make_vec(MAZE, num_envs=2)
     assert environment.reset(options={"subject": np.int64(3)})[1]["subject"] == 3
     assert environment.reset(options={})[1] == {"block": "acquisition", "session": 1, "trial": 2, "subject": 3}
-    assert vector.reset(options={"subject": 4})[1]["subject"].tolist() == [4, 5]
-    infos = vector.reset()[1]
-    assert (infos["subject"].tolist(), infos["trial"].tolist()) == ([4, 5], [2, 2])
-    for reset in (environment.reset, vector.reset, WholeLife(environment).reset):
+    for reset in (environment.reset, WholeLife(environment).reset):
         with pytest.raises(UnknownNameError, match=r"no option of reset.*'subjekt'. Did you mean 'subject'"):
             reset(options={"subjekt": 1})
         with pytest.raises(OptionError, match=r"A subject must be a whole number from 0 to 1000000000000000, not 1\.5"):
@@ -125,15 +110,10 @@ def test_options_of_reset() -> None:
 
 
 def test_wrong_seeds_are_named() -> None:
-    vector: Any = gymnasium.make_vec(MAZE, num_envs=2)
     wrong: Any
-    for reset, wrong in ((gymnasium.make(MAZE).reset, "12"), (gymnasium.make(MAZE).reset, 1.0), (vector.reset, 1.0)):
+    for wrong in ("12", 1.0):
         with pytest.raises(gymnasium.error.Error, match="Seed must be a python integer, actual type"):
-            reset(seed=wrong)
-    with pytest.raises(OptionError, match="'seed' must be a whole number, not '12'"):
-        vector.reset(seed="12")
-    with pytest.raises(OptionError, match="A seed must be 0 or more, not -1"):
-        vector.reset(seed=[-1, 2])
+            gymnasium.make(MAZE).reset(seed=wrong)
 
 
 def test_pixels_for_people_who_watch() -> None:
@@ -153,8 +133,6 @@ def test_pixels_for_people_who_watch() -> None:
 def test_unknown_render_modes_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="no render mode 'rgb'"):
         gymnasium.make(MAZE, render_mode="rgb")
-    with pytest.raises(UnknownNameError, match=r"no render mode 'rgb_array'\. Known: ansi"):
-        gymnasium.make_vec(MAZE, num_envs=2, render_mode="rgb_array")
 
 
 def test_the_page_names_the_registered_ones() -> None:
@@ -174,25 +152,21 @@ def test_the_page_names_the_registered_ones() -> None:
     ],
 )
 def test_unknown_arguments_are_refused_in_a_sentence(arguments: dict[str, Any], message: str) -> None:
-    for make in (gymnasium.make, gymnasium.make_vec):
-        with pytest.raises(UnknownNameError) as caught:
-            make(MAZE, **arguments)
-        assert message in str(caught.value)
+    with pytest.raises(UnknownNameError) as caught:
+        gymnasium.make(MAZE, **arguments)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("protocol", [3, None])
 def test_what_is_no_protocol_is_refused(protocol: Any) -> None:
-    for make in (gymnasium.make, gymnasium.make_vec):
-        with pytest.raises(OptionError, match=f"must be the file or the name of a protocol, not {protocol}"):
-            make("cheesebench/Protocol-v1", protocol=protocol)
+    with pytest.raises(OptionError, match=f"must be the file or the name of a protocol, not {protocol}"):
+        gymnasium.make("cheesebench/Protocol-v1", protocol=protocol)
 
 
 def test_protocols_go_by_name_too() -> None:
     environment = gymnasium.make("cheesebench/Protocol-v1", protocol="y_maze")
     assert isinstance(environment.unwrapped, ArenaEnvironment)
     assert environment.unwrapped.specification.name == "y_maze"
-    vector = gymnasium.make_vec("cheesebench/Protocol-v1", num_envs=2, protocol="y_maze")
-    assert isinstance(vector, ArenaVectorEnvironment)
     with pytest.raises(UnknownNameError, match=r"no protocol 'y_mase'\. Did you mean 'y_maze'"):
         gymnasium.make("cheesebench/Protocol-v1", protocol="y_mase")
     with pytest.raises(ProtocolError, match="is a dialogue"):
@@ -218,7 +192,7 @@ def test_the_usual_wrappers() -> None:
     steps = [short.step(3) for _ in range(4)]
     assert [truncated for _, _, _, truncated, _ in steps] == [False, False, True, False]
     assert steps[-1][4]["trial"] == 2
-    vector = RecordVectorStatistics(gymnasium.make_vec(MAZE, num_envs=2, observations="ids"))
+    vector = RecordVectorStatistics(gymnasium.make_vec(MAZE, num_envs=2))
     vector.reset(seed=2)
     for _ in range(32):
         *_, truncated, infos = vector.step(np.array([3, 3]))
@@ -226,39 +200,87 @@ def test_the_usual_wrappers() -> None:
     assert infos["episode"]["l"].tolist() == [32, 32]
 
 
-ASYNCHRONOUS = """
+#: Run as a script, since the processes of the asynchronous mode import the module that started them.
+LANES = """
+import sys
 import gymnasium, cheesebench
 
-if __name__ == "__main__":
-    def texts(mode, **more):
-        vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, vectorization_mode=mode, **more)
-        seen = [vector.reset(seed=1)[0], *(vector.step([1, 2])[0] for _ in range(5))]
-        vector.close()
-        return seen
+SUBJECTS, SEEDS = [4, 0, 7], [5, 6, 6]
+MAZES = {"cheesebench/TMaze-v1": {}, "cheesebench/Protocol-v1": {"protocol": "y_maze", "view": "ascii_3d"}}
+ACTIONS = [[step % 3, step * 7 % 4, 0] for step in range(200)]
 
-    own = {"vector_kwargs": {"shared_memory": False, "context": "spawn"}}
-    assert texts("async", **own) == texts("sync")
-    try:
-        texts("async")
-    except ValueError as error:
-        print(error, "|", error.__cause__)
+def together(mode, name, options):
+    own = {"vector_kwargs": {"shared_memory": False, "context": "spawn"}} if mode == "async" else {}
+    vector = gymnasium.make_vec(name, num_envs=3, vectorization_mode=mode, **own, **options)
+    vector.set_attr("subject", SUBJECTS)
+    yield vector.reset(seed=SEEDS)
+    yield from map(vector.step, ACTIONS)
+    yield vector.reset()
+    vector.close()
+
+def alone(lane, name, options):
+    one = gymnasium.make(name, subject=SUBJECTS[lane], **options)
+    yield one.reset(seed=SEEDS[lane])
+    over = False
+    for actions in ACTIONS:
+        if over:
+            observation, info = one.reset()
+            result = observation, 0.0, False, False, info
+        else:
+            result = one.step(actions[lane])
+        yield result
+        over = result[2] or result[3]
+    yield one.reset()
+
+def of_lane(infos, lane):
+    return {
+        key: of_lane(value, lane) if isinstance(value, dict) else value[lane]
+        for key, value in infos.items() if not key.startswith("_") and infos["_" + key][lane]
+    }
+
+if __name__ == "__main__":
+    mode, ended = sys.argv[1], 0
+    for name, options in MAZES.items():
+        results = list(together(mode, name, options))
+        for lane in range(3):
+            for (*found, infos), (*expected, info) in zip(results, alone(lane, name, options), strict=True):
+                assert [array[lane] for array in found] == expected, (lane, expected, found)
+                assert of_lane(infos, lane) == info
+                ended += "outcome" in info
+    assert ended > 10, ended
+    if mode == "async":
+        try:
+            gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, vectorization_mode="async")
+        except ValueError as error:
+            print(error, "|", error.__cause__)
 """
 
 
-def test_in_processes_of_its_own_it_is_the_same_or_says_why_not(tmp_path: Any) -> None:
-    script = tmp_path / "asynchronous.py"
-    script.write_text(ASYNCHRONOUS, encoding="utf-8")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_each_lane_is_a_single_environment_with_its_subject_and_seed(mode: str, tmp_path: Path) -> None:
+    script = tmp_path / "lanes.py"
+    script.write_text(LANES, encoding="utf-8")
+    done = subprocess.run([sys.executable, script, mode], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "you can disable this feature with `shared_memory=False`" in done.stdout
-    assert "AsyncVectorEnv cannot pass texts through shared memory" in done.stdout
+    if mode == "async":
+        assert "you can disable this feature with `shared_memory=False`" in done.stdout
+        assert "AsyncVectorEnv cannot pass texts through shared memory" in done.stdout
+
+
+def test_the_subject_is_a_number_and_another_one_begins_a_life() -> None:
+    environment: Any = gymnasium.make(MAZE, subject=5).unwrapped
+    assert environment.reset(seed=3)[1] == {"block": "acquisition", "session": 1, "trial": 1, "subject": 5}
+    environment.subject = 5
+    assert environment.reset()[1]["trial"] == 2
+    environment.subject = np.int64(6)
+    assert environment.subject == 6
+    assert environment.reset()[1] == {"block": "acquisition", "session": 1, "trial": 1, "subject": 6}
+    with pytest.raises(OptionError, match=r"A subject must be a whole number from 0 to 1000000000000000, not -1"):
+        environment.subject = -1
 
 
 def test_a_class_of_ones_own_is_not_taken_for_the_paradigm() -> None:
-    made = gymnasium.make("cheesebench/TMaze-v1").unwrapped
-    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
-    for environment in (made, vector):
-        own = type("Mine", (type(environment),), {})()
-        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="'Mine' is a subclass"):
-                copied(own)
+    own: Any = type("Mine", (type(gymnasium.make("cheesebench/TMaze-v1").unwrapped),), {})()
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="'Mine' is a subclass"):
+            copied(own)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.interfaces import FORWARD
-from cheesebench.paradigms.arena import ArenaParadigm, evaluate
+from cheesebench.paradigms.arena import ArenaParadigm, program
+from cheesebench.paradigms.arena.life import Trace
 from cheesebench.paradigms.arena.tables import Geometry
-from cheesebench.paradigms.arena.traces import Trace
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol import expressions as ex
 
 #: Equal numbers that a record tells apart, and numbers that equal nothing.
@@ -32,10 +32,9 @@ def grown(smaller: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Exp
     )
 
 
-@settings(deadline=None)
 @given(tree=st.recursive(LEAVES, grown, max_leaves=12), asked=st.lists(st.tuples(ODD, ODD), min_size=2, max_size=12))
 def test_a_long_expression_is_remembered_as_it_is(tree: ex.Expression, asked: list[tuple[Any, Any]]) -> None:
-    looked_up, computed = evaluate.compile_expression(tree), evaluate._plain_function(tree)
+    looked_up, computed = program.compile_expression(tree), program._plain_function(tree)
     for a, b in asked:
         memory = SimpleNamespace(values={"a": a, "b": b}, it=None)
         assert repr(looked_up(memory)) == repr(computed(memory))
@@ -48,7 +47,7 @@ def test_there_is_no_negative_zero() -> None:
         ex.Binary("*", ex.Variable("a"), ex.Number(-1)),
         ex.Binary("/", ex.Variable("a"), ex.Number(-2)),
     ):
-        assert repr(evaluate.compile_expression(tree)(memory)) == "0.0"
+        assert repr(program.compile_expression(tree)(memory)) == "0.0"
 
 
 def test_what_is_long_enough_is_remembered() -> None:
@@ -56,7 +55,7 @@ def test_what_is_long_enough_is_remembered() -> None:
     for number in range(8):
         long = ex.Binary("+", long, ex.Number(number))
     memory = SimpleNamespace(values={"a": 1}, it=None)
-    function = evaluate.compile_expression(long)
+    function = program.compile_expression(long)
     assert [function(memory), function(memory)] == [29, 29]
     memory.values["a"] = 1.0  # equal, and another number in a record
     assert repr(function(memory)) == "29.0"
@@ -64,7 +63,7 @@ def test_what_is_long_enough_is_remembered() -> None:
 
 @cache
 def geometry_of(name: str) -> Geometry:
-    return ArenaParadigm(Catalogue(installed_plugins().protocol_directories).find(name).walkable()).program.geometry
+    return ArenaParadigm(with_arena(Catalogue(installed_plugins().protocol_directories).find(name))).program.geometry
 
 
 class Retraced:
@@ -91,7 +90,7 @@ class Retraced:
 
 
 @pytest.mark.parametrize("name", ["morris_water_maze", "radial_arm_maze"])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_trace_counts_what_happened(name: str, data: st.DataObject) -> None:
     geometry = geometry_of(name)

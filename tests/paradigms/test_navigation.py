@@ -7,8 +7,7 @@ from collections import deque
 import pytest
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_RIGHT
-from cheesebench.paradigms.arena.navigation import arrives, destination, is_frozen, shortest_path
-from cheesebench.paradigms.arena.tables import Geometry
+from cheesebench.paradigms.arena.tables import Geometry, arrives, destination, is_frozen, shortest_path
 from cheesebench.protocol import Arena
 from tests.arenas import examine_text
 

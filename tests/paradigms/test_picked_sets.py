@@ -10,9 +10,9 @@ import pytest
 from cheesebench.interfaces import STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary
+from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.hypotheses import OpenSequence, Script
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification

@@ -8,7 +8,7 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
+from cheesebench.paradigms.arena.audit.lesions import Order, measure
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 from tests.arenas import TWO_ARMS

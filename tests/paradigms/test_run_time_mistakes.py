@@ -9,9 +9,8 @@ import pytest
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.paradigms.arena.draws import DrawSequence
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.streams import Stream
+from cheesebench.paradigms.arena.schedule import DrawSequence, Stream
 from cheesebench.protocol.specification import DrawSpec
 
 Live = Callable[..., ArenaSubject]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.draws import columns, sample_beginnings, sample_draws
+from cheesebench.paradigms.arena.audit.validity import columns, sample_beginnings, sample_draws
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 

@@ -8,14 +8,14 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
-from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary
+from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions import Order, measure
 from cheesebench.paradigms.arena.controls import LabelsSwapped
 from cheesebench.paradigms.arena.scenes import hidden_by
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
-from cheesebench.protocol.texts import LoneBraceError, as_text, filled, names, parts
+from cheesebench.protocol.expressions import LoneBraceError, as_text, filled, names_in_text, text_parts
 
 Film = Callable[..., str]
 
@@ -49,11 +49,11 @@ def test_what_values_look_like() -> None:
     assert as_text(frozenset({"b", "a"})) == "a, b"
     assert as_text(frozenset()) == as_text(None) == "none"
     assert filled("{{x}} {{{x}}}", {"x": 7}) == "{x} {7}"
-    assert names(["{ a } {b}", "{a}"]) == ("a", "b")
-    assert parts("plain") == ("plain",)
+    assert names_in_text(["{ a } {b}", "{a}"]) == ("a", "b")
+    assert text_parts("plain") == ("plain",)
     for text, offset in (("a{", 1), ("}", 0), ("{a{b}", 0), ("{{{", 2)):
         with pytest.raises(LoneBraceError) as caught:
-            parts(text)
+            text_parts(text)
         assert caught.value.offset == offset
 
 

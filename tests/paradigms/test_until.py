@@ -1,4 +1,4 @@
-"""Blocks that end on a condition: in lives, in lanes, in the lesion audit's model of the schedule."""
+"""Blocks that end on a condition: in lives, in the lesion audit's model of the schedule."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.errors import OptionError
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
-from cheesebench.paradigms.arena.batch import MANY, vector_class
+from cheesebench.paradigms.arena.audit.lesions import Order, measure
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.vector import ScalarLanes
 from cheesebench.protocol import Specification
 from cheesebench.protocol.specification import UntilSpec
 from tests.arenas import TWO_ARMS
@@ -65,13 +62,6 @@ def blocks(life: ArenaSubject, *trials: list[int]) -> list[str]:
 )
 def test_a_block_ends_on_a_condition(until: str, trials: list[list[int]], expected: list[str], live: Live) -> None:
     assert blocks(live(CHOICE.replace("UNTIL", until)), *trials) == expected
-
-
-def test_many_lanes_fall_back(load: Callable[[str], Specification]) -> None:
-    made = ArenaParadigm(load(CHOICE.replace("UNTIL", "{if: steps < 5, count: 2}")))
-    assert isinstance(vector_class(made.specification, made)(MANY)._lanes, ScalarLanes)
-    with pytest.raises(OptionError, match="a block ends on a condition, which only the scalar kernel supports"):
-        vector_class(made.specification, made)(MANY, compiled=True)
 
 
 def test_the_lesion_audit_follows_the_schedule(load: Callable[[str], Specification]) -> None:
@@ -129,14 +119,6 @@ def test_a_contingency_that_reverses_at_criterion(live: Live) -> None:
         for action in SOON if to_left else WRONG:
             life.step(action)
     assert food == ["left", "left", "right", "right", "right", "left", "left", "right"]
-
-
-def test_repetitions_that_end_on_a_criterion_fall_back(load: Callable[[str], Specification]) -> None:
-    text = REPEATED.replace("TRIALS", "2").replace("REPEAT", "{at_most: 4, until: {outcome: found, count: 1}}")
-    made = ArenaParadigm(load(text))
-    assert made.specification.planned_trials == 17
-    with pytest.raises(OptionError, match="repeated until a criterion, which only the scalar kernel supports"):
-        vector_class(made.specification, made)(MANY, compiled=True)
 
 
 @pytest.mark.parametrize("repeat", ["{at_most: 5, trials: 3}", "{at_most: 5, until: {outcome: found, count: 3}}"])

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.errors import ProtocolError
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
 Film = Callable[..., str]
+Live = Callable[..., ArenaSubject]
 Reel = Callable[[str], str]
 
 CORRIDOR = """
@@ -108,3 +110,16 @@ def test_after_any_action_nothing_is_left(load: Callable[[str], Specification], 
 def test_a_zone_may_be_drawn_as_nothing(film: Film) -> None:
     text = CORRIDOR.replace("glyph: z", "glyph: ' '") + "trial: {limit: 9, start: run, states: {run: {}}}"
     assert film(text, "S").splitlines()[0] == "- #####/#→ Z#/##### 0 run"
+
+
+def test_of_two_zones_on_one_square_a_set_means_the_first_of_the_map(live: Live) -> None:
+    """The order is that of the file, neither of the names nor of the set."""
+    life = live("""
+        arena: {map: "#sx#", legend: {s: box, x: {zones: [late, early]}}}
+        start: {at: box, face: E}
+        vars: {both: [early, late], which: none}
+        trial: {limit: 2, start: run, states: {run: {rules: [{enter: both, set: {which: it}, end: found}]}}}
+    """)
+    life.begin_trial()
+    life.step(0)
+    assert life.values["which"] == "late"

@@ -24,7 +24,7 @@ from cheesebench.interfaces import HEADINGS, RUNNING
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 pytestmark = pytest.mark.peer
 
@@ -166,7 +166,7 @@ def differences(played: list[list[Trial]], told: list[Any]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_step_is_that_of_the_package(name: str, peer: Path) -> None:
-    paradigm = ArenaParadigm(CATALOGUE.find(name, "paper").walkable())
+    paradigm = ArenaParadigm(with_arena(CATALOGUE.find(name, "paper")))
     played = [trials for seed in SEEDS for trials in lives(paradigm, seed)]
     assert sum(len(trial.steps) for trials in played for trial in trials) == len(SEEDS) * STEPS
     found = list(differences(played, ask(peer, name, played)))
@@ -174,7 +174,7 @@ def test_every_step_is_that_of_the_package(name: str, peer: Path) -> None:
 
 
 def test_a_difference_is_found(peer: Path) -> None:
-    paradigm = ArenaParadigm(CATALOGUE.find("t_maze", "paper").walkable())
+    paradigm = ArenaParadigm(with_arena(CATALOGUE.find("t_maze", "paper")))
     (trials,) = lives(paradigm, 0, steps=30)
     told = ask(peer, "t_maze", [trials])
     assert not list(differences([trials], told))

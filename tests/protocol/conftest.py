@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.protocol import SUFFIX, Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import SUFFIX, Specification
 from tests.arenas import examine_text
 
 MARK = "«"

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.protocol import Catalogue, Diagnostic, Specification, load_protocol
-from cheesebench.protocol.animals import COLUMNS, row_of
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Catalogue, Specification, load_protocol
+from cheesebench.protocol.csv_files import COLUMNS, MEASURED, row_of
 from tests.arenas import examine, examine_text
 
 SHIPPED = Path(__file__).parents[2] / "protocols"
@@ -208,19 +209,55 @@ def test_bytes_that_are_no_text_and_large_files_are_refused(tmp_path: Path) -> N
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_a_row_is_a_row_or_none(cells: object) -> None:
-    row = row_of(cells)
-    assert row is None or (row[1] >= 1 and 0 <= row[3] <= row[2])
+    row = row_of(cells, COLUMNS)
+    assert row is None or (len(row) == 4 and row[1] >= 1 and 0 <= row[3] <= row[2])
+    row = row_of(cells, MEASURED)
+    assert row is None or (row[1] >= 1 and math.isfinite(row[2]))
+
+
+LATENCY = FOUR + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, status: x}]\n"
+
+
+def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> None:
+    csv = "animal,session,value\nm1,1,4\nm1,2,6.5\nm2,2,-1e1\n"
+    (found,) = loaded(tmp_path, LATENCY, csv).references
+    assert found.value == pytest.approx((5.25 - 10) / 2)
+    assert (found.n_animals, found.over) == (2, (1, 2))
+    assert found.sd == pytest.approx(statistics.stdev([5.25, -10]))
+    assert found.curve == pytest.approx((4, -1.75))
+    inline = LATENCY.replace("animals.csv", "[[m1, 1, 4], [m1, 2, 6.5], [m2, 2, -10]]")
+    assert loaded(tmp_path, inline).references == (found,)
+
+
+@pytest.mark.parametrize(
+    ("csv", "where", "said"),
+    [
+        (f"{HEADER}\nm,1,4,1\n", "1:1", "The first line names the columns: animal,session,value."),
+        ("animal,session,value\nm,1,high\n", "2:1", "'m,1,high' is not a valid row: 'high' (value) is not a number."),
+        ("animal,session,value\nm,1,inf\n", "2:1", "'inf' (value) is not a number."),
+        ("animal,session,value\nm,0,2\n", "2:1", "Write the animal, the session (from 1) and its value, a number."),
+        ("animal,session,value\nm,1,2\nm,1,3\n", "3:1", "Session 1 of 'm' appears twice."),
+    ],
+)
+def test_mistakes_in_animals_of_a_measure(tmp_path: Path, csv: str, where: str, said: str) -> None:
+    specification, (found,) = written(tmp_path, LATENCY, csv)
+    assert specification is None
+    assert f"animals.csv:{where}: error E225: " in str(found)
+    assert said in str(found)
 
 
 #: Value and standard deviation of the compared trials, and animals, as published beside the data.
 @pytest.mark.parametrize(
     ("name", "sessions", "value", "sd", "animals"),
     [
-        ("morris_water_maze", range(1, 6), 0.663, 0.131, 35),
-        ("morris_water_maze", [5], 0.879, 0.213, 35),
-        ("morris_water_maze", [8], 0.979, 0.071, 35),
-        ("t_maze", [8, 9, 12], 0.748, 0.110, 7),
-        ("t_maze", [1], 0.607, 0.130, 7),
+        ("morris_water_maze", range(1, 6), 0.466, 0.139, 35),
+        ("morris_water_maze", [5], 0.700, 0.263, 35),
+        ("morris_water_maze", [8], 0.826, 0.209, 35),
+        ("operant_chamber", range(1, 6), 0.723, 0.112, 35),
+        ("t_maze", [6, 7, 8], 0.7975, 0.041, 10),
+        ("t_maze", [7, 8], 0.793, 0.064, 10),
+        ("../classics/animals/five_choice", range(1, 7), 0.462, 0.081, 126),
+        ("../classics/animals/five_choice", [5, 6], 0.545, 0.110, 126),
     ],
 )
 def test_shipped_animals_are_those_of_the_sources(

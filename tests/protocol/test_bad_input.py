@@ -10,7 +10,7 @@ import pytest
 from cheesebench.cli import main
 from cheesebench.errors import ProtocolError
 from cheesebench.protocol import Catalogue
-from cheesebench.protocol.draw_documents import MAX_ROWS
+from cheesebench.protocol.documents import MAX_ROWS
 from cheesebench.protocol.resolve import MAX_TRIALS
 from tests.arenas import examine_text
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.diagnostics import Diagnostic
 from cheesebench.errors import ProtocolError, UnknownNameError
+from cheesebench.interfaces import BaseSpecification
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue, Diagnostic, load_protocol
+from cheesebench.protocol import SUFFIX, Catalogue, load_protocol
 
 Write = Callable[[str, str], Path]
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.protocol import Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Specification
 from cheesebench.protocol.csv_files import MAX_CELL, MAX_COLUMNS, TABLE
-from cheesebench.protocol.draw_documents import MAX_ROWS
+from cheesebench.protocol.documents import MAX_ROWS
 from tests.arenas import TWO_ARMS, examine
 
 PROTOCOL = (

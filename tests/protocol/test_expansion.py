@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.errors import OptionError
 from cheesebench.protocol import Specification
-from cheesebench.protocol.expansion import arena_as_yaml
+from cheesebench.protocol.arena import arena_as_yaml
 from tests.arenas import examine_text
 
 PROTOCOL = """
@@ -25,6 +24,11 @@ def load(arena: str, start: str, goal: str) -> Specification:
     return specification
 
 
+def as_yaml(specification: Specification) -> str:
+    assert specification.arena.drawn is not None
+    return arena_as_yaml(specification.arena.drawn, specification.document.arena)
+
+
 @pytest.mark.parametrize(
     ("arena", "start", "goal"),
     [
@@ -35,13 +39,11 @@ def load(arena: str, start: str, goal: str) -> Specification:
         ("arena: {radial: {arms: 4, length: 3}}", "centre", "cup"),
         ("arena: {radial: {arms: 8, length: 5, hub: 3}, groups: {odd: [arm1, arm3]}}", "hub", "odd"),
         ("arena: {radial: {arms: 5, length: 4, width: 3}, landmarks: {post: {at: [-1, -1], glyph: é}}}", "hub", "cup"),
-        ("arena: {boxes: {}}", "west", "east"),
-        ("arena: {boxes: {width: 7, height: 4, doorway: 3}, headings: 4}", "side", "gate"),
     ],
 )
 def test_the_expansion_loads_to_the_same_arena(arena: str, start: str, goal: str) -> None:
     generated = load(arena, start, goal)
-    text = arena_as_yaml(generated)
+    text = as_yaml(generated)
     ejected = load(text, start, goal)
     assert ejected.arena == generated.arena
     assert ejected.arena.drawn is None
@@ -49,25 +51,26 @@ def test_the_expansion_loads_to_the_same_arena(arena: str, start: str, goal: str
 
 
 def test_an_expansion_reads_as_if_written_by_hand() -> None:
-    text = arena_as_yaml(load("arena: {boxes: {width: 2, height: 1}, landmarks: {N: 1}}", "west", "east"))
+    text = as_yaml(load("arena: {radial: {arms: 2, length: 1}, landmarks: {N: 1}}", "hub", "arm1"))
     assert text == (
         "arena:\n"
         "  map: |2\n"
-        "    #######\n"
-        "    #aabcc#\n"
-        "    #######\n"
+        "     ###\n"
+        "    ##a##\n"
+        "    #bbb#\n"
+        "    #bcb#\n"
+        "    #bbb#\n"
+        "    ##d##\n"
+        "     ###\n"
         "  legend:\n"
-        '    "a": {zone: west, glyph: "."}\n'
-        '    "b": {door: gate, glyph: "|"}\n'
-        '    "c": {zone: east, glyph: "."}\n'
+        '    "a": {door: gate1, zones: [arm1, cup1], glyph: "o"}\n'
+        '    "b": {zone: hub, glyph: "."}\n'
+        '    "c": {zones: [hub, centre], glyph: "."}\n'
+        '    "d": {door: gate2, zones: [arm2, cup2], glyph: "o"}\n'
         "  groups:\n"
-        "    side: [west, east]\n"
+        "    arm: [arm1, arm2]\n"
+        "    cup: [cup1, cup2]\n"
+        "    gate: [gate1, gate2]\n"
         "  landmarks:\n"
         '    N: "1"\n'
     )
-
-
-def test_a_map_has_no_expansion() -> None:
-    text = arena_as_yaml(load("arena: {boxes: {}}", "west", "east"))
-    with pytest.raises(OptionError, match="is already a map"):
-        arena_as_yaml(load(text, "west", "east"))

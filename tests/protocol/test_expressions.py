@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.arena.evaluate import compile_expression
+from cheesebench.paradigms.arena.program import compile_expression
 from cheesebench.protocol.expressions import (
     MAX_DEPTH,
     MAX_LENGTH,
@@ -29,7 +29,7 @@ from cheesebench.protocol.expressions import (
 )
 from fuzz.expressions import PIECES, VALUES, by_python, check_syntax, written
 
-stable = settings(deadline=None, derandomize=True, max_examples=200)
+stable = settings(derandomize=True, max_examples=200)
 
 # -- against Python
 

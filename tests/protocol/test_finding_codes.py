@@ -6,14 +6,17 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import cheesebench.paradigms.dialogue.language
+import cheesebench.paradigms.dialogue
 import cheesebench.protocol
-from cheesebench.protocol.diagnostics import LETTERS
-from cheesebench.protocol.findings import GROUPS, MEANINGS
-from cheesebench.protocol.source import DUPLICATE_KEY
+from cheesebench import interfaces, source
+from cheesebench.diagnostics import GROUPS, LETTERS, MEANINGS
 from cheesebench.protocol.specification import VISIBLE_GOAL
+from cheesebench.source import DUPLICATE_KEY
 
-FOLDERS = [Path(package.__path__[0]) for package in (cheesebench.protocol, cheesebench.paradigms.dialogue.language)]
+FOLDERS = [Path(package.__path__[0]) for package in (cheesebench.protocol, cheesebench.paradigms.dialogue)]
+FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))] + [
+    Path(str(module.__file__)) for module in (interfaces, source)
+]
 #: What makes a finding, and its severity.
 MAKERS = {
     "error": "error",
@@ -21,15 +24,14 @@ MAKERS = {
     "_RefusedError": "error",
     "ExpressionError": "error",
     "warning": "warning",
+    "Doubt": "warning",
     "info": "info",
 }
 NAMED = {"DUPLICATE_KEY": DUPLICATE_KEY, "VISIBLE_GOAL": VISIBLE_GOAL}
 
 
 def test_every_code_is_in_the_list_and_no_other() -> None:
-    used = {
-        code: severity for folder in FOLDERS for path in sorted(folder.rglob("*.py")) for code, severity in _used(path)
-    }
+    used = {code: severity for path in FILES for code, severity in _used(path)}
     # Two are no argument of a call: the end of a long list, and what an expression error is unless it says otherwise.
     used |= {199: "error", 130: "error"}
     assert dict(sorted(used.items())) == {code: severity for code, (severity, _) in MEANINGS.items()}

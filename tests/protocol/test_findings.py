@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.diagnostics import Diagnostic
 from cheesebench.errors import ProtocolError
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from cheesebench.protocol import Catalogue, Specification
 from tests.arenas import examine
 from tests.protocol.short import FOUND, SIDES, state, trial
 
@@ -21,7 +22,7 @@ Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 EMPTY = "trial: {limit: 1, start: a, states: {a: {}}}"
 SCORED = "success: last == found\n"
 WALK = f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}\n"
-BOXES = "start: {at: west}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: east, end: b}]}}}\n"
+RING = "start: {at: hole1}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: hole2, end: b}]}}}\n"
 LEVER = 'arena: {map: "S..ZL", legend: {S: box, Z: goal, L: {solid: lever}}, groups: {side: [box, goal]}}\n'
 DOOR = 'arena: {map: "S.d.Z", legend: {S: box, Z: goal, d: {door: gate}}}\n'
 LANDMARK = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, landmarks: {N: "1"}}\n'
@@ -33,7 +34,8 @@ def arena(keys: str, legend: str = "") -> str:
 
 
 def construct(lesion: str) -> str:
-    return f"success: last == found\nconstruct:\n  name: x\n  abolished_by: [{{lesion: {lesion}, at_most: 0.5}}]\n"
+    lesions = f"[{{lesion: {lesion}, at_most: 0.5}}]"
+    return f"success: last == found\nconstruct:\n  name: x\n  kind: perception\n  abolished_by: {lesions}\n"
 
 
 ERRORS = {
@@ -70,9 +72,9 @@ ERRORS = {
     "size of a name": ("E134", "measures: {m: size(«last)}"),
     "time of a number": ("E134", "measures: {m: 1 + time(«steps)}"),
     "no arena": ("E140", "arena: «{groups: {}}"),
-    "two arenas": ("E140", "arena: «{boxes: {}, pool: {radius: 5}}"),
-    "impossible options": ("E141", BOXES + "arena: {boxes: «{doorway: 9}}"),
-    "legend without a map": ("E142", BOXES + "arena: {boxes: {}, «legend: {S: box}}"),
+    "two arenas": ("E140", "arena: «{ring: {radius: 5, holes: 4}, pool: {radius: 5}}"),
+    "impossible options": ("E141", RING + "arena: {ring: «{radius: 4, holes: 40}}"),
+    "legend without a map": ("E142", RING + "arena: {ring: {radius: 4, holes: 4}, «legend: {S: box}}"),
     "empty map": ("E143", 'arena: {map: «"  "}'),
     "map without floor": ("E143", "arena:\n  map: «|\n    ###\n    ###"),
     "huge map": ("E143", f'arena: {{map: «"{"." * 10_001}"}}'),
@@ -82,7 +84,7 @@ ERRORS = {
     "group with a zone's name": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«box: [goal]}}'),
     "empty group": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«none_here: []}}'),
     "landmark on floor": ("E147", arena("landmarks: {a: «{at: [1, 0], glyph: x}}")),
-    "landmark far away": ("E147", arena("landmarks: [«{at: [9, 0], glyph: x}]")),
+    "landmark far away": ("E147", arena("landmarks: {a: «{at: [9, 0], glyph: x}}")),
     "landmark nowhere": ("E147", arena("landmarks: {NNE: «x}")),
     "turned by no quarter": ("E148", 'arena: {map: "SZ\\n..", legend: {S: box, Z: goal}, rotate: «way}\n' + WAYS % 45),
     "picture that is not square": ("E148", arena("rotate: «way") + WAYS % 90),
@@ -132,8 +134,12 @@ ERRORS = {
     "unknown zone in a lesion": ("E201", construct("«{hide: gaol}")),
     "a lesion that takes nothing": ("E123", construct("«{}")),
     "a lesion twice": ("E223", construct("blind") + "  spared_by: [«blind]"),
-    "a construct without abolition": ("E123", "success: last == found\nconstruct: {name: x, abolished_by: «[]}"),
-    "a construct without success": ("E220", "«construct: {name: x, abolished_by: [{lesion: blind, at_most: 1}]}"),
+    "a construct without abolition": (
+        "E123", "success: last == found\nconstruct: {name: x, kind: memory, abolished_by: «[]}"
+    ),
+    "a construct without success": (
+        "E220", "«construct: {name: x, kind: perception, abolished_by: [{lesion: blind, at_most: 1}]}"
+    ),
     "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
     "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),
     "unknown action in a list": ("E201", "tests: [{actions: [F, «JUMP], expect: {outcome: found}}]"),
@@ -252,8 +258,8 @@ ERRORS = {
     "animals and what is computed": (
         "E226", SCORED + "reference: [{measure: success, animals: [[m, 1, 4, 1]], «n_animals: 4, status: x}]"
     ),
-    "animals of a measure": (
-        "E226", "measures: {m: steps}\nreference: [{measure: m, value: 1, «animals: [[m, 1, 4, 1]], status: x}]"
+    "animals of a measure with trials": (
+        "E225", "measures: {m: steps}\nreference: [{measure: m, animals: [«[m, 1, 4, 1]], status: x}]"
     ),
     "an animal that passed too often": (
         "E225", SCORED + "reference: [{measure: success, animals: [«[m, 1, 4, 5]], status: x}]"
@@ -453,7 +459,19 @@ WARNINGS = {
     ),
     "a construct that lets a lesioned subject pass": (
         "W329", SCORED + "margin: 0.1\nreference: [{measure: success, value: 0.7, status: x}]\n"
-        + "construct: {name: x, abolished_by: [{lesion: blind, at_most: 0.6}, «{lesion: anhedonia, at_most: 0.61}]}"
+        + "construct: {name: x, kind: learning, "
+        + "abolished_by: [{lesion: blind, at_most: 0.6}, «{lesion: anhedonia, at_most: 0.61}]}"
+    ),
+    "a construct without the lesion of its kind": (
+        "W330", SCORED + "construct: {name: x, kind: memory, abolished_by: «[{lesion: blind, at_most: 0.5}]}"
+    ),
+    "an event that forgives what a rotated picture leaves": (
+        "W331",
+        'arena: {ring: {radius: 6, holes: 12}, landmarks: {N: "1", E: "2", S: "3", W: "4"}, rotate: way}\n'
+        + "draw: {d: {of: {way: [0, 90]}}}\nstart: {at: hole1}\n"
+        + "trial: {limit: 9, start: a, states: {a: {rules: [{enter: hole2, end: found}, "
+        + "«{enter: hole, if: n < 1, count: n}, {enter: hole, count: n, end: lost}]}}}\n"
+        + construct("{hide: landmarks}").replace("0.5", "0.4")
     ),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
@@ -476,7 +494,9 @@ def test_every_warning_stands_where_its_cause_is(
 ) -> None:
     found = [one for one in findings(text) if not one.startswith("I")]
     assert f"{code} {marked(text)}" in found
-    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}, "W314": {"W311"}}.get(code, set())
+    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}, "W314": {"W311"}, "W331": {"W305", "W330"}}.get(
+        code, set()
+    )
     assert {one.split()[0] for one in found} <= {code} | beside
 
 
@@ -622,7 +642,7 @@ def test_the_margin_that_is_named_is_small_enough(
 ) -> None:
     def remedies(margin: str) -> list[str]:
         text = f"{SCORED}margin: {margin}\nreference: [{{measure: success, value: {value}, status: x}}]\n"
-        text += "construct: {name: x, abolished_by: [{lesion: blind, at_most: 0.61}]}"
+        text += "construct: {name: x, kind: perception, abolished_by: [{lesion: blind, at_most: 0.61}]}"
         return [one.remedy for one in examine(complete(text))[1] if one.code == 329]
 
     [remedy] = remedies("0.1")

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.protocol import Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Specification
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
 MEASURES = "measures: {latency: steps, kind: [{if: steps > 3, is: slow}, {is: quick}]}\n"
-LATENCY = "measure: latency, value: 5, sd: 1, n_animals: 8, better: lower, margin: 2"
+SHORT = "measure: latency, value: 5, sd: 1, n_animals: 8, better: lower, margin: 2"
+LATENCY = f"{SHORT}, range: [0, 9]"
 
 
 def reference(*keys: str) -> str:
@@ -25,27 +27,20 @@ MISTAKES = {
     ),
     "a margin without better": (reference("measure: latency, value: 5, «margin: 2"), "there is no 'better'"),
     "a range alone": (reference("measure: latency, value: 5, «range: [0, 9]"), "there is no 'better'"),
-    "neither range nor spread": (
-        reference("measure: latency, value: 5, «better: lower, margin: 2"),
-        "needs the spread of at least two animals",
-    ),
-    "the spread of one animal": (
-        reference("measure: latency, value: 5, sd: 1, n_animals: 1, «better: lower, margin: 2"),
-        "needs the spread of at least two animals",
-    ),
+    "no range": (reference(SHORT.replace("better", "«better")), "'latency' has no 'range', which a verdict"),
     "names have no mean": (
         reference("measure: kind, value: 1, «better: lower, margin: 1, range: [0, 9]"),
         "'kind' has names for values, and no mean",
     ),
-    "a range backwards": (reference(f"{LATENCY}, «range: [9, 0]"), "The range is empty or reversed"),
-    "a value out of range": (reference(f"{LATENCY}, «range: [6, 9]"), "The animals' 5 is not in the range 6 to 9"),
+    "a range backwards": (reference(f"{SHORT}, «range: [9, 0]"), "The range is empty or reversed"),
+    "a value out of range": (reference(f"{SHORT}, «range: [6, 9]"), "The animals' 5 is not in the range 6 to 9"),
     "a margin to the end of the range": (
         reference("measure: latency, value: 5, better: lower, «margin: 4, range: [0, 9]"),
-        "The worst possible value, 9, is within the margin of 4: nobody could FAIL",
+        "The worst possible value, 9, is within the margin of 4, so no subject could FAIL",
     ),
     "a margin to the other end": (
         reference("measure: latency, value: 5, better: higher, «margin: 5, range: [0, 9]"),
-        "The worst possible value, 0, is within the margin of 5: nobody could FAIL",
+        "The worst possible value, 0, is within the margin of 5, so no subject could FAIL",
     ),
     "better success": (
         "success: last == found\nreference: [{measure: success, value: 0.5, «better: higher, status: x}]",
@@ -82,8 +77,8 @@ def test_mistakes(
 SHAPES = {
     "an unknown side": (reference("measure: latency, value: 5, better: «less, margin: 2"), "E123"),
     "a margin of nothing": (reference(f"{LATENCY.replace('margin: 2', 'margin: «0')}"), "E123"),
-    "half a range": (reference(f"{LATENCY}, range: «[0]"), "E123"),
-    "a misspelt key": (reference(f"{LATENCY}, «rnage: [0, 9]"), "E121"),
+    "half a range": (reference(f"{SHORT}, range: «[0]"), "E123"),
+    "a misspelt key": (reference(f"{SHORT}, «rnage: [0, 9]"), "E121"),
     "an unknown measure": (reference(LATENCY.replace("latency", "«latenzy")), "E201"),
 }
 
@@ -101,7 +96,7 @@ def test_what_is_judged(examine: Examine, complete: Callable[[str], str]) -> Non
     assert not [one for one in found if one.code == 402]
     judged = specification.judged
     assert judged is not None
-    assert (judged.measure, judged.better, judged.margin, judged.range) == ("latency", "lower", 2, None)
+    assert (judged.measure, judged.better, judged.margin, judged.range) == ("latency", "lower", 2, (0, 9))
     assert specification.reference is None, "there is no number for the pass rate"
 
 

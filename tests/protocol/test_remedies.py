@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.protocol import Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Specification
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
@@ -51,7 +52,9 @@ measures:
 """
 OF = "of: {sort: [low, high]}"
 ORDER = "order: size(seen) + position(home, arm)"
-CONSTRUCT = "success: last == correct\nconstruct: {name: x, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
+CONSTRUCT = (
+    "success: last == correct\nconstruct: {name: x, kind: strategy, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
+)
 
 #: What is written instead of what, and the finding.
 MISTAKES = {
@@ -59,7 +62,8 @@ MISTAKES = {
     "rule: a misspelt trigger": ("{enter: arm, if", "{entr: arm, if", "Did you mean 'enter'?"),
     "lesion: a misspelt key": (
         "success: last == correct",
-        "success: last == correct\nconstruct: {name: x, abolished_by: [{lesion: {hied: arm}, at_most: 0.5}]}",
+        "success: last == correct\n"
+        "construct: {name: x, kind: strategy, abolished_by: [{lesion: {hied: arm}, at_most: 0.5}]}",
         "There is no key 'hied' in 'lesion'. Did you mean 'hide'?",
     ),
     "an expression: a Cyrillic letter": ("last == correct\nm", "last == \u0441orrect\nm", "CYRILLIC SMALL LETTER ES"),

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Diagnostic, Specification
-from fuzz.walks import walk
+from cheesebench.protocol import Catalogue, Specification
+from fuzz import life
 from tests.arenas import examine
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
 stable = settings(
-    deadline=None,
     derandomize=True,
     max_examples=100,
     phases=[Phase.generate, Phase.shrink],
@@ -30,12 +31,6 @@ stable = settings(
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 EVERYTHING = Path(__file__).with_name("everything.yaml")
-#: Whole protocols as their authors wrote them.
-SOURCES = {
-    name: text
-    for name, path in {**_catalogue.files, "everything": EVERYTHING}.items()
-    if "\nextends:" not in (text := path.read_text(encoding="utf-8"))
-}
 NAMES = sorted({*_catalogue.files, "everything"})
 
 
@@ -47,7 +42,7 @@ def _data(name: str) -> str:
 
 def live(specification: Specification, seed: int) -> None:
     """Live some trials with random actions; only a ProtocolError may end it."""
-    walk(specification, installed_plugins().view("ascii_2d"), seed, subject=1)
+    life.live(ArenaParadigm(specification), specification, installed_plugins().view("ascii_2d"), seed)
 
 
 # -- any text, any bytes
@@ -82,43 +77,10 @@ def test_any_bytes_have_an_answer(tmp_path: Path, data: bytes) -> None:
         assert "\n" not in str(diagnostic)
 
 
-# -- mutations of lines and tokens
+# -- mutations of the tree (those of lines and tokens are cases of fuzz/loader.py)
 
 _NOISE = "{ } [ ] : 0 -1 1e9 none null true random it wall last {} [] x # N NE 1/0 where(side) size(x) [none] 0.5 steps"
 NOISE = ["", "- ", '"', "..", "state", "trial", "goal", *_NOISE.split()]
-
-
-@st.composite
-def mutated_texts(draw: st.DrawFn) -> str:
-    """A valid protocol with some lines deleted, doubled or swapped and some tokens replaced."""
-    lines = SOURCES[draw(st.sampled_from(sorted(SOURCES)))].splitlines()
-    for _ in range(draw(st.integers(1, 3))):
-        at, other = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
-        match draw(st.sampled_from(["delete", "double", "swap", "token", "token", "token", "cut"])):
-            case "delete" if len(lines) > 1:
-                del lines[at]
-            case "double":
-                lines.insert(other, lines[at])
-            case "swap":
-                lines[at], lines[other] = lines[other], lines[at]
-            case "token":
-                parts = lines[at].split(" ")
-                parts[draw(st.integers(0, len(parts) - 1))] = draw(st.sampled_from(NOISE))
-                lines[at] = " ".join(parts)
-            case _:
-                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
-    return "\n".join(lines)
-
-
-@stable
-@given(mutated_texts(), st.integers(0, 9))
-def test_mutated_texts_have_an_answer_and_can_be_lived(examine: Examine, text: str, seed: int) -> None:
-    specification, _ = examine(text)
-    if specification is not None:
-        live(specification, seed)
-
-
-# -- mutations of the tree
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -165,7 +127,7 @@ def mutated_trees(draw: st.DrawFn) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False)
 
 
-@settings(stable, max_examples=200)
+@settings(stable, max_examples=100)
 @given(mutated_trees(), st.integers(0, 9))
 def test_mutated_trees_have_an_answer_and_can_be_lived(examine: Examine, text: str, seed: int) -> None:
     specification, _ = examine(text)

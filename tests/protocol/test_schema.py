@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 
 import cheesebench.protocols
+from cheesebench.diagnostics import Diagnostics
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
-from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.schema import FILE_NAME, protocol_schema, schema_text
-from cheesebench.protocol.source import read_file, read_text
+from cheesebench.source import read_file, read_text
 from tests.arenas import examine, examine_text
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -59,7 +59,7 @@ schedule:
 success: last == found
 estimand: {last: 2}
 measures: {latency: steps, one: 1}
-reference: [{measure: success, value: 0.8, interval: [0.7, 0.9], at: 3, status: declared}]
+reference: [{measure: success, value: 0.8, interval: [0.7, 0.9], status: declared}]
 tests:
   - {actions: FF, expect: {outcome: found}}
   - {actions: [F, STAY], expect: {reward: 1, variables: {seen: [west]}}}

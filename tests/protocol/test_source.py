@@ -10,18 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from cheesebench.protocol import source
-from cheesebench.protocol.diagnostics import Diagnostics, Position
-from cheesebench.protocol.source import MAX_BYTES, MAX_DEPTH, Node, read_file, read_text
+from cheesebench import source
+from cheesebench.diagnostics import Diagnostics, Position
+from cheesebench.source import MAX_BYTES, MAX_DEPTH, Node, read_file, read_text
 
 
 @pytest.fixture(autouse=True, params=["fast", "portable"])
 def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run everything with libyaml's parser and with the pure Python one."""
-    if request.param == "portable":
-        monkeypatch.setattr(source, "_Parser", None)
-    else:
-        assert (getattr(source, "_Parser", None) is not None) == yaml.__with_libyaml__
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param == "fast" and yaml.__with_libyaml__)
     monkeypatch.setattr(source, "_Loader", source._loader_class())
 
 

@@ -11,16 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cheesebench.protocol import (
-    Diagnostic,
-    Specification,
-    arena_documents,
-    documents,
-    draw_documents,
-    schedule_documents,
-)
-from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.source import read_text
+from cheesebench.diagnostics import Diagnostic, Diagnostics
+from cheesebench.protocol import Specification, documents
+from cheesebench.source import read_text
 from tests.arenas import examine_text
 
 Findings = Callable[[str], list[str]]
@@ -82,14 +75,13 @@ def test_everything_uses_every_key() -> None:
     used = {key for path in FIXED for key in at(data_of(EVERYTHING), path)}
     models = [
         model
-        for module in (documents, arena_documents, draw_documents, schedule_documents)
-        for model in vars(module).values()
-        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == module.__name__
+        for model in vars(documents).values()
+        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == documents.__name__
     ]
     keys = {field.alias or key for model in models for key, field in model.model_fields.items()}
     # One arena is of one kind, and the verdict is about success, or about a measure (test_judged_measures).
     assert keys - used - {"extends", "block"} == {
-        *("pool", "ring", "radial", "boxes", "radius", "holes", "arms", "length", "width", "hub", "height", "doorway"),
+        *("pool", "ring", "radial", "radius", "holes", "arms", "length", "width", "hub"),
         *("sites", "better", "range"),
     }
 
@@ -142,7 +134,6 @@ def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
         (("tests", 1, "expect"), " in entry 2 of 'tests'"),
         (("trial", "start", 0, "go"), " in entry 1 of 'start'"),
         (("chance", "how"), " in 'chance'"),
-        (("arena", "landmarks", "post", "glyph"), " in 'post'"),
     ],
     ids=str,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cheesebench.diagnostics import Diagnostics
 from cheesebench.protocol import Catalogue
-from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.source import read_text
+from cheesebench.source import read_text
 
 PLUS = """\
 arena:

@@ -10,7 +10,7 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.protocol import Specification, load_protocol
-from cheesebench.protocol.validation import MAX_BYTES, construct_status, life_hash
+from cheesebench.protocol.validation import MAX_BYTES, construct_status, doubts, life_hash, most_left
 
 MAZE = """version: 1
 paradigm: maze
@@ -22,7 +22,8 @@ schedule: {one: {trials: 4}}
 success: last == found
 """
 CONSTRUCT = (
-    "construct: {name: memory, abolished_by: [{lesion: blind, at_most: 0.25}, {lesion: anhedonia, at_most: 0.5}]}"
+    "construct: {name: sight, kind: perception, "
+    "abolished_by: [{lesion: blind, at_most: 0.25}, {lesion: anhedonia, at_most: 0.5}]}"
 )
 
 
@@ -56,6 +57,17 @@ def test_an_audit_of_this_protocol_validates_it(tmp_path: Path) -> None:
     assert status(tmp_path, specification, [report(specification)]) == "validated"
 
 
+def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    assert most_left(specification) is None
+    content = report(specification)
+    rates = {"blind": 0.9, "intact": 1.0, "pose-only": 0.4, "amnesia=trial": 0.7, "": 0.8, "odd": 0.9, "memoryless": 2}
+    for name, rate in rates.items():
+        content["findings"].append({"rule": f"lesion: {name}", "numbers": {"found": {"rate": rate}}})
+    (tmp_path / "maze.audit.json").write_text(json.dumps([content, "findings"]), encoding="utf-8")
+    assert most_left(specification) == ("amnesia=trial", 0.7)
+
+
 def test_an_audit_of_another_protocol_says_nothing(tmp_path: Path) -> None:
     specification = written(tmp_path)
     other = report(specification) | {"sha256": "0" * 64}
@@ -77,7 +89,8 @@ def test_what_the_command_prints_is_read(tmp_path: Path, capsys: pytest.CaptureF
     path = tmp_path / "maze.protocol.yaml"
     for most, expected in ((0.25, "failed"), (1.0, "validated")):
         specification = written(
-            tmp_path, f"construct: {{name: sight, abolished_by: [{{lesion: blind, at_most: {most}}}]}}"
+            tmp_path,
+            f"construct: {{name: sight, kind: perception, abolished_by: [{{lesion: blind, at_most: {most}}}]}}",
         )
         main(["audit", str(path), "--json", "--part", "lesions", "--trials", "40", "--processes", "1"])
         (tmp_path / "maze.audit.json").write_text(capsys.readouterr().out, encoding="utf-8")
@@ -115,15 +128,60 @@ def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> Non
 
 
 ANIMALS = """measures: {latency: steps}
-reference: [{measure: latency, value: 9, sd: 2, n_animals: 8, better: lower, margin: 1, status: made up}]"""
+reference: [{measure: latency, value: 9, better: lower, margin: 1, range: [0, 20], status: made up}]"""
 JUDGED = "reference: [{measure: success, value: 0.5, status: made up, where: trial > 1}]"
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"), [(ANIMALS, "validated"), ("margin: 0.2", "validated"), (JUDGED, "declared")]
+    ("changed", "expected"),
+    # What a verdict is about, and which trials count, is what the lesions were tried on.
+    [
+        ("measures: {latency: steps}", "validated"),
+        ("margin: 0.2", "validated"),
+        (ANIMALS, "declared"),
+        (JUDGED, "declared"),
+    ],
 )
 def test_an_audit_holds_whatever_animals_models_are_compared_with(tmp_path: Path, changed: str, expected: str) -> None:
     kept = report(written(tmp_path)) | {"life_sha256": life_hash(written(tmp_path))}
     other = written(tmp_path, f"{CONSTRUCT}\n{changed}\n")
     assert other.sha256 != kept["sha256"]
     assert status(tmp_path, other, [kept]) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "lesion", "defines"),
+    [
+        ("memory", "{amnesia: trial}", True),
+        ("memory", "memoryless", True),
+        ("memory", "blind", False),
+        ("memory", "{amnesia: trial, hide: box}", False),
+        ("memory", "memoryless+anhedonia", False),
+        ("learning", "naive", True),
+        ("learning", "anhedonia+hide=goal", True),
+        ("learning", "blind+anhedonia", False),
+        ("preference", "anhedonia", True),
+        ("preference", "{amnesia: trial}", False),
+        ("perception", "blind", True),
+        ("perception", "pose-only", False),
+        ("perception", "blind+amnesia=trial", False),
+        ("strategy", "{hide: goal}", True),
+        ("strategy", "pose-only", True),
+        ("strategy", "blind", False),
+    ],
+)
+def test_a_construct_names_the_lesion_of_its_kind(tmp_path: Path, kind: str, lesion: str, defines: bool) -> None:
+    keys = f"construct: {{name: x, kind: {kind}, abolished_by: [{{lesion: {lesion}, at_most: 0.5}}]}}"
+    specification = written(tmp_path, keys)
+    audit = report(specification)
+    audit["findings"][0] |= {"rule": f"lesion: {specification.construct.abolished_by[0][0]}"}  # type: ignore[union-attr]
+    audit["findings"][0]["numbers"]["at_most"] = 0.5
+    assert status(tmp_path, specification, audit) == ("validated" if defines else "declared")
+    assert [one.code for one in doubts(specification)] == [330] * (not defines)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.6, "validated"), (0.59, "declared")])
+def test_a_lesion_that_leaves_enough_to_pass_validates_nothing(tmp_path: Path, value: float, expected: str) -> None:
+    reference = f"{CONSTRUCT}\nmargin: 0.1\nreference: [{{measure: success, value: {value}, status: x}}]"
+    specification = written(tmp_path, reference)
+    assert status(tmp_path, specification, report(specification)) == expected

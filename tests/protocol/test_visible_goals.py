@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.protocol import Diagnostic, Specification
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.protocol import Specification
 from tests.protocol.short import FOUND, SIDES, state, trial
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]

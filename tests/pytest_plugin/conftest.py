@@ -77,7 +77,7 @@ def cheesebench_agents():
 """
 
 
-def corridor(name: str, reference: float = 0.5, trials: int = 20) -> str:
+def corridor(name: str, reference: float = 0.6, trials: int = 20) -> str:
     """Return a protocol in which a walker always succeeds."""
     return CORRIDOR.format(name=name, reference=reference, trials=trials)
 

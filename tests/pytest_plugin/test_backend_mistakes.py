@@ -192,7 +192,7 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Py
         (
             "    async def complete(self, request):\n        COMPLETE\n",
             "    def complete(self, request):\n        return ChatReply(text='x')\n",
-            "The backend 'acme': complete returned ChatReply(*, a ChatReply, which cannot be awaited. Write 'async *",
+            "The backend 'acme': connect returned a Client, whose 'complete' is a 'def'. Write 'async def complete(*",
         ),
         ("async def complete", "async def compleet", "* a Client, which has 'compleet', not 'complete'. Rename it."),
         (
@@ -215,13 +215,3 @@ def test_a_backend_of_another_shape_is_one_line(told: pytest.Pytester, place: st
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert len([one for one in result.errlines if one]) == 1
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
-
-
-def test_a_backend_need_not_write_async_def(told: pytest.Pytester) -> None:
-    plain = BACKEND.replace("async def complete", "def complete").replace(
-        "        return ChatReply", "        import asyncio\n        return asyncio.sleep(0, ChatReply"
-    ).replace('FORWARD")', 'FORWARD"))')  # fmt: skip
-    for line in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
-        plain = plain.replace(f"    {line}\n", "    pass\n")
-    (told.path / "lab/conftest.py").write_text(plain, encoding="utf-8")
-    told.runpytest("--model", "acme/any", "lab/east.protocol.yaml").assert_outcomes(passed=1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 PROFILE = """
 [tool.cheesebench.profiles.nightly]
 model = ["statue", "walker"]
 protocols = ["lab/east.protocol.yaml"]
-subjects = 7
+subjects = 17
 exit-zero = true
 """
 
@@ -23,11 +25,11 @@ def test_a_profile_is_a_name_for_options(project: pytest.Pytester, monkeypatch: 
     result = project.runpytest("--profile", "nightly")
     assert result.ret == pytest.ExitCode.OK
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*7 subjects x 20 trials*", "Exit code 0: 1 cell failed, which --exit-zero*"])
+    result.stdout.fnmatch_lines(["*17 subjects; *", "Exit code 0: 1 cell failed, which --exit-zero*"])
     # What is typed comes first.
-    typed = project.runpytest("--profile=nightly", "--model", "walker", "--subjects=6")
+    typed = project.runpytest("--profile=nightly", "--model", "walker", "--subjects=16")
     typed.assert_outcomes(passed=1)
-    typed.stdout.fnmatch_lines(["*6 subjects x 20 trials*"])
+    typed.stdout.fnmatch_lines(["*16 subjects; *"])
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_a_profile_is_a_name_for_options(project: pytest.Pytester, monkeypatch: 
             "nightly",
             "subject is not an option of a run. Did you mean 'subjects'?",
         ),
-        (PROFILE.replace("= 7", "= 'seven'"), "nightly", "subjects = 'seven': write a whole number."),
+        (PROFILE.replace("= 17", "= 'seven'"), "nightly", "subjects = 'seven': write a whole number."),
         (PROFILE.replace("true", "1"), "nightly", "exit-zero = 1: write true or false."),
         ("", "nightly", "no pyproject.toml here has [[]tool.cheesebench.profiles.nightly[]]"),
     ],
@@ -59,14 +61,14 @@ def test_an_option_that_is_nearly_ours_has_a_suggestion(project: pytest.Pytester
 
 def test_github_is_told_what_failed_and_where(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    result = project.runpytest("--model", "statue", "lab/east.protocol.yaml", "--cheese-run-id=one")
+    result = project.runpytest("--model", "statue", "--subjects=12", "lab/east.protocol.yaml", "--cheese-run-id=one")
     [line] = [line for line in result.outlines if line.startswith("::")]
     assert line.startswith("::error file=lab/east.protocol.yaml,line=1,title=FAIL%3A statue on east::0 %25 of trials ")
-    forgiven = project.runpytest("--model", "statue", "lab/east.protocol.yaml", "--cheese-exit-zero")
+    forgiven = project.runpytest("--model", "statue", "--subjects=12", "lab/east.protocol.yaml", "--cheese-exit-zero")
     assert [line[:10] for line in forgiven.outlines if line.startswith("::")] == ["::warning "]
     comment = (project.path / "results" / "one" / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith("<!-- cheesebench -->\n")
-    assert "| **statue (ascii_2d)** | ✘ FAIL" in comment
+    assert "| east | ✘ 0\N{NO-BREAK SPACE}%" in re.sub(" +", " ", comment)
     monkeypatch.delenv("GITHUB_ACTIONS")
-    quiet = project.runpytest("--model", "statue", "lab/east.protocol.yaml")
+    quiet = project.runpytest("--model", "statue", "--subjects=12", "lab/east.protocol.yaml")
     assert not [line for line in quiet.outlines if line.startswith("::")]

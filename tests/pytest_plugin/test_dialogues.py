@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
@@ -27,7 +29,8 @@ conditions:
 
 
 @pytest.fixture
-def fork(project: pytest.Pytester) -> pytest.Pytester:
+def fork(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTEST_ADDOPTS", os.environ["PYTEST_ADDOPTS"].replace("--subjects=6", ""))
     folder = project.mkdir("maps")
     (folder / "fork.protocol.yaml").write_text(FORK, encoding="utf-8")
     return project
@@ -57,11 +60,11 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
         ]
         assert {plan.chance for plan in plans} == {0.25}
         assert all(record.success for record in log.trials())
-    result = fork.runpytest("--model", "random-walk", "--generations=200", "--cheese-run-id", "low", "maps")
+    result = fork.runpytest("--model", "random-walk", "--subjects=200", "--cheese-run-id", "low", "maps")
     with log_of(fork, "low") as log:
         rate = sum(bool(record.success) for record in log.trials()) / 400
     assert abs(rate - 0.25) < 4 * (0.25 * 0.75 / 400) ** 0.5
-    result.stdout.fnmatch_lines(["*: * of answers are right, against 25 % by chance: *"])
+    result.stdout.fnmatch_lines(["* protocol * rate  chance *", "* fork*valuePath]  2? %    25 % *"])
 
 
 SECOND = ("--variant", "ordered_rooms-rewardReval-t0")
@@ -76,7 +79,7 @@ def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: 
     with FakeServer(script) as server:
         result = fork.runpytest(
             *("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", "one"),
-            *("--generations", "20", "--temperature", "0", "--temperature", "0.5", "maps"),
+            *("--subjects", "20", "--temperature", "0", "--temperature", "0.5", "maps"),
         )
         bodies = [call.body for call in server.calls][1:]
     result.assert_outcomes(passed=4)
@@ -106,7 +109,7 @@ def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: 
             "**Answer:** the hall, room 1, room 3",
         ]
     # The whole conversation can be seen again.
-    assert main(["show", "one", "--results", str(fork.path / "results"), *SECOND, "--subject", "3", "--call", "1"]) == 0
+    assert main(["show", "one", "--results", str(fork.path / "results"), *SECOND, "--subject", "3", "--call", "2"]) == 0
     shown = capsys.readouterr().out
     assert "--- assistant ---\nAnswer: hall -> 2 -> 4\n--- user ---\nAfter the tour something has changed." in shown
     assert "--- reply ---\nNow the other one pays more." in shown
@@ -140,7 +143,7 @@ def test_scripted_wrong_answers_fail_with_their_name(
             *("maps", "--cheese-film"),
         )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"A failed trial: generation 0, question 0: {outcome}."])
+    result.stdout.fnmatch_lines([f"A failed trial: generation 0, question 1: {outcome}."])
     with log_of(fork, "one") as log:
         records = log.trials()
         assert len(records) == 30
@@ -153,13 +156,13 @@ def test_scripted_wrong_answers_fail_with_their_name(
     [
         (("--model", "random", "maps"), "*The agent 'random' acts in arenas, but 'fork' is a dialogue.*random-walk*"),
         (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions, but 'east' is an arena*"),
-        (("--model", "random-walk", "--generations", "0", "maps"), "*--generations 0: a cell needs at least one.*"),
+        (("--model", "random-walk", "--subjects", "0", "maps"), "*--subjects 0: a run needs at least one subject.*"),
     ],
 )
 def test_what_does_not_fit_is_told(fork: pytest.Pytester, arguments: tuple[str, ...], message: str) -> None:
     result = fork.runpytest(*arguments)
     assert result.ret != 0
-    (result.stderr if "--generations" in arguments else result.stdout).fnmatch_lines([message])
+    (result.stderr if "--subjects" in arguments else result.stdout).fnmatch_lines([message])
 
 
 def test_smoke_claims_nothing(fork: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,8 +174,8 @@ def test_smoke_claims_nothing(fork: pytest.Pytester, monkeypatch: pytest.MonkeyP
 
 
 def test_several_processes_give_the_same_records(fork: pytest.Pytester) -> None:
-    fork.runpytest("--model", "random-walk", "--cheese-run-id", "one", "--generations", "3", "maps")
-    fork.runpytest("--model", "random-walk", "--cheese-run-id", "two", "--generations", "3", "-n", "2", "maps")
+    fork.runpytest("--model", "random-walk", "--cheese-run-id", "one", "--subjects", "3", "maps")
+    fork.runpytest("--model", "random-walk", "--cheese-run-id", "two", "--subjects", "3", "-n", "2", "maps")
     with log_of(fork, "one") as first, log_of(fork, "two") as second:
         assert sorted(first.dump()) == sorted(second.dump())
 

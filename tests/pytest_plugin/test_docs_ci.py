@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from cheesebench import installed_plugins
+from cheesebench.cli import main
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -20,7 +24,14 @@ FORWARD = "ACTIONS: FORWARD, FORWARD"
 def test_the_workflows_are_complete() -> None:
     assert len(WORKFLOWS) == 2
     for workflow in WORKFLOWS:
-        for word in ("--junitxml=", "--cheese-html=", "--resume=", "--compare-fail=worse", "--max-cost=", "results"):
+        for word in (
+            "--junitxml=",
+            "--cheese-html=",
+            "--resume=",
+            "--compare-fail=worse,undecided",
+            "--max-cost=",
+            "results",
+        ):
             assert word in workflow
 
 
@@ -60,6 +71,61 @@ def test_a_spent_budget_is_0_and_1_on_demand(project: pytest.Pytester) -> None:
         given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "-k", "east")
         assert project.runpytest(*given, "--max-tokens=2000").ret == 0
         assert project.runpytest(*given, "--max-tokens=2000", "--inconclusive=fail").ret == 1
+
+
+def walks(call: Call) -> Answer:
+    """Walk on; subjects differ in where they wait."""
+    waits = "STAY, " if call.body.get("seed", 0) % 2 else ""
+    return Answer(text=f"ACTIONS: {waits}FORWARD, FORWARD")
+
+
+@pytest.fixture
+def job(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Run the command of the page's first workflow; return its exit code, and the line that says why."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--view=ascii_2d --protocols=lab/east.protocol.yaml -p no:hypothesispytest")
+    model = {"backend": "openai", "id": "tiny", "price": {"prompt": 10, "completion": 10, "on": "2026-11-01"}}
+    (project.path / "models.yaml").write_text(json.dumps({"models": {"priced": model}}), encoding="utf-8")
+    monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    [command] = re.findall(r"^ +(pytest --model \"\$MODEL\".*\\\n.*)$", WORKFLOWS[0], re.MULTILINE)
+    [first] = re.findall(r"^\$ pytest (.* --run-id first) ", PAGE, re.MULTILINE)
+    _, *words = shlex.split(command.replace("\\\n", " ").replace("$MODEL", "priced").replace("$how", "--run-id=ci"))
+
+    def job(script: Callable[[Call], Answer], *more: str) -> tuple[int, str]:
+        with FakeServer(script) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            if not (project.path / "baselines").exists():
+                assert project.runpytest_inprocess(*first.replace("NAME", "priced").split()).ret == 0
+                assert main(["bless", "first", "main"]) == 0
+            done = project.runpytest_inprocess(*words, *more)
+        said = " ".join(" ".join(done.outlines).split())
+        return int(done.ret), said[said.rindex("Exit code") :]
+
+    return job
+
+
+def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -> None:
+    """Against a server that stays the same (to the letter, or nearly), gets worse, breaks, and costs too much."""
+
+    def noisy(call: Call) -> Answer:
+        return Answer(text="ACTIONS: STAY, FORWARD, FORWARD") if call.number % 7 == 0 else walks(call)
+
+    undecided = "undecided whether it is worse than main on east"
+    for script, options, code, why in [
+        (walks, [], 0, "nothing failed; no loss against main."),
+        (noisy, ["--run-id=noisy"], 0, "nothing failed; no loss against main."),
+        (lambda call: Answer(text="ACTIONS: STAY"), ["--run-id=worse"], 1, "worse than main on east, all protocols "),
+        (
+            lambda call: Answer(status=500) if call.number > 30 else walks(call),
+            ["--run-id=breaks", "--retries=0"],
+            1,
+            f"1 cell could not be measured; {undecided} (37",
+        ),
+        (walks, ["--run-id=poor", "--max-cost=0.05"], 1, f"{undecided} (390 missing trials)."),
+    ]:
+        done, said = job(script, *options)
+        assert done == code, said
+        assert said.startswith(f"Exit code {code}: {why}"), said
 
 
 def test_without_a_key_it_is_4_and_every_reader_is_told(

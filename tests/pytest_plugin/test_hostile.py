@@ -49,6 +49,7 @@ SOME = (
     *("status-500", "status-400", "status-401", "status-of-nobody-abc", "error-as-200", "quota-as-429"),
     *("reset-in-body", "close-in-chunk", "noise", "header-endless", "bomb-gzip", "body-endless"),
     *("content-number", "tool-call", "usage-absurd", "model-hostile"),
+    *("reply-twice", "reply-later", "reply-after-timeout", "choices-reversed", "transfer-x", "transfer-tab"),
 )
 
 

@@ -164,3 +164,26 @@ def test_a_second_interrupt_waits_for_nothing(project: pytest.Pytester) -> None:
         assert again.returncode == 0, output
         assert before == 15
         assert server.count == 1 + CALLS - before
+
+
+#: Where a conftest.py sends its own process a signal, and what is said in the end.
+MOMENTS = {
+    "KILL": "interrupted before the run began; nothing was run",
+    "def pytest_configure(): KILL": "interrupted before the run began; nothing was run",
+    "def pytest_collection_modifyitems(): KILL": "interrupted before the run began; nothing was run",
+    "def pytest_runtest_setup(): KILL": "--resume one",
+    "def pytest_keyboard_interrupt(): KILL; KILL\ndef pytest_runtest_setup(): KILL": "--resume one",
+    "def pytest_sessionfinish(): KILL": "1 inconclusive in",
+}
+
+
+@pytest.mark.parametrize(("moment", "number"), list(zip(MOMENTS, 3 * GENTLE, strict=True)))
+def test_whenever_a_signal_comes_a_line_says_how_to_go_on(
+    project: pytest.Pytester, moment: str, number: signal.Signals
+) -> None:
+    project.makeconftest(f"import os\n{moment.replace('KILL', f'os.kill(os.getpid(), {int(number)})')}")
+    command = [sys.executable, "-m", "pytest", "--model", "random", "--cheese-run-id", "one", "lab", "-k", "east"]
+    process = subprocess.run(command, cwd=project.path, capture_output=True, text=True, preexec_fn=reset_signals)
+    said = process.stdout + process.stderr
+    assert "Traceback" not in said
+    assert MOMENTS[moment] in said

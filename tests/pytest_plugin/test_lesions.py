@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-CONSTRUCT = "construct: {name: navigation by sight, abolished_by: [{lesion: blind, at_most: 0.25}]}\n"
+CONSTRUCT = "construct: {name: navigation by sight, kind: perception, abolished_by: [{lesion: blind, at_most: 0.25}]}\n"
 
 
 @pytest.fixture

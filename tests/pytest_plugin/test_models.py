@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -22,7 +24,7 @@ from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.provenance import made_here
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.server.states import to_json
+from cheesebench.server.view import to_json
 from cheesebench.server.watch import RunWatch
 from cheesebench.statistics import summarise_subjects
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
@@ -202,7 +204,7 @@ def test_where_a_run_is_only_mentioned_its_doubts_are_too(
     annotation, none = run("one", script), run("sound", walk)
     assert annotation.startswith("::warning ")
     said = "20 % of replies without a readable answer"
-    state = to_json(RunWatch(project.path / "results/one").look())
+    state = to_json(RunWatch(project.path / "results/one").poll())
     printed("bless", "one", "base")
     surfaces = {
         "annotation": annotation.replace("%25", "%"),
@@ -265,7 +267,7 @@ def test_hostile_text_is_text_on_every_surface(
         result = project.runpytest(*given, "--junitxml=junit.xml", "lab", "-k", "east", "-v", "-rA")
     said = _surfaces(project) | {"terminal": str(result.stdout)}
     monkeypatch.chdir(project.path)
-    for arguments in (["show", "one"], ["show", "one", "--call", "0"], ["report", "one"]):
+    for arguments in (["show", "one"], ["show", "one", "--call", "1"], ["report", "one"]):
         assert main(arguments) == 0
         said[" ".join(arguments)] = capsys.readouterr().out
     for name, text in said.items():
@@ -301,6 +303,17 @@ def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines(["ERROR: --model replay:one: that run was made with --history 2, not 3.*"])
 
 
+def test_the_run_of_a_stranger_that_no_run_writes_is_one_line(project: pytest.Pytester) -> None:
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east"))
+    with contextlib.closing(sqlite3.connect(project.path / "results" / "one" / "run.sqlite")) as log, log:
+        log.execute("UPDATE manifest SET value = json_set(value, '$.model', 7) WHERE key = 'options'")
+    result = project.runpytest_subprocess("--model", "replay:one", "lab")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "It was changed, or this is a mistake of CheeseBench" in str(result.stderr)
+    assert "Traceback" not in f"{result.stdout}{result.stderr}"
+
+
 @pytest.fixture
 def finished(project: pytest.Pytester) -> Iterator[tuple[FakeServer, tuple[str, ...]]]:
     """The server of a run that ended early, and how the run is resumed without saying where the server is."""
@@ -317,7 +330,7 @@ def _set_option(project: pytest.Pytester, **changes: object) -> None:
         log.execute("UPDATE manifest SET value = ? WHERE key = 'options'", (changed,))
 
 
-GUARDED = [option.key for option in OPTIONS if option.guarded and option.key != "model"]
+GUARDED = ["prompt", "study", *(option.key for option in OPTIONS if option.trusted_only and option.key != "model")]
 
 
 @pytest.mark.parametrize("key", GUARDED)
@@ -325,7 +338,12 @@ def test_a_changed_manifest_sends_no_key_and_starts_nothing(
     project: pytest.Pytester, finished: tuple[FakeServer, tuple[str, ...]], key: str
 ) -> None:
     server, resume = finished
-    hostile = {"base_url": server.base_url, "backend_option": [f"base_url={server.base_url}", "api_key_env=SECRET"]}
+    hostile: dict[str, object] = {
+        "prompt": "mine.txt",
+        "study": "mine.study.yaml",
+        "base_url": server.base_url,
+        "backend_option": [f"base_url={server.base_url}", "api_key_env=SECRET"],
+    }
     typed = {"base_url": server.base_url, "backend_option": f"base_url={server.base_url}"}
     _set_option(project, **{"base_url": None, key: hostile[key]})
     result = project.runpytest(*resume)
@@ -333,8 +351,9 @@ def test_a_changed_manifest_sends_no_key_and_starts_nothing(
     refusal = f"ERROR: --resume one: that run was not made by you on this machine, so --{BY_KEY[key].name} *"
     result.stderr.fnmatch_lines([refusal])
     assert server.count == 0
-    project.runpytest(*resume, BY_KEY[key].long, typed[key])
-    assert server.count > 0, "what is typed is meant"
+    if key in typed:
+        project.runpytest(*resume, BY_KEY[key].long, typed[key])
+        assert server.count > 0, "what is typed is meant"
 
 
 def test_a_run_made_elsewhere_says_where_nothing_is(
@@ -369,17 +388,8 @@ def test_a_replay_vouches_for_nothing(project: pytest.Pytester) -> None:
                 assert made_here(log.manifest) is here
 
 
-def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
-    with FakeServer(walk) as server:
-        project.runpytest(*options(server, run="alone"))
-        result = project.runpytest_inprocess(*options(server, "-n2", run="both"))
-        result.assert_outcomes(passed=2)
-        assert server.count == 2 * (1 + CALLS)
-    assert dump(project, "alone") == dump(project, "both")
-
-
 def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester) -> None:
-    with FakeServer(walk) as server:
+    with FakeServer("ACTIONS: STAY") as server:  # after one call no trial is finished
         result = project.runpytest(*options(server, "--max-tokens=1", "--cheese-concurrency=1", "-k", "east or west"))
     assert result.ret == pytest.ExitCode.OK
     assert result.parseoutcomes()["inconclusive"] == 2
@@ -394,7 +404,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Py
     with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-k", "east"))
         said = " ".join(" ".join(result.outlines).split())
-        assert re.search(r"2,\d+ tokens spent so far, at most about \d+,\d+ tokens more needed\. 1 of 1 cell", said)
+        assert re.search(r"2,\d+ tokens spent so far, about \d+,\d+ tokens more needed\. 1 of 1 cell", said)
         for _ in range(2):  # the estimate is of equal trials; what was in flight may be a little more
             before, line = server.count, str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
             if not line:
@@ -406,7 +416,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Py
 
 
 def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cheesebench.running.run.SILENCE", 0.5)
+    monkeypatch.setattr("cheesebench.model_run.SILENCE", 0.5)
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
@@ -419,7 +429,7 @@ def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
 
 def test_silence_is_told_by_workers(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
-        file.write("\nimport cheesebench.running.run\ncheesebench.running.run.SILENCE = 0.5\n")
+        file.write("\nimport cheesebench.model_run\ncheesebench.model_run.SILENCE = 0.5\n")
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
@@ -450,7 +460,7 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
         project.runpytest(*options(server, run="undisturbed"))
     held = True
     with FakeServer(script) as server:
-        command = [sys.executable, "-m", "pytest", *options(server)]
+        command = [sys.executable, "-m", "pytest", *options(server), "--seed=0"]
         environment = dict(os.environ, COLUMNS="100")
         with subprocess.Popen(
             command, cwd=project.path, stdout=subprocess.PIPE, env=environment, preexec_fn=reset_signals
@@ -503,7 +513,13 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--max-cost", "inf"], "--max-cost inf: give a finite number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),
-        (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url contains a key and *"),
+        (
+            ["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"],
+            "The base URL has a user, a query or a fragment *",
+        ),
+        (["--model", "openai/tiny", "--base-url", "http://a..b/v1"], "The base URL 'http://a..b/v1' is not valid. *"),
+        (["--model", "openai/sk-proj-0123456789abcdefgh"], "--model contains a key, and would be recorded. *"),
+        (["--model", "openai/tiny", "--prompt", "/proc/kmsg"], "--prompt /proc/kmsg cannot be read: *"),
         (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
         (["--model", "openai/tiny", "--cheese-agent-option", "unparsd=noop"], "*Did you mean 'unparsed'?*"),
         (
@@ -523,3 +539,21 @@ def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given:
         assert server.count == 0
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
+
+
+def test_a_picture_for_a_model_that_reads_none_is_one_error(project: pytest.Pytester) -> None:
+    refusal = Answer(status=500, error={"message": "image input is not supported - hint: provide the mmproj"})
+    with FakeServer(lambda call: refusal if "image_url" in str(call.body) else walk(call)) as server:
+        result = project.runpytest(*options(server, "--view", "topdown_2d"))
+        assert server.count == 1
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: The model 'openai/tiny' does not answer: bad request: *image input is not*"])
+
+
+def test_a_context_that_is_too_short_is_said_in_one_line_before_the_run(project: pytest.Pytester) -> None:
+    facts = {"/props": {"total_slots": 1, "default_generation_settings": {"n_ctx": 700}}}
+    with FakeServer(walk, facts=facts) as server:
+        result = project.runpytest(*options(server, "--design", "smoke"))
+    lines = [line for line in [*result.outlines, *result.errlines] if "WARNING" in line and "700 tokens" in line]
+    assert len(lines) == 1, result.outlines
+    assert "The longest prompt of " in lines[0]

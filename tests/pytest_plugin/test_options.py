@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from cheesebench.experiment.calling import Patience
-from cheesebench.experiment.designs import find_design
+from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
+from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.options import BY_KEY, OPTIONS, Option
-from cheesebench.protocol import DEFAULT_EDITION
 from cheesebench.pytest_plugin import SPELLINGS
-from cheesebench.pytest_session.reporting import _resume_command
+from cheesebench.pytest_session.reporting import resume_command
 
 #: What only a session with a model may pay for.
 HEAVY = (
@@ -116,7 +116,7 @@ def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pyt
     pytester.makepyfile("def test_passes(): pass")
     pytester.runpytest().assert_outcomes(passed=1)
     header = pytester.runpytest("--model", "random", "test_what_a_project_sets_for_all_runs_waits_for_a_model.py")
-    header.stdout.fnmatch_lines(["cheesebench: random; view ascii_2d; design smoke; seed 0"])
+    header.stdout.fnmatch_lines(["cheesebench: random; view ascii_2d; design smoke; seed 0 (drawn)"])
 
 
 @pytest.mark.parametrize(
@@ -231,12 +231,12 @@ def test_an_error_names_an_option_as_it_was_typed(project: pytest.Pytester) -> N
 )
 def test_a_command_that_continues_names_the_run_once(pytester: pytest.Pytester, typed: str, repeated: str) -> None:
     config = pytester.parseconfig("--basetemp=base", *typed.split())
-    assert _resume_command(config, "one") == f"pytest --basetemp=base {repeated} --resume one"
+    assert resume_command(config, "one") == f"pytest --basetemp=base {repeated} --resume one"
 
 
 def test_a_command_that_continues_has_the_larger_budget(pytester: pytest.Pytester) -> None:
     config = pytester.parseconfig("--basetemp=base", "--max-tokens", "9", "--model", "walker", "--max-cost=1")
-    said = _resume_command(config, "one", {"max_tokens": "18"})
+    said = resume_command(config, "one", {"max_tokens": "18"})
     assert said == "pytest --basetemp=base --model walker --max-cost=1 --max-tokens=18 --resume one"
 
 
@@ -246,7 +246,7 @@ def test_a_command_that_continues_leaves_an_option_of_another_plugin_alone(pytes
         "--basetemp=base", "--resume", "theirs", "--cheese-resume", "ours", "--model", "walker"
     )
     kept = "--basetemp=base --resume theirs --model walker"
-    assert _resume_command(config, "ours") == f"pytest {kept} --cheese-resume ours"
+    assert resume_command(config, "ours") == f"pytest {kept} --cheese-resume ours"
 
 
 def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
@@ -257,7 +257,7 @@ def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
     project.runpytest("--model", "walker", *options, "--run-id", "one", "lab", "-k", "few")
     with RunLog.open_read_only(project.path / "results/one") as log:
         found = log.manifest["options"]
-    assert found.keys() == {option.key for option in OPTIONS if option.recorded}
+    assert found.keys() == {option.key for option in OPTIONS if option.recorded} | {"seed_drawn"}
     assert {key: value for key, value in found.items() if value not in (None, [])} == {
         "model": ["walker"],
         "ahead": "auto",
@@ -266,10 +266,14 @@ def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
         "design": "paper",
         "subjects": 2,
         "seed": 3,
+        "seed_drawn": False,
+        "familywise": False,
         "agent": "llm",
     }
     resumed = project.runpytest("--model", "walker", "--resume", "one", "lab", "-k", "few")
-    resumed.stdout.fnmatch_lines(["cheesebench: walker; view ascii_2d; design paper; seed 3", "Run: results/one"])
+    resumed.stdout.fnmatch_lines(
+        ["cheesebench: walker; view ascii_2d; design paper; seed 3 (typed)", "Run: results/one"]
+    )
 
 
 def test_a_cell_with_more_trials_than_a_log_can_have(project: pytest.Pytester) -> None:

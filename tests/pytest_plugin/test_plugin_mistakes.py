@@ -92,7 +92,7 @@ def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytes
         ("return None", "The view 'blank' has drawn None. Its render must return text."),
         ("return scene.texts", "The view 'blank': render raises AttributeError: 'Scene' object has no attribute *"),
         ("raise SystemExit(3)", "The view 'blank': render raises SystemExit: 3 (conftest.py:*). Fix it, or remove *"),
-        ("raise KeyboardInterrupt", "stopped in trial 0: KeyboardInterrupt (conftest.py:*)"),
+        ("raise KeyboardInterrupt", "stopped in trial 1: KeyboardInterrupt (conftest.py:*)"),
     ],
 )
 def test_a_view_that_fails_is_an_error_with_its_cause(project: pytest.Pytester, drawing: str, said: str) -> None:
@@ -152,8 +152,7 @@ LEVERS = "version: 1\nparadigm: levers\nlevers: 3\n"
         (
             "cell",
             "return None",
-            "The plugin '*conftest.py', cheesebench_families: returned a list with the Levers 'levers', which has "
-            "'cell', not 'cells'. Rename it.",
+            "The plugin '*conftest.py', cheesebench_families: TypeError: *abstract class Levers *cells*",
         ),
         ("cells", "return None", "levers.protocol.yaml: the family 'levers': load returned None without an error. *"),
         ("cells", "return 3", "levers.protocol.yaml: the family 'levers': load returned 3, an int. Return a Base*"),
@@ -260,5 +259,5 @@ def test_an_agent_that_asks_wrongly_is_one_line(project: pytest.Pytester, prompt
     given = ("--model", "scripted:replies.yaml", "--agent", "asker", "lab/east.protocol.yaml", "--subjects=2")
     result = project.runpytest(*given)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"stopped in trial 0: {said}"])
+    result.stdout.fnmatch_lines([f"stopped in trial 1: {said}"])
     result.stdout.no_fnmatch_line("*Traceback*")

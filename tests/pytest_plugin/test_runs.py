@@ -34,7 +34,7 @@ def finished_trials(directory: Path) -> int:
 @contextmanager
 def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[subprocess.Popen[bytes]]:
     """A run in its own process, stuck in its third trial."""
-    command = [sys.executable, "-m", "pytest", *options, "--cheese-run-id", "one"]
+    command = [sys.executable, "-m", "pytest", *options, "--seed=0", "--cheese-run-id", "one"]
     environment = dict(os.environ, DAWDLE="1", COLUMNS="100", TERM="xterm")
     with subprocess.Popen(
         command,
@@ -62,7 +62,7 @@ def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.
     assert b"/120 trials" not in output, "progress is for terminals only"
     if number != signal.SIGKILL:
         assert process.returncode == pytest.ExitCode.INTERRUPTED
-        assert b"pytest --model dawdler --cheese-processes=1 lab -k east --resume one" in output
+        assert b"pytest --model dawdler --cheese-processes=1 lab -k east --seed=0 --resume one" in output
     assert len(dump(project, "one")) == 2
 
     resumed = project.runpytest(*command, "--resume", "one")

@@ -222,8 +222,7 @@ def elsewhere(project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory
     return folder
 
 
-@pytest.mark.parametrize("joined", [True, False])
-@pytest.mark.parametrize("name", ["--protocols", "--cheese-protocols"])
+@pytest.mark.parametrize(("name", "joined"), [("--protocols", True), ("--cheese-protocols", False)])
 def test_protocols_elsewhere_leave_root_results_and_conftest_here(
     project: pytest.Pytester, elsewhere: Path, name: str, joined: bool
 ) -> None:

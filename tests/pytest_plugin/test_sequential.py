@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -15,8 +14,9 @@ import pytest
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.errors import RunLogError
-from cheesebench.experiment.designs import COHORT
+from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog
+from cheesebench.records import MOST_SUBJECTS
 from cheesebench.statistics import Verdict, judge
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.pytest_plugin.conftest import corridor
@@ -40,21 +40,20 @@ def dump(project: pytest.Pytester, run: str) -> list[str]:
         return list(log.dump())
 
 
-def test_reports_speak_of_looks(project: pytest.Pytester) -> None:
+def test_reports_speak_of_the_purse(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
         result = project.runpytest(*options(server, "--junitxml=junit.xml", "--cheese-html=page.html"))
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*stopped at 14 of at most 60 subjects*"])
     junit = (project.path / "junit.xml").read_text(encoding="utf-8")
-    for name, value in (("look", 14), ("look_most", 60), ("look_standing", "FAIL"), ("truncated", "true")):
-        assert f'name="cheesebench.{name}" value="{value}"' in junit
-    report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
-    assert "stopped at 14 of at most 60 subjects" in report
-    assert "settled" in report
-    assert "stopped at 14 of at most 60 subjects" in (project.path / "page.html").read_text(encoding="utf-8")
+    for name, value in (("purse_goal", "20"), ("subjects_most", "60"), ("stopped_by_result", "true")):
+        assert f'name="cheesebench.{name}" value="{value}' in junit
+    for shown in ("results/one/report.md", "page.html"):
+        text = (project.path / shown).read_text(encoding="utf-8")
+        assert "of at most 60 subjects" in text
+        assert "stopped by its result" in text
 
 
-def test_a_language_model_is_judged_at_looks_unless_another_design_is_named(
+def test_a_language_model_stops_when_it_is_decided_unless_another_design_is_named(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "--view=ascii_2d")
@@ -62,19 +61,19 @@ def test_a_language_model_is_judged_at_looks_unless_another_design_is_named(
         both = ("--model=openai/tiny,walker", "--base-url", server.base_url, "--cheese-run-id=one", *LAB)
         project.runpytest(*both)
     with RunLog.open_read_only(project.path / "results/one") as log:
-        found = {(plan.model, plan.design, plan.subjects, plan.looks[:1]) for plan in log.plans()}
+        found = {(plan.model, plan.design, plan.subjects, plan.sequential) for plan in log.plans()}
         assert log.manifest["options"]["design"] is None
-    assert found == {("openai/tiny", "sequential", 75, (6,)), ("walker", "cohort", COHORT, ())}
+    assert found == {("openai/tiny", "sequential", MOST_SUBJECTS, True), ("walker", "cohort", COHORT, False)}
 
 
-def test_two_workers_come_to_the_same(project: pytest.Pytester) -> None:
+def test_verdicts_of_all_cells_at_once_take_larger_purses(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
-        project.runpytest(*options(server, run="alone"))
-        project.runpytest_inprocess(*options(server, "-n2", run="both")).assert_outcomes(failed=2)
-    assert dump(project, "alone") == dump(project, "both")
+        project.runpytest(*options(server, "--familywise"))
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        assert [plan.goal for plan in log.plans()] == [40, 40]
 
 
-def test_a_killed_run_is_continued_in_its_look(project: pytest.Pytester) -> None:
+def test_a_killed_run_is_continued_in_its_set(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
         project.runpytest(*options(server, run="undisturbed"))
         paid = server.count
@@ -83,7 +82,7 @@ def test_a_killed_run_is_continued_in_its_look(project: pytest.Pytester) -> None
         return Answer(fault="hang") if call.number > paid // 3 else turning(call)
 
     with FakeServer(script) as server:
-        command = [sys.executable, "-m", "pytest", *options(server)]
+        command = [sys.executable, "-m", "pytest", *options(server), "--seed=0"]
         with subprocess.Popen(command, cwd=project.path, stdout=subprocess.DEVNULL, env=dict(os.environ)) as process:
             while _recorded(project) < paid // 3 and process.poll() is None:
                 time.sleep(0.05)
@@ -105,25 +104,40 @@ def _recorded(project: pytest.Pytester) -> int:
         return 0
 
 
-@pytest.mark.parametrize(("others", "subjects"), [((), 14), (("--cheese-exit-zero",), 10)])
-def test_a_cell_goes_on_until_what_is_asked_of_it_is_decided(
-    project: pytest.Pytester, others: tuple[str, ...], subjects: int
+def test_a_run_that_is_compared_has_a_fixed_number_of_subjects(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model that fails throughout is worse than one that never did by the look at ten, and fails at the next one."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--view=ascii_2d -p no:hypothesispytest -p no:anyio")
     with FakeServer(turning) as server:
-        project.runpytest(*options(server, run="old"))
+        given = ("--model", "openai/tiny", "--base-url", server.base_url, "lab", "-k", "east")
+        project.runpytest(*given, "--cheese-run-id=old", "--design=cohort")
         assert main(["bless", "old", "main"]) == 0
-        path = project.path / "baselines" / "main.json"
-        content = json.loads(path.read_text())
-        for cell in content["cells"]:
-            cell["subjects"] = [[n, 20, 20, 0, f"mark {n}"] for n in range(12)]
-        path.write_text(json.dumps(content))
-        compare = ("--cheese-compare=main", "--compare-fail=worse")
-        result = project.runpytest(*options(server, *compare, *others, run="new"))
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*worse than main*"])
+        compare = ("--cheese-compare=main", "--compare-fail=worse,undecided", "--cheese-exit-zero")
+        result = project.runpytest(*given, *compare, "--cheese-run-id=new")
+    assert result.ret == 0, "the same replies, so no loss"
+    result.stdout.fnmatch_lines(["*no loss of 30 points*"])
     with RunLog.open_read_only(project.path / "results/new") as log:
-        assert {len({record.subject for record in log.trials(plan)}) for plan in log.plans()} == {subjects}
+        assert {(plan.design, plan.subjects) for plan in log.plans()} == {("cohort", COHORT)}
+
+
+def test_money_that_ends_twice_changes_nothing(project: pytest.Pytester) -> None:
+    """A run that is stopped by its budget and continued twice ends with the verdicts of an undisturbed one."""
+    with FakeServer(turning) as server:
+        project.runpytest(*options(server, run="undisturbed"))
+        with RunLog.open_read_only(project.path / "results/undisturbed") as log:
+            totals = log.calls.totals()
+            plain = [judge(plan, log.trials(plan)) for plan in log.plans()]
+        whole = totals.prompt + totals.completion
+        project.runpytest(*options(server, f"--max-tokens={whole // 3}"))
+        model = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one")
+        again = (*model, "--design=sequential", "--subjects=60", *LAB)
+        project.runpytest(*again, f"--max-tokens={2 * whole // 3}")
+        project.runpytest(*again, f"--max-tokens={10 * whole}").assert_outcomes(failed=2)
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        found = [judge(plan, log.trials(plan)) for plan in log.plans()]
+    assert [(one.verdict, one.game and one.game.decided) for one in found] == [
+        (one.verdict, one.game and one.game.decided) for one in plain
+    ]
 
 
 def test_a_budget_goes_to_the_nearest_verdict_whatever_the_number_of_workers(project: pytest.Pytester) -> None:

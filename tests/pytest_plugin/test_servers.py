@@ -9,9 +9,9 @@ import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.experiment import calling
+from cheesebench.experiment.cells import RunOptions
+from cheesebench.experiment.language_models import language_models
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.model_options import language_models
-from cheesebench.experiment.run_options import RunOptions
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.pytest_plugin.test_models import CALLS, calls, dump, walk
@@ -81,8 +81,8 @@ def test_when_the_last_server_dies_a_line_says_why_and_how_to_go_on(
 @pytest.mark.parametrize(
     ("urls", "error"),
     [
-        ("http://x/v1,http://y/v1?api_key=abc", "--base-url contains a key and would be recorded. *"),
-        ("http://x/v1,http://me:hunter2@y/v1", "--base-url contains a user name or password. *"),
+        ("http://x/v1,http://y/v1?api_key=abc", "The base URL has a user, a query or a fragment *"),
+        ("http://x/v1,http://me:hunter2@y/v1", "The base URL has a user, a query or a fragment *"),
         ("http://x/v1,nonsense", "The base URL 'nonsense' is not valid. *"),
     ],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
@@ -36,15 +34,6 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
         assert not any(plan.claims for plan in log.plans())
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
     assert "## Study: ablation-history" in report
-
-
-def test_the_command_runs_a_study_without_a_warning(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_ADDOPTS")
-    with FakeServer(FORWARD) as server:
-        command = (sys.executable, "-m", "cheesebench", "study", "ablation-history", "--model", "openai/tiny")
-        result = project.run(*command, "--base-url", server.base_url, "lab", "-k", "east")
-    assert result.parseoutcomes()["inconclusive"] == 4
-    assert not {"warning", "warnings"} & set(result.parseoutcomes())
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import PluginError, RunLogError
-from cheesebench.experiment.designs import find_design
+from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
 from cheesebench.family import CellRequest
+from cheesebench.interfaces import BaseSpecification
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import BaseSpecification, Catalogue
+from cheesebench.protocol import Catalogue
+from cheesebench.records import CellPlan
 from tests.signals import reset_signals
 
 pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")

@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from cheesebench import BackendContext, ModelEntry, OptionError, PluginError
-from cheesebench.plugins.backends.vllm import serve
-from cheesebench.plugins.backends.vllm_nodes import gpus
+from cheesebench.plugins.backends.vllm import gpus, serve
 
 pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")
 pytestmark = pytest.mark.ray

@@ -24,7 +24,7 @@ from cheesebench import (
     ModelEntry,
     Sampling,
 )
-from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
+from cheesebench.plugins.backends.vllm import VLLM_OFFLINE
 
 
 async def ask(connection: Connection, *requests: ChatRequest) -> list[dict[str, Any]]:

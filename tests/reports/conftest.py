@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import RunSummary, summarise_run
 
 MANIFEST: dict[str, object] = {
@@ -53,7 +53,8 @@ def trials_of(plan: CellPlan, rate: float, *, missing: str = "", seed: int = 0) 
     records = []
     for subject in range(plan.subjects):
         for trial in range(plan.trials):
-            record = TrialRecord(model=plan.model, protocol=plan.protocol, view=plan.view, subject=subject, trial=trial)
+            where = {"model": plan.model, "protocol": plan.protocol, "view": plan.view, "variant": str(plan.variant)}
+            record = TrialRecord(**where, subject=subject, trial=trial)  # type: ignore[arg-type]
             if missing:
                 records.append(dataclasses.replace(record, missing=missing))
                 continue

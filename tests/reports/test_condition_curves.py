@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import Value
+from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.reports import html as page
 from cheesebench.reports import markdown, text
-from cheesebench.reports.html import page
 from cheesebench.statistics import RunSummary, summarise_run, to_plain
 from cheesebench.statistics.measures import MOST_POINTS
 from tests.reports.conftest import MANIFEST

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cheesebench.experiment.controls import control_cell
-from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cheesebench.reports.escaping import LONGEST, clean, escape, fenced, visible
+from cheesebench.reports.cells import LONGEST, clean, escape, fenced, visible
 
 HOSTILE = st.text(alphabet=st.sampled_from("|`<>&*_[]()\\~$#-!\n\r\t\x1b\x00\u202e\u2028ab 1"), max_size=40)
 TEXT = HOSTILE | st.text(max_size=60)

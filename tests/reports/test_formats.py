@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import re
 import subprocess
@@ -12,12 +13,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.reports import badge, cheesebench_reporters, comment, json_report, markdown, text
-from cheesebench.reports.html import page
+from cheesebench.published import PublishedRow
+from cheesebench.records import CellPlan
+from cheesebench.reports import cheesebench_reporters, comparison, markdown, matrix, text
+from cheesebench.reports import html as page
 from cheesebench.statistics import RunSummary, Verdict
-from cheesebench.statistics.summary import PublishedContrast, PublishedRow
+from cheesebench.statistics.summary import PublishedContrast
 from cheesebench.statistics.wording import percent
 
 MakePlan = Callable[..., CellPlan]
@@ -39,7 +41,7 @@ def test_every_registered_format_renders_the_same_text_twice(
 
 def test_json_is_the_whole_summary_with_sorted_keys(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
-    document = json_report.render(summary)
+    document = comparison.plain_json(summary)
     assert json.loads(document) == json.loads(json.dumps(summary.to_dict()))
     assert document == json.dumps(json.loads(document), sort_keys=True, indent=2) + "\n"
 
@@ -47,13 +49,16 @@ def test_json_is_the_whole_summary_with_sorted_keys(make_plan: MakePlan, make_ru
 def test_json_has_null_for_what_is_no_number_and_survives_any_text(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool", title="\ud800 \u2028"), 0.6)])
     strange = dataclasses.replace(summary, manifest={"x": float("nan"), "y": [float("inf"), 1.5]})
-    document = json_report.render(strange)
+    document = comparison.plain_json(strange)
     assert json.loads(document)["manifest"] == {"x": None, "y": [None, 1.5]}
     assert document.isascii()
 
 
 def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) -> None:
-    cells = [(make_plan("pool", model=model), rate) for model, rate in (("walker", 0.1), ("swimmer\x1b[2J", 0.99))]
+    cells = [
+        (make_plan("pool", model=model, subjects=40), rate)
+        for model, rate in (("walker", 0.1), ("swimmer\x1b[2J", 0.99))
+    ]
     report = text.render(make_run(cells))
     assert "\x1b" not in report
     matrix, walker, swimmer = re.split(r"\n\n(?=walker in|swimmer.* in)", report)
@@ -61,7 +66,7 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
     assert walker.startswith("walker in ascii_2d (1 FAIL)")
     assert "✘ FAIL" in walker
     assert "✔ PASS" in swimmer
-    assert "10 subjects x 20 trials (200/200 valid)" in walker
+    assert "40 subjects; " in walker
 
 
 def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakePlan, make_run: MakeRun) -> None:
@@ -70,7 +75,8 @@ def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakeP
     shown = re.findall(r"(\S+…\S+)", report)
     assert len(shown) == 2
     assert len(set(shown)) == 1, "the table has no room for them"
-    assert all(f"{name}; 10 subjects" in " ".join(report.split()) for name in names)
+    assert "Each protocol: 10 subjects; " in report
+    assert all(name in " ".join(report.split()) for name in names)
 
 
 def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(make_plan: MakePlan, make_run: MakeRun) -> None:
@@ -101,8 +107,21 @@ def test_every_format_shows_a_run_beside_a_published_model(make_plan: MakePlan, 
         assert "Beside a giant" not in render(summary)
         shown = render(dataclasses.replace(summary, contrasts=(beside,)))
         assert "Beside a giant, as published" in shown
-        for part in ("60 % of 10", "25 % of 10", "+35.0", "-5.0, +65.0"):
+        for part in ("60 % of 10", "25 % of 10", "+35", "(-5 to +65)"):
             assert part in shown
+
+
+def test_every_format_ranks_the_models_of_a_leaderboard(make_plan: MakePlan, make_run: MakeRun) -> None:
+    rates = {"good": 0.95, "like": 0.94, "weak": 0.1}
+    cells = [(make_plan(model=name, design="leaderboard", subjects=40), rate) for name, rate in rates.items()]
+    for render in (markdown.render, text.render, page.render):
+        shown = html.unescape(re.sub(r"<[^>]*>", " ", render(make_run(cells)))).replace("|", " ")
+        plain = " ".join(shown.split())
+        assert "Leaderboard in ascii_2d: 1 protocol (not validated: pool), 40 subjects each" in plain
+        assert re.search(r"1–2 (good|like) 9", plain)
+        assert re.search(r"3 weak \d[\d.]* % -8\d[\d.]* -\d+[\d.]* to -\d", plain)
+        assert "PASS: good on pool, like on pool. FAIL: weak on pool." in plain
+        assert "Leaderboard" not in render(make_run(cells[:1]))
 
 
 def test_registering_the_formats_imports_nothing_heavy() -> None:
@@ -116,20 +135,22 @@ def test_registering_the_formats_imports_nothing_heavy() -> None:
 
 
 def test_a_badge_says_how_many_are_passed(make_plan: MakePlan, make_run: MakeRun) -> None:
-    one = badge.render(make_run([(make_plan("pool"), 0.99), (make_plan("maze"), 0.1)]))
+    one = matrix.render_badge(make_run([(make_plan("pool", subjects=40), 0.99), (make_plan("maze", subjects=40), 0.1)]))
     assert "<title>as good as the rodent: 1 of 2</title>" in one
-    assert badge.COLOURS[Verdict.FAIL] in one
-    two = badge.render(make_run([(make_plan("pool", model=name), 0.99) for name in ("a", "b<c")]))
+    assert matrix.COLOURS[Verdict.FAIL] in one
+    two = matrix.render_badge(make_run([(make_plan("pool", model=name, subjects=40), 0.99) for name in ("a", "b<c")]))
     assert "2 of 2 models" in two
-    assert badge.COLOURS[Verdict.PASS] in two
+    assert matrix.COLOURS[Verdict.PASS] in two
     ElementTree.fromstring(two)
 
 
 def test_a_comment_has_the_matrix_and_room_for_more(make_plan: MakePlan, make_run: MakeRun) -> None:
     cells = [(make_plan(f"pool_{number}_{'x' * 300}"), 0.1) for number in range(20)]
-    text = comment.render(make_run(cells))
-    assert text.startswith(comment.MARK)
-    assert "| **walker (ascii_2d)** | ✘ FAIL" in text
+    text = matrix.render_comment(make_run(cells))
+    assert text.startswith(matrix.MARK)
+    assert re.search(r"^\|\s+\| +walker \(ascii_2d\) \| +rodent \|$", text, re.MULTILINE)
+    assert len(re.findall(r"^\| pool_", text, re.MULTILINE)) == 20, "paradigms are rows"
+    assert " %" not in text
     many = [(make_plan(f"pool_{number}_{'x' * 4000}"), 0.1) for number in range(20)]
-    assert len(comment.render(make_run(many))) < 65_536
+    assert len(matrix.render_comment(make_run(many))) < 65_536
     assert text.count("<details>") == text.count("</details>") == 1

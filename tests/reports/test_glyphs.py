@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.reports.glyphs import LEVELS, bar, columns, level
+from cheesebench.reports.markdown import LEVELS, bar, columns, level
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
-from cheesebench.junit import case_properties
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_session.ci import case_properties
+from cheesebench.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
-CONSTRUCT = Construct(name="spatial memory", abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)))
+CONSTRUCT = Construct(
+    name="spatial memory", abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)), leaves=("amnesia=trial", 1.0)
+)
 SENTENCE = "trials succeed without landmarks, but at most 25 % should: this is not spatial memory."
 
 
@@ -40,7 +43,21 @@ def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTr
     assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
     if name != "text":
         assert "abolished by lesions: hide=landmarks (leaves at most 25 %), blind (leaves at most 20 %)" in report
-        assert "names no lesion that abolishes what it measures" in report
+        assert "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
+        assert "names no lesions that would show what it measures" in report
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_a_construct_that_its_lesions_cannot_show_is_not_validated(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    plan = make_plan("pool", construct=dataclasses.replace(CONSTRUCT, doubt="'blind' may leave 1."))
+    run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
+    report = html.unescape(" ".join(PluginManager().reporters[name].render(run).split()))
+    assert "not validated" in report
+    assert "construct not measured" not in report
+    assert "'blind' may leave 1" in report or name == "text"
+    assert dict(case_properties(run.cells[0]))["cheesebench.validity"] == "not validated"
 
 
 def test_the_json_report_has_it_too(make_plan: MakePlan, make_trials: MakeTrials) -> None:

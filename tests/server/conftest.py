@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, Specification
-from cheesebench.server.door import Serving
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.server.http_guard import Serving
 from tests import chromium
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ chance: {value: 0.125, trials: 100, how: counted}
 def maze(tmp_path: Path) -> Specification:
     path = tmp_path / "little.protocol.yaml"
     path.write_text(MAZE, encoding="utf-8")
-    return Catalogue().load(path).walkable()
+    specification: Specification = with_arena(Catalogue().load(path))
+    return specification
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def serving_in_thread(serving: Serving) -> Iterator[str]:
     if failed:
         raise failed[0]
     try:
-        yield serving.door.url(serving.port)
+        yield serving.guard.url(serving.port)
     finally:
         over.set()
         thread.join(30)

@@ -11,8 +11,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,20 +21,17 @@ import pytest
 
 from cheesebench.chat import Picture
 from cheesebench.cli import main
-from cheesebench.errors import OptionError
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.errors import OptionError, RunLogError
+from cheesebench.experiment.cells import RunOptions, find_design, plan_cell
+from cheesebench.experiment.language_models import language_models
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.model_options import language_models
-from cheesebench.experiment.records import PERSON
 from cheesebench.experiment.replay import film
-from cheesebench.experiment.run_options import RunOptions
 from cheesebench.interfaces import ACTIONS, FORWARD, STAY
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Specification
-from cheesebench.server.door import Door, Serving
-from cheesebench.server.participants import Participants, Task
-from cheesebench.server.people import METHODS, People
-from cheesebench.server.seats import UNUSED, Seats
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.records import PERSON, sets_until
+from cheesebench.server.http_guard import RequestGuard, Serving
+from cheesebench.server.people import METHODS, UNUSED, Participants, ParticipantStore, People, Task, Words
 from cheesebench.statistics import Verdict, judge
 
 if TYPE_CHECKING:
@@ -65,28 +62,41 @@ class Experiment:
     """A run of people through the little maze, served in this process."""
 
     log: RunLog
-    seats: Seats
+    store: ParticipantStore
     participants: Participants
     clock: Clock
+    key_times: bool = False
     serving: Serving = field(init=False)
 
     def __post_init__(self) -> None:
-        people = People(self.participants, "You are here.\n\n- Look around.", ["Approved by nobody."])
-        self.serving = people.serving(Door(token=TOKEN, methods=METHODS))
+        words = Words(
+            instructions="You are here.\n\n- Look around.",
+            consent=["Approved by no committee."],
+            debriefing=["It was about cheese."],
+            completion="https://lab.example/done?code=C1",
+        )
+        self.serving = People(self.participants, words, self.key_times).serving(
+            RequestGuard(token=TOKEN, methods=METHODS)
+        )
 
 
 @contextmanager
 def experiment(
-    results: Path, maze: Specification, subjects: int = 3, view: str = "ascii_2d", design: str = "cohort"
+    results: Path,
+    maze: Specification,
+    subjects: int = 3,
+    view: str = "ascii_2d",
+    design: str = "cohort",
+    times: bool = False,
 ) -> Iterator[Experiment]:
     plugins = PluginManager()
     plan = plan_cell(maze, PERSON, view, find_design(design, subjects), "life")
     clock = Clock()
     with RunLog.create(results, "people", [(plan, maze)], options={"seed": SEED, "design": design}) as log:
-        seats = Seats(log.directory, clock)
-        task = Task(plan=plan, paradigm=plugins.compile(maze), view=plugins.view(view))
-        yield Experiment(log, seats, Participants(log, seats, [task], SEED), clock)
-        seats.close()
+        store = ParticipantStore(log.directory, clock)
+        task = Task(plan=plan, paradigm=plugins.compile(maze), view=plugins.view(view), steps=maze.most_calls)
+        yield Experiment(log, store, Participants(log, store, [task], SEED), clock, times)
+        store.close()
 
 
 @pytest.fixture
@@ -146,9 +156,7 @@ def walk(person: Person, trials: int = 6) -> None:
 
 
 @pytest.mark.browser
-def test_three_people_at_once_one_of_whom_closes_the_tab(
-    lab: Experiment, serve: Serve, open_page: Open, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_three_people_at_once_one_of_whom_closes_the_tab(lab: Experiment, serve: Serve, open_page: Open) -> None:
     base = serve(lab.serving)
     people = [Person(open_page(base, reduced_motion="reduce")).agree() for _ in range(3)]
     for action in ("STAY", "ROTATE_LEFT"):
@@ -181,8 +189,6 @@ def test_three_people_at_once_one_of_whom_closes_the_tab(
     assert judged.rate == pytest.approx(sum(life[-1] for life in rates(lab.log)) / 3)
     assert open_page(base).get_by_label("I have read this").is_visible()
     results = str(lab.log.directory.parent)
-    assert main(["measures", "people", "--results", results]) == 0
-    assert PERSON in capsys.readouterr().out
     assert main(["report", "people", "--results", results, "--html"]) == 0
     page = open_page((lab.log.directory / "report.html").as_uri() + "#little/1/0/5")
     page.locator("#sentence", has_text="Step 5 of 12").wait_for()
@@ -239,19 +245,117 @@ def test_pages_are_for_everybody(lab: Experiment, serve: Serve, open_page: Open,
     page.get_by_role("button", name="I have read them").click()
     person = Person(page)
     where = person.ready()
+    assert page.locator("#place").inner_text() == "Trial 1 of 6"
     fits()
+    page.get_by_role("button", name="Pause").click()
+    page.keyboard.press("ArrowUp")  # nothing passes
+    assert not page.locator("#observation").is_visible()
+    fits()
+    page.get_by_role("button", name="Go on").click()
+    assert person.ready() == where
     for _ in range(4):  # by the buttons alone
-        button = page.get_by_role("button", name="FORWARD")
+        button = page.get_by_role("button", name="Forward")
         button.tap() if width == 360 else button.click()
         where = person.ready(where)
     assert where == "next"
-    assert "TRIAL ENDED" in person.told
+    assert "The trial is over" in person.told
+    assert page.locator("#place").inner_text() == "Trial 1 of 6", "the trial that is seen"
     fits()
     page.get_by_role("button", name="Next trial").click()
     person.ready("next")
     walk(person)
     page.get_by_role("heading", name="That was all. Thank you!").wait_for()
+    assert page.get_by_text("It was about cheese.").is_visible()
+    assert page.get_by_role("img", name="You: 100 %").is_visible()
+    done = page.get_by_role("link", name="Complete your participation").get_attribute("href")
+    assert done == "https://lab.example/done?code=C1"
     fits()
+
+
+@pytest.mark.browser
+def test_another_task_is_announced(tmp_path: Path, maze: Specification, serve: Serve, open_page: Open) -> None:
+    with experiment(tmp_path / "results", maze, 1) as lab:
+        [task] = lab.participants.tasks
+        other = replace(task, plan=replace(task.plan, protocol="other"))
+        lab.log.add_cells([(other.plan, maze)])
+        lab.participants = Participants(lab.log, lab.store, [task, other], SEED)
+        lab.__post_init__()
+        person = Person(open_page(serve(lab.serving), reduced_motion="reduce")).agree()
+        walk(person, 5)
+        for _ in range(4):
+            before = person.ready()
+            assert person.page.locator("#place").inner_text() == "Trial 6 of 6, task 1 of 2"
+            person.page.keyboard.press("ArrowUp")
+            person.ready(before)
+        assert person.page.get_by_text("That task is over.").is_visible()
+        person.page.get_by_role("button", name="Next task").click()
+        person.ready("next")
+        assert person.page.locator("#place").inner_text() == "Trial 1 of 6, task 2 of 2"
+        assert not person.page.get_by_text("That task is over.").is_visible()
+
+
+@pytest.mark.parametrize("times", [True, False])
+def test_key_times_are_recorded_where_people_agreed_to_it(
+    tmp_path: Path, maze: Specification, serve: Serve, *, times: bool
+) -> None:
+    with experiment(tmp_path / "results", maze, 1, times=times) as lab:
+        base = serve(lab.serving)
+        assert ("How long you take for each key" in str(ask(base, "")[1])) is times
+        token = join(base)
+        for wrong in (-1, 0.5, "3", True, 2**31, [1]):
+            status, _ = ask(base, f"participant/{token}/act", {"at": "0.0.2", "action": "STAY", "after": wrong})
+            assert status == (400 if times else 200)
+            if not times:
+                break
+        for after in (120, 80, 30, 45):
+            at = ask(base, f"participant/{token}/now")[1]["at"]
+            ask(base, f"participant/{token}/act", {"at": at, "action": "FORWARD", "after": after})
+            lab.participants._participants.clear()  # as in a server that begins anew
+        [plan] = lab.log.plans()
+        [record] = lab.log.trials(plan, 0)
+        assert record.tally == ({"ms:3": 120, "ms:4": 80, "ms:5": 30, "ms:6": 45} if times else {})
+
+
+@pytest.mark.browser
+def test_the_whole_arena_and_the_buttons_fit_into_every_window(tmp_path: Path, serve: Serve, open_page: Open) -> None:
+    pool = with_arena(Catalogue(PluginManager().protocol_directories).find("morris_water_maze"))
+    with experiment(tmp_path / "results", pool) as lab:
+        base = serve(lab.serving)
+        for width, height in ((1366, 700), (390, 844), (1920, 1080)):
+            page = open_page(base, width=width, reduced_motion="reduce")
+            page.set_viewport_size({"width": width, "height": height})
+            person = Person(page).agree()
+            assert page.evaluate("document.documentElement.scrollHeight") <= height
+            inside = """() => {
+                const [screen, text, pad] = ["screen", "observation", "pad"].map((id) => document.getElementById(id));
+                const range = document.createRange();
+                range.selectNodeContents(text);
+                const [box, seen] = [screen.getBoundingClientRect(), range.getBoundingClientRect()];
+                const rows = text.textContent.split("\\n");
+                const columns = Math.max(...rows.map((row) => row.length));
+                const pause = document.getElementById("pause").getBoundingClientRect();
+                return [seen.top >= box.top && seen.bottom <= box.bottom + 1 && seen.left >= box.left,
+                    pad.getBoundingClientRect().bottom <= innerHeight && pause.top >= 0 && pause.right <= innerWidth,
+                    seen.width / columns / (seen.height / rows.length)];
+            }"""
+            fits, reachable, shape = page.evaluate(inside)
+            assert fits
+            assert reachable
+            assert 0.9 < shape < 1.1, "cells are squares"
+            assert set("1234") <= set(person.sees)
+
+
+@pytest.mark.browser
+def test_keys_that_are_pressed_while_a_step_is_on_its_way_are_kept(
+    lab: Experiment, serve: Serve, open_page: Open
+) -> None:
+    person = Person(open_page(serve(lab.serving), reduced_motion="reduce")).agree()
+    for action in ("ROTATE_LEFT", "ROTATE_LEFT", "STAY"):
+        person.page.keyboard.press(KEYS[action])
+    person.page.get_by_text("Waited: reward").wait_for()
+    keys = lab.store.keys(0)
+    assert keys is not None
+    assert keys.letters == "..LLS"  # the little maze begins with two frozen steps
 
 
 @pytest.mark.browser
@@ -286,7 +390,7 @@ def test_two_tabs_of_one_person_are_one_person(lab: Experiment, serve: Serve, op
     assert first.sees == second.sees
     assert "another window" in first.page.locator("#trouble").inner_text()
     first.press("ROTATE_RIGHT")
-    [life] = lab.seats._connection.execute("SELECT letters FROM keys").fetchall()
+    [life] = lab.store._connection.execute("SELECT letters FROM keys").fetchall()
     assert life == ("..SLR",)
 
 
@@ -318,12 +422,12 @@ def ask(base: str, path: str, content: object = None, method: str = "", **header
 def join(base: str) -> str:
     status, answer = ask(base, "join", {"agreed": True})
     assert status == 200
-    return str(answer["seat"])
+    return str(answer["participant"])
 
 
-def act(base: str, seat: str, action: str, at: str | None = None) -> dict[str, Any]:
-    at = ask(base, f"seat/{seat}/now")[1]["at"] if at is None else at
-    status, answer = ask(base, f"seat/{seat}/act", {"at": at, "action": action})
+def act(base: str, token: str, action: str, at: str | None = None) -> dict[str, Any]:
+    at = ask(base, f"participant/{token}/now")[1]["at"] if at is None else at
+    status, answer = ask(base, f"participant/{token}/act", {"at": at, "action": action})
     assert status == 200, answer
     return dict(answer)
 
@@ -342,7 +446,7 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
     assert ask(base, "join", {"agreed": True}, Host="evil.example")[0] == 421
     assert ask(base, "join", method="PUT", content={"agreed": True})[0] == 405
     assert ask(base, "join", method="OPTIONS", Origin="http://evil.example")[0] == 405
-    assert lab.seats.count() == 0
+    assert lab.store.count() == 0
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: Serve) -> None:
@@ -356,7 +460,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: S
     connection.endheaders(b'{"agreed"')
     assert connection.getresponse().status == 408
     connection.close()
-    assert lab.seats.count() == 0
+    assert lab.store.count() == 0
 
 
 def test_a_place_belongs_to_whoever_has_its_token(lab: Experiment, serve: Serve) -> None:
@@ -364,40 +468,40 @@ def test_a_place_belongs_to_whoever_has_its_token(lab: Experiment, serve: Serve)
     mine, other = join(base), join(base)
     for wrong in ("nobody", mine[:-1], mine.swapcase(), "0", "%00", "..", "é".encode().hex(), mine + other):
         for path, content in (("", None), ("now", None), ("act", {"at": "0.0.2", "action": "STAY"})):
-            assert ask(base, f"seat/{wrong}/{path}", content)[0] == 404, wrong
+            assert ask(base, f"participant/{wrong}/{path}", content)[0] == 404, wrong
     act(base, mine, "STAY")
-    assert ask(base, f"seat/{other}/now")[1]["at"] == "0.0.2"
-    assert ask(base, f"seat/{mine}/now")[1]["at"] == "0.0.3"
-    stored = sqlite3.connect(lab.seats.path).execute("SELECT mark FROM seats").fetchall()
+    assert ask(base, f"participant/{other}/now")[1]["at"] == "0.0.2"
+    assert ask(base, f"participant/{mine}/now")[1]["at"] == "0.0.3"
+    stored = sqlite3.connect(lab.store.path).execute("SELECT mark FROM participants").fetchall()
     assert not {mine, other} & {mark for (mark,) in stored}
 
 
 def test_only_actions_of_the_present_moment_are_executed(lab: Experiment, serve: Serve) -> None:
     base = serve(lab.serving)
-    seat = join(base)
+    token = join(base)
     for action in (None, "", "JUMP", 0, ["STAY"], {"a": 1}, "forward"):
-        assert ask(base, f"seat/{seat}/act", {"at": "0.0.2", "action": action})[0] == 400
-    assert act(base, seat, "STAY", "0.0.2")["at"] == "0.0.3"
-    again = act(base, seat, "STAY", "0.0.2")  # sent twice, by a browser that had no answer
+        assert ask(base, f"participant/{token}/act", {"at": "0.0.2", "action": action})[0] == 400
+    assert act(base, token, "STAY", "0.0.2")["at"] == "0.0.3"
+    again = act(base, token, "STAY", "0.0.2")  # sent twice, by a browser that had no answer
     assert again["stale"] is True
     assert again["at"] == "0.0.3"
     for at in ("", "end", "0.0.99", "9.0.3", None, 3):
-        answer = ask(base, f"seat/{seat}/act", {"at": at, "action": "STAY"})[1]
+        answer = ask(base, f"participant/{token}/act", {"at": at, "action": "STAY"})[1]
         assert answer["stale"] is True
 
 
 def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(lab: Experiment, serve: Serve) -> None:
     base = serve(lab.serving)
-    seats = [join(base) for _ in range(3)]
-    act(base, seats[0], "FORWARD")
+    store = [join(base) for _ in range(3)]
+    act(base, store[0], "FORWARD")
     status, answer = ask(base, "join", {"agreed": True})
     assert status == 409
     assert "All places are taken" in answer["problem"]
     lab.clock.now += UNUSED + 1
     new = join(base)
-    assert ask(base, f"seat/{seats[1]}/now")[0] == 404  # it has passed to the new person
-    assert ask(base, f"seat/{seats[0]}/now")[0] == 200  # whoever has pressed a key keeps theirs
-    assert ask(base, f"seat/{new}/now")[1]["at"] == "0.0.2"
+    assert ask(base, f"participant/{store[1]}/now")[0] == 404  # it has passed to the new person
+    assert ask(base, f"participant/{store[0]}/now")[0] == 200  # whoever has pressed a key keeps theirs
+    assert ask(base, f"participant/{new}/now")[1]["at"] == "0.0.2"
 
 
 def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
@@ -405,11 +509,11 @@ def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
 ) -> None:
     with experiment(tmp_path / "results", maze, subjects=60, design="sequential") as lab:
         base, [plan] = serve(lab.serving), lab.log.plans()
-        first = plan.looks[0]
+        first = sets_until(plan.subjects)[0]
         early = [join(base) for _ in range(first + 1)]
-        for waits, seat in enumerate(early[:first]):  # people differ, or they would be copies of one
-            assert not lab.participants.settled
-            person = lab.participants.find(seat)
+        for waits, token in enumerate(early[:first]):  # people differ, or they would be copies of one
+            assert not lab.participants.complete
+            person = lab.participants.find(token)
             assert person is not None
             for _ in range(waits):
                 person.act(STAY)
@@ -418,23 +522,29 @@ def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
         status, answer = ask(base, "join", {"agreed": True})
         assert status == 409
         assert "Enough people have taken part" in answer["problem"]
-        assert ask(base, f"seat/{early[first]}/now")[1]["over"] is False, "whoever has begun may go on"
+        assert ask(base, f"participant/{early[first]}/now")[1]["over"] is False, "whoever has begun may go on"
         judged = judge(plan, lab.log.trials_and_gaps())
         assert judged.verdict is Verdict.PASS
-        assert judged.look is not None
-        assert judged.look.subjects == first
+        assert judged.game is not None
+        assert judged.game.subjects == first
 
 
 def test_nothing_that_is_recorded_says_who_it_was(lab: Experiment, serve: Serve) -> None:
     base = serve(lab.serving)
-    seat = join(base)
+    token = join(base)
     for _ in range(5):
-        ask(base, f"seat/{seat}/now", User_Agent="A Telltale/1.0", X_Forwarded_For="198.51.100.7", Cookie="me=Ann")
-        act(base, seat, "FORWARD")
+        ask(
+            base,
+            f"participant/{token}/now",
+            User_Agent="A Telltale/1.0",
+            X_Forwarded_For="198.51.100.7",
+            Cookie="me=Ann",
+        )
+        act(base, token, "FORWARD")
     written = b"".join(path.read_bytes() for path in lab.log.directory.iterdir())
-    for trace in (b"Telltale", b"198.51", b"127.0.0.1", b"Ann", seat.encode()):
+    for trace in (b"Telltale", b"198.51", b"127.0.0.1", b"Ann", token.encode()):
         assert trace not in written
-    assert (lab.seats.path.stat().st_mode & 0o077) == 0 or sys.platform == "win32"
+    assert (lab.store.path.stat().st_mode & 0o077) == 0 or sys.platform == "win32"
 
 
 def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Experiment, maze: Specification) -> None:
@@ -445,7 +555,7 @@ def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Ex
     letters = "LRSFRLFSSFFFF" * 4
     for number, letter in enumerate(letters):
         lab.participants.act(life, "FLRS".index(letter))
-        again = Participants(lab.log, lab.seats, lab.participants.tasks, SEED).find(token)
+        again = Participants(lab.log, lab.store, lab.participants.tasks, SEED).find(token)
         assert again is not None
         assert (again.at, again.shown) == (life.at, life.shown), number
         if life.over:
@@ -532,7 +642,7 @@ def test_a_person_learns_the_t_maze(
         [plan] = log.plans()
         assert [record.success for record in log.trials(plan, 0)] == right
         assert log.journal(kind="finished")
-    assert main(["measures", "learner"]) == 0
+    assert main(["report", "learner"]) == 0
     assert PERSON in capsys.readouterr().out
 
 
@@ -572,8 +682,8 @@ def test_people_join_the_run_of_a_model(
     lived(tmp_path / "results", maze, "both", "tabular-ql", 2).close()
     with command("--resume", "both", cwd=tmp_path) as (_, link):
         for _ in range(2):
-            seat = join(link)
-            while not act(link, seat, "FORWARD")["over"]:
+            token = join(link)
+            while not act(link, token, "FORWARD")["over"]:
                 pass
     monkeypatch.chdir(tmp_path)
     assert main(["report", "both"]) == 0
@@ -626,9 +736,30 @@ def test_people_are_told_what_a_model_is_told() -> None:
         context = ModelAgentContext(seed=0, view=view.name, settings={**agent.settings, "patience": 0}, reading=reading)
         prompt = "".join(map(str, agent.create(context).prompt()[0].parts))
         told = agent.instructions(reading)
-        for paragraph in told.split("\n\n"):
-            first = paragraph.split("\n")[0]
-            assert first in prompt, first
-        assert reading in told
-        assert all(action in told for action in ACTIONS)
-        assert "Answer in this form" not in told
+        who, perception, *rest = told.split("\n\n")
+        # The aim, the observations, the actions and the hints are the model's; the rest of its prompt is no key's.
+        assert "The task is not explained. Make the sum of all your rewards as high as you can." in who
+        for shared in (who.partition("behavioural experiment. ")[2], perception.split("\n")[2], rest[-1]):
+            assert shared, told
+            assert shared in prompt, shared
+        assert reading in perception
+        assert all(f"\n{key} or " in told for key in "↑←→↓")
+        for word in ("$", "agent", "Answer", "LEARNINGS", "TRIAL", *ACTIONS):
+            assert word not in told.replace(reading, "")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER more AFTER INSERT ON keys BEGIN INSERT INTO keys SELECT subject + 1, 0, 0, '' FROM keys; END",
+        "CREATE VIEW everything AS SELECT * FROM keys",
+        "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB)",
+    ],
+)
+def test_a_file_of_participants_with_other_tables_is_refused(tmp_path: Path, statement: str) -> None:
+    if "settings" not in statement:
+        ParticipantStore(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "people.sqlite")) as connection:
+        connection.execute(statement)
+    with pytest.raises(RunLogError, match="its tables are not those of a run"):
+        ParticipantStore(tmp_path)

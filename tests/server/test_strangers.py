@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cheesebench.server import door
-from cheesebench.server.door import Door, Serving
+from cheesebench.server import http_guard
+from cheesebench.server.http_guard import RequestGuard, Serving
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -108,8 +108,8 @@ async def answer(request: web.Request) -> web.StreamResponse:
     return web.Response(text="here")
 
 
-def serving(**handlers: door.Handler) -> Serving:
-    return Serving(Door(token=TOKEN), [("GET", path, handler) for path, handler in handlers.items()])
+def serving(**handlers: http_guard.Handler) -> Serving:
+    return Serving(RequestGuard(token=TOKEN), [("GET", path, handler) for path, handler in handlers.items()])
 
 
 def test_a_mistake_of_ours_is_told_where_it_is_served_alone(
@@ -128,7 +128,7 @@ def test_a_mistake_of_ours_is_told_where_it_is_served_alone(
 
 
 def test_who_has_asked_is_kept_only_for_a_while(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "KEPT", 0.5)
+    monkeypatch.setattr(http_guard, "KEPT", 0.5)
     base = serve(serving(page=answer))
     asked = b"GET {path}page HTTP/1.1\r\n{host}\r\n\r\n"
     for more in (b"", b"GET /"):  # a second request that never comes, or never ends
@@ -136,7 +136,7 @@ def test_who_has_asked_is_kept_only_for_a_while(serve: Serve, monkeypatch: pytes
 
 
 def test_who_has_asked_often_shuts_nobody_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "WAITING", 3)
+    monkeypatch.setattr(http_guard, "WAITING", 3)
     base = serve(serving(page=answer))
     asked = b"GET {path}page HTTP/1.1\r\n{host}\r\n\r\n"
     parts = urlsplit(base)

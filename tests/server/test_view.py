@@ -28,22 +28,20 @@ import pytest
 
 from cheesebench.chat import ModelEntry, Price
 from cheesebench.cli import main
-from cheesebench.experiment.budget import Limits
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design, plan_cell
-from cheesebench.experiment.language_models import CallOptions, LanguageModels
+from cheesebench.experiment.calling import Limits
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
+from cheesebench.experiment.language_models import CallOptions, LanguageModels, read_flight
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
-from cheesebench.experiment.pulse import read_flight
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
-from cheesebench.server import door
-from cheesebench.server.door import Door, Serving
+from cheesebench.server import http_guard
+from cheesebench.server.http_guard import RequestGuard, Serving
 from cheesebench.server.view import Viewer
 from cheesebench.server.watch import RunWatch
 from cheesebench.statistics import judge
-from cheesebench.statistics.course import CellCourse
+from cheesebench.statistics.judgement import judge_set
 from cheesebench.testing.fake_server import Call, FakeServer
 from fuzz.run_logs import rewritten
 
@@ -95,9 +93,7 @@ def going_on(results: Path, maze: Specification, gate: Gate, name: str = "live",
         with RunLog.create(results, name, cells, options=options) as log:
             lock = claim(log.path)
             language = LanguageModels(log, {"walker": model}, CallOptions(concurrency=8, limits=Limits(cost=1500.0)))
-            session = RunSession(
-                log, plugins, cells, seed=3, processes=0, language=language, course_of=lambda plan: CellCourse(plan)
-            )
+            session = RunSession(log, plugins, cells, seed=3, processes=0, language=language, judge=judge_set)
             try:
                 with session:
                     session.start()
@@ -108,7 +104,7 @@ def going_on(results: Path, maze: Specification, gate: Gate, name: str = "live",
 
 
 def viewer(results: Path) -> Any:
-    return Viewer(results, PluginManager()).serving(Door(token=TOKEN))
+    return Viewer(results, PluginManager()).serving(RequestGuard(token=TOKEN))
 
 
 def state_of(page: playwright.Page) -> dict[str, Any]:
@@ -373,7 +369,7 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(finished: Path, serve:
 
 
 def test_many_who_say_nothing_shut_nobody_out(finished: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "WAITING", 2)
+    monkeypatch.setattr(http_guard, "WAITING", 2)
     base = serve(viewer(finished))
     with ExitStack() as stack:
         connections = [stack.enter_context(half(base)) for _ in range(5)]
@@ -497,7 +493,7 @@ def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(
         [plan] = log.plans()
         watch = RunWatch(log.path)
         tracemalloc.start()
-        state = watch.look()
+        state = watch.poll()
         kept, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert state.done == 400 * 6
@@ -506,7 +502,7 @@ def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(
         assert state.cells[0].result.verdict is judged.verdict
         before = state.cells[0].result
         log.note("warning", "something else was written")
-        again = watch.look().cells[0].result
+        again = watch.poll().cells[0].result
         assert replace(again, calls=None) is not before
         assert again.curve is before.curve  # the cell was not judged again
 
@@ -535,17 +531,17 @@ def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
 ) -> None:
     with lived(tmp_path, maze, "twice") as log:
         [plan] = log.plans()
-        assert RunWatch(log.path).look().status == "finished"
+        assert RunWatch(log.path).poll().status == "finished"
         log.note("started", "again", plan)
         watch = RunWatch(log.path)
-        assert watch.look().status == "interrupted"
+        assert watch.poll().status == "interrupted"
         lock = claim(log.path)
-        state = watch.look()
+        state = watch.poll()
         assert state.status == "running"
         with log.transaction() as connection:  # as if the last subject had two more trials to live
             connection.execute("DELETE FROM lives WHERE subject = 3")
             connection.execute("DELETE FROM trials WHERE subject = 3 AND trial >= 4")
-        state = watch.look()
+        state = watch.poll()
         assert state.left == 2
         assert state.seconds_left is None  # no trial has been seen to end: nothing says how long one takes
         assert not state.cells[0].decided

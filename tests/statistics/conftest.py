@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 
 ENDS: dict[str, dict[str, Any]] = {
     "+": {"outcome": "correct", "success": True},

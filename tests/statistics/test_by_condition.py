@@ -1,18 +1,13 @@
-"""Measures by condition: from the protocol to the tables and the long CSV, without a success."""
+"""Measures by condition: from the protocol to the tables, without a success."""
 
 from __future__ import annotations
 
-import csv
+from typing import Any
 
-import pytest
-
-from cheesebench.commands.measures import long_lines
-from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
-from cheesebench.statistics.blocks import block_summaries
+from cheesebench.records import TrialRecord
 from cheesebench.statistics.measures import Tally
 from tests.arenas import examine_text
-from tests.statistics.test_blocks import trial
 
 PROTOCOL = """
 version: 1
@@ -27,6 +22,10 @@ measures:
   choice: {value: [{if: steps > 5, is: late}, soon], by: [delay, latency]}
 """
 BY = (("latency", "delay"), ("choice", "delay"))
+
+
+def trial(subject: int, number: int, **more: Any) -> TrialRecord:
+    return TrialRecord(model="m", protocol="delays", view="ascii_2d", subject=subject, trial=number, session=1, **more)
 
 
 def records() -> list[TrialRecord]:
@@ -63,14 +62,3 @@ def test_conditions_follow_their_measure_in_rising_order() -> None:
     shares = {found.name: dict(found.counts) for found in tally.class_shares()}
     assert shares["choice (delay = 10)"] == {"late": 1, "soon": 1}
     assert Tally(records()).own_measures()[0] == tally.own_measures()[0]
-
-
-def test_the_blocks_of_a_run_and_its_long_csv_have_them() -> None:
-    (block,) = block_summaries(records(), by=BY)
-    measured = [(m.name, m.mean) for m in block.measures if m.kind == "measure"]
-    assert measured[:2] == [("latency", pytest.approx(4.8)), ("latency (delay = 2)", 1)]
-    protocol = records()[0].protocol
-    rows = [*csv.DictReader("".join(long_lines(records(), {protocol: BY})).splitlines())]
-    assert [row["value"] for row in rows if row["name"] == "latency (delay = 10)"] == ["5.0", "7.0"]
-    assert [row["value"] for row in rows if row["name"] == "choice (delay = none)"] == ["late"]
-    assert not [row for row in csv.DictReader("".join(long_lines(records())).splitlines()) if "(" in row["name"]]

@@ -1,112 +1,218 @@
-"""Reference limits, the p value as inverse of the bound, and the number of subjects that settles it."""
+"""Two runs, subject by subject: better, worse, no loss of D, or undecided."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cheesebench.experiment.records import ReferenceValue
+from cheesebench.errors import ComparisonError
+from cheesebench.records import Measured
 from cheesebench.statistics.comparison import (
-    Counts,
-    Question,
-    Scenarios,
-    SubjectTrials,
-    p_inferior,
-    scenarios,
-    subjects_to_settle,
+    LOSS,
+    CellComparison,
+    CellCounts,
+    CountedRun,
+    RunComparison,
+    SubjectCounts,
+    compare_differences,
+    compare_runs,
+    excludes_loss,
+    false_alarms,
+    holm,
+    paired_differences,
 )
-from cheesebench.statistics.power import fixed_verdicts
-from cheesebench.statistics.reference_limits import reference_limits
-from cheesebench.statistics.spending import ALPHA
+
+EVEN = [10] * 20
 
 
-def counts_of(passed: tuple[int, ...], trials: tuple[int, ...]) -> Counts:
-    return Counts(passed, trials, (True,) * len(trials))
+def cell(
+    passed: Sequence[int], protocol: str = "maze", *, missing: int = 0, digest: str = "", **more: object
+) -> CellCounts:
+    """Return the counts of subjects with 20 trials, of which so many passed."""
+    subjects = {
+        number: SubjectCounts(count, 20 - missing, missing, f"{digest or number}-{count}")
+        for number, count in enumerate(passed)
+    }
+    named = {
+        "model": "m", "view": "v", "variant": "", "title": "Maze", "sha256": "0", "design": "cohort", "trials": 20,
+        "estimand": "all",
+    }  # fmt: skip
+    return CellCounts(protocol=protocol, subjects=subjects, **(named | more))  # type: ignore[arg-type]
 
 
-POINT = ReferenceValue(value=0.8)
+def compared(*cells: tuple[Sequence[int], Sequence[int]], seed: int = 0) -> RunComparison:
+    """Compare runs with one protocol for each pair of lists."""
+    names = [f"maze{number}" for number in range(len(cells))]
+    first = tuple(cell(a, name) for name, (a, _) in zip(names, cells, strict=True))
+    second = tuple(cell(b, name) for name, (_, b) in zip(names, cells, strict=True))
+    return compare_runs(CountedRun(name="new", seed=seed, cells=first), CountedRun(name="old", seed=seed, cells=second))
 
 
-def test_reference_limits_by_what_the_protocol_gives() -> None:
-    assert reference_limits(POINT, ALPHA) == (0.8, 0.8)
-    given = ReferenceValue(value=0.8, interval=(0.6, 0.9), n_animals=3)
-    assert reference_limits(given, 0.025) == pytest.approx((0.6, 0.9))
-    # One-sided 5 %: 1.6449 / 1.9600 of the way.
-    assert reference_limits(given, ALPHA) == pytest.approx((0.63216, 0.88392), abs=1e-5)
-    # A number of animals says nothing about how they differ.
-    assert reference_limits(ReferenceValue(value=0.8, n_animals=10), ALPHA) == (0.8, 0.8)
+def answers(found: RunComparison) -> list[str]:
+    return [one.answer for one in found.models[0].cells]
 
 
-QUESTION = Question(POINT, -0.1, -0.1)
-VAGUE = ReferenceValue(value=0.8, interval=(0.75, 0.85))
+def test_four_answers() -> None:
+    assert answers(compared(([18] * 20, EVEN))) == ["better"]
+    assert answers(compared(([2] * 20, EVEN))) == ["worse"]
+    assert answers(compared((EVEN, EVEN))) == ["no loss"]
+    assert answers(compared(([4, 16] * 3, EVEN[:6]))) == ["undecided"]
 
 
-@pytest.mark.parametrize("reference", [POINT, VAGUE])
-def test_p_value_is_where_the_bound_meets_the_margin(reference: ReferenceValue) -> None:
-    scenarios = Scenarios((counts_of((9, 12, 10, 8, 11, 10, 9, 12, 8, 9, 11, 10), (20,) * 12),))
-    question = Question(reference, -0.1, -0.1)
-    p = p_inferior(scenarios, question)
-    assert 0.001 < p < 0.2
-    assert scenarios.difference_limits(reference, p)[1] == pytest.approx(-0.1, abs=1e-6)
+def test_what_is_excluded_is_said() -> None:
+    (one,) = compared((EVEN, EVEN)).models[0].cells
+    assert (one.said, one.identical) == ("no loss of 30 points", True)
+    assert compared(([2] * 20, EVEN)).models[0].cells[0].said == "worse"
 
 
-def test_p_value_of_a_model_that_is_no_worse_is_one() -> None:
-    assert p_inferior(Scenarios((counts_of((15, 16), (20, 20)),)), QUESTION) == 1
+def test_only_worse_and_undecided_are_reasons_to_fail() -> None:
+    same, worse, open_ = compared((EVEN, EVEN)), compared(([2] * 20, EVEN)), compared(([4, 16] * 3, EVEN[:6]))
+    assert (same.worse, same.undecided) == (False, False)
+    assert (worse.worse, worse.undecided) == (True, False)
+    assert (open_.worse, open_.undecided) == (False, True)
+    assert [title for title, _, _ in worse.losses] == [
+        "worse than old: m on maze0",
+        "worse than old: m on all protocols together",
+    ]
 
 
-def test_missing_trials_widen_to_both_extremes() -> None:
-    rows = [SubjectTrials(14, 20, 4), SubjectTrials(15, 20), SubjectTrials(0, 0, 20)]
-    found = scenarios(rows)
-    assert found is not None
-    low, high = found.difference_limits(POINT, ALPHA)
-    failed, passed = counts_of((14, 15, 0), (24, 20, 20)), counts_of((18, 15, 20), (24, 20, 20))
-    assert low == Scenarios((failed,)).difference_limits(POINT, ALPHA)[0]
-    assert high == Scenarios((passed,)).difference_limits(POINT, ALPHA)[1]
-    assert found.valid.rate == pytest.approx((0.7 + 0.75) / 2)
-    assert scenarios([SubjectTrials(0, 0, 20)]) is None
+def test_nothing_that_was_measured_is_undecided() -> None:
+    """A gate whose budget is spent is not green."""
+    lost = cell([0] * 20, missing=20)
+    found = compare_runs(
+        CountedRun(name="new", seed=0, cells=(lost,)), CountedRun(name="old", seed=0, cells=(cell(EVEN),))
+    )
+    assert found.undecided
+    assert found.models[0].cells[0].answer == "undecided"
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(st.integers(0, 20), min_size=2, max_size=14),
-    st.floats(0.2, 1.0),
-    st.sampled_from([None, 0.05, 0.15]),
-    st.sampled_from([0.005, 0.05]),
+def test_answers_are_corrected_for_several_protocols() -> None:
+    six = [15] * 6, EVEN[:6]
+    assert answers(compared(six)) == ["better"]
+    many = compared(six, *[(EVEN[:6], EVEN[:6])] * 8)
+    assert answers(many)[0] == "undecided"
+    assert many.models[0].cells[0].adjusted_p == pytest.approx(9 * 2 / 2**6)
+    assert "not after correcting for 9 protocols" in many.models[0].cells[0].reason
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+
+
+def test_missing_trials_decide_nothing_by_themselves() -> None:
+    a, b = cell([12] * 20, missing=8).subjects, cell(EVEN).subjects
+    possible = paired_differences(a, b)
+    assert [round(values[0], 2) for values in possible] == [0.5, 0.5, 0.1]
+    assert compare_differences(possible, seed=0).answer == "better"
+    lost = cell([10] * 20, missing=10).subjects
+    assert compare_differences(paired_differences(lost, b), seed=0).answer == "undecided"
+
+
+def test_repeats_of_a_pair_are_one() -> None:
+    a, b = cell([20] * 8, digest="x"), cell([0] * 8, digest="y")
+    found = compare_runs(CountedRun(name="a", seed=0, cells=(a,)), CountedRun(name="b", seed=0, cells=(b,)))
+    assert found.models[0].cells[0].paired.pairs == 1
+    assert found.undecided
+
+
+def test_runs_that_do_not_match_are_refused() -> None:
+    one = CountedRun(name="a", seed=0, cells=(cell(EVEN),))
+    for other, said in (
+        (replace(one, name="b", seed=1), "the seed of a is 0, that of b is 1"),
+        (replace(one, name="b", cells=(cell(EVEN, sha256="1"),)), "the protocol maze differs"),
+        (replace(one, name="b", cells=(cell(EVEN, trials=10),)), "has 20 trials in one"),
+        (replace(one, name="b", cells=(cell(EVEN, protocol="other"),)), "no protocol in the same view"),
+    ):
+        with pytest.raises(ComparisonError, match=said):
+            compare_runs(one, other)
+
+
+def test_a_run_that_stopped_because_of_its_results_is_doubtful() -> None:
+    old = CountedRun(name="old", seed=0, cells=(cell(EVEN, sequential=True),))
+    found = compare_runs(CountedRun(name="new", seed=0, cells=(cell(EVEN),)), old)
+    assert any("old stopped because of its results" in line for line in found.warnings)
+
+
+def test_a_protocol_that_the_baseline_lacks_is_undecided() -> None:
+    new = CountedRun(name="new", seed=0, cells=(cell(EVEN), cell(EVEN, protocol="second")))
+    found = compare_runs(new, CountedRun(name="old", seed=0, cells=(cell(EVEN),)))
+    assert (found.unseen, found.undecided) == (("second (v)",), True)
+    assert any("a loss there would not be seen" in line for line in found.warnings)
+
+
+def about(measured: Measured, new: Sequence[int], old: Sequence[int], **more: Any) -> CellComparison:
+    first, second = (
+        CountedRun(name=name, seed=0, cells=(cell(passed, measured=measured, **more),))
+        for name, passed in (("new", new), ("old", old))
+    )
+    (one,) = compare_runs(first, second).models[0].cells
+    return one
+
+
+def test_a_measure_is_compared_in_its_unit() -> None:
+    one = about(Measured(name="latency", better="lower", range=(0.0, 60.0)), [2] * 20, EVEN, margin=6.0)
+    assert (one.answer, one.measure) == ("worse", "latency")
+    assert (one.first_rate, one.second_rate, one.paired.difference) == pytest.approx((54, 30, 24))
+    assert one.loss == pytest.approx(18)
+
+
+@pytest.mark.parametrize(
+    ("new", "answer"), [([2] * 20, "better"), ([18] * 20, "worse"), ([8, 12] * 10, "no loss"), (EVEN, "no loss")]
 )
-def test_a_bar_is_the_limit_solved_for(passes: list[int], value: float, half: float | None, tail: float) -> None:
-    """The verdict by p values at the bars is the verdict by limits."""
-    interval = None if half is None else (value - half, value + half)
-    question = Question(ReferenceValue(value=value, interval=interval), -0.1, -0.1)
-    counts = counts_of(tuple(passes), (20,) * len(passes))
-    limits = Scenarios((counts,)).difference_limits(question.reference, tail)
-    near = min(abs(limit + 0.1) for limit in limits)
-    assert near < 1e-7 or question.verdict_of(counts.rates, tail) is question.verdict(limits)
+def test_of_two_that_should_be_like_the_animals_the_nearer_one_is_better(new: list[int], answer: str) -> None:
+    """The animals spend a tenth of their time in the open, the old model half of it."""
+    one = about(Measured(name="open", better="alike", range=(0.0, 1.0)), new, EVEN, margin=0.1, animals=0.1)
+    assert one.answer == answer
+    if answer != "no loss":
+        assert f"the first run is {answer}" in one.reason
 
 
-def test_about_so_many_subjects_do_settle_it() -> None:
-    """With so many like those that were seen, a verdict comes in about four of five runs; with half in far fewer."""
-    random = np.random.default_rng(7)
-    for seen in ((18, 19, 16, 20, 17, 18, 12, 19), (11, 6, 9, 14, 10, 8), (17, 18, 15, 17, 16, 18, 14, 17, 15, 18)):
-        needed = subjects_to_settle(counts_of(seen, (20,) * len(seen)), QUESTION)
-        assert needed is not None
-
-        def decided(subjects: int, seen: tuple[int, ...] = seen) -> float:
-            rates = random.choice(np.array(seen) / 20, (2000, subjects))
-            return float(np.mean(np.logical_or(*fixed_verdicts(rates, POINT, 0.1))))
-
-        assert 0.7 <= decided(needed) <= 0.95, (seen, needed)
-        assert decided(needed // 2) < 0.5, (seen, needed)
+@given(st.lists(st.integers(0, 20), min_size=2, max_size=4), st.integers(0, 20))
+@settings(max_examples=50)
+def test_no_interval_leaves_what_is_possible(passed: list[int], old: int) -> None:
+    found = compared((passed, [old] * len(passed)), (passed, [20 - old] * len(passed))).models[0]
+    for one in (found.overall, *(cell.paired for cell in found.cells)):
+        assert one.interval is not None
+        assert -1 <= one.interval[0] <= one.interval[1] <= 1
 
 
-def test_no_number_settles_a_rate_at_the_margin_or_a_vague_reference() -> None:
-    assert subjects_to_settle(counts_of((14,), (20,)), QUESTION) is None
-    vague = Question(ReferenceValue(value=0.8, interval=(0.4, 1.0)), -0.1, -0.1)
-    assert subjects_to_settle(counts_of((15, 16), (20, 20)), vague) is None
+@pytest.mark.parametrize("lost", [0.0, LOSS])
+def test_errors_of_twenty_pairs(lost: float) -> None:
+    """An unchanged model is rarely called worse, and one that lost 30 points rarely cleared."""
+    random = np.random.default_rng(1)
+    worse = cleared = 0
+    for _ in range(200):
+        rates = random.beta(4, 1.5, 20)
+        old = random.binomial(20, rates) / 20
+        new = random.binomial(20, np.maximum(0, rates - lost)) / 20
+        found = compare_differences([list(new - old)], seed=0)
+        worse += found.answer == "worse"
+        cleared += excludes_loss(list(new - old), lost or LOSS)
+    if lost:
+        assert worse > 180
+        assert cleared <= 16
+    else:
+        assert worse <= 16
+        assert cleared > 180
 
 
-def test_one_subject_is_taken_to_be_one_of_many_that_differ() -> None:
-    alone = subjects_to_settle(counts_of((19,), (20,)), QUESTION)
-    assert alone is not None
-    assert alone > 9, "which is what subjects that never fail need"
+@settings(max_examples=30)
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=12))
+def test_turning_the_runs_around_turns_the_answer(differences: list[float]) -> None:
+    one, other = compare_differences([differences], seed=0), compare_differences([[-d for d in differences]], seed=0)
+    turned = {"better": "worse", "worse": "better", "undecided": "undecided"}
+    assert other.answer == turned[one.answer]
+    assert one.p_value == pytest.approx(other.p_value)
+
+
+def test_false_alarms_of_a_lucky_baseline_are_more_frequent() -> None:
+    scores = list(np.random.default_rng(0).binomial(20, 0.7, 20) / 20)
+    assert false_alarms(scores, luck=0.0) <= 0.06
+    assert false_alarms(scores, luck=2.0) > 0.1

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cheesebench.paradigms.dialogue.deviance import sequential_deviance
+from cheesebench.paradigms.dialogue.statistics import sequential_deviance
 
 #: Admissions to the six largest departments of Berkeley in 1973, R's data set UCBAdmissions: admitted, rejected.
 BERKELEY = {

@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, TrialRecord, Variant
-from cheesebench.paradigms.dialogue.cells import NO_VIEW
+from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.paradigms.dialogue.statistics import (
     Score,
     Spread,
@@ -19,6 +18,7 @@ from cheesebench.paradigms.dialogue.statistics import (
     scores_of,
     spread,
 )
+from cheesebench.records import CellPlan, TrialRecord, Variant
 from cheesebench.statistics import Verdict, judge
 from cheesebench.statistics.run import summarise_model
 
@@ -44,6 +44,7 @@ def plan(chance: float = 0.25, **changes: object) -> CellPlan:
         "memory": "none",
         "chance": chance,
         "against": "chance",
+        "items": True,
         "settings": {"domain": "rooms", "condition": "value", "group": "Traversal", "temperature": 0.5},
     }
     return CellPlan(**{**fields, **changes})  # type: ignore[arg-type]
@@ -122,12 +123,12 @@ def test_three_states_against_a_published_mean(values: list[float], published: f
     ("right", "verdict", "words"),
     [
         (30, Verdict.PASS, "better than chance"),
-        (0, Verdict.FAIL, "no better than chance"),
-        (10, Verdict.INCONCLUSIVE, "chance is not ruled out"),
+        (0, Verdict.FAIL, "less than 10 points better than chance"),
+        (10, Verdict.INCONCLUSIVE, "20-fold decides"),
     ],
 )
 def test_three_states_against_chance(right: int, verdict: Verdict, words: str) -> None:
-    cell = judge(plan(), [record(subject, subject < right) for subject in range(30)])
+    cell = judge(plan(), [record(subject, subject * 7 % 30 < right) for subject in range(30)])
     assert cell.verdict is verdict
     assert words in cell.reason
     assert (cell.subjects_needed is not None) == (verdict is Verdict.INCONCLUSIVE)
@@ -149,15 +150,15 @@ def test_every_wrong_answer_is_of_some_kind() -> None:
 
 
 def test_the_remedy_names_the_option_that_there_is() -> None:
-    cell = judge(plan(), [record(subject, subject < 10) for subject in range(30)])
+    cell = judge(plan(), [record(subject, subject * 7 % 30 < 10) for subject in range(30)])
     assert f"About {cell.subjects_needed} generations would decide it at this rate" in cell.reason
-    assert f"--generations {cell.subjects_needed}." in cell.reason
-    assert "subject" not in cell.reason
+    assert f"--subjects {cell.subjects_needed}." in cell.reason
+    assert "0 subjects" not in cell.reason
 
 
 @pytest.mark.parametrize("rights", [*itertools.product((30, 0, 10), repeat=2)])
 def test_the_gate_says_what_the_tests_say(rights: tuple[int, int]) -> None:
-    cells = [judge(plan(), [record(subject, subject < right) for subject in range(30)]) for right in rights]
+    cells = [judge(plan(), [record(subject, subject * 7 % 30 < right) for subject in range(30)]) for right in rights]
     gate, verdicts = summarise_model(cells).gate, {cell.verdict for cell in cells}
     assert (gate is Verdict.FAIL) == (Verdict.FAIL in verdicts)
     assert (gate is Verdict.PASS) == (verdicts == {Verdict.PASS})

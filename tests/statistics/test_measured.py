@@ -1,4 +1,4 @@
-"""Verdicts about a measure: by its range as pass rates are, without one by t, and always in the measure's own unit."""
+"""Verdicts about a measure: by its range as pass rates are, and always in the measure's own unit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from cheesebench.experiment.log_types import read_plan
-from cheesebench.experiment.records import CellPlan, Measured, ReferenceValue, TrialRecord, looks_until
-from cheesebench.statistics import Verdict, judge, to_plain
-from cheesebench.statistics.course import CellCourse
-from cheesebench.statistics.declared_animal import simulate_measured
-from cheesebench.statistics.judgement import question_of
-from cheesebench.statistics.means import RATES, Bounded, Student
+from cheesebench.experiment.log_file import read_plan
+from cheesebench.planning.simulation import declared_animal
+from cheesebench.records import (
+    GOAL,
+    CellPlan,
+    Construct,
+    LesionClaim,
+    Measured,
+    ReferenceValue,
+    TrialRecord,
+    Variant,
+    sets_until,
+)
+from cheesebench.statistics import Verdict, judge, summarise_run, to_plain
+from cheesebench.statistics.judgement import judge_set
+from cheesebench.statistics.question import Question, question_of
+from cheesebench.statistics.sample import trials_by_subject
 
 Plan = Callable[..., CellPlan]
 Life = Callable[..., list[TrialRecord]]
 
 LATENCY = Measured(name="latency", better="lower", range=(0.0, 60.0))
-BREAKPOINT = Measured(name="breakpoint", better="higher")
 
 
 def measured(subjects: Sequence[Sequence[float | None]], life: Life, name: str = "latency") -> list[TrialRecord]:
@@ -49,7 +57,7 @@ def test_a_range_makes_it_a_rate(plan: Plan, life: Life, cohort: Callable[..., l
     rates = judge(cell, cohort(*lives))
     about = replace(cell, reference=animals(LATENCY, 12.0), margin=6.0)
     found = judge(about, measured([[0.0 if end == "+" else 60.0 for end in own] for own in lives], life))
-    assert (found.verdict, found.p_inferior) == (rates.verdict, rates.p_inferior)
+    assert (found.verdict, found.game) == (rates.verdict, rates.game)
     assert rates.rate is not None
     assert rates.difference_low is not None
     assert rates.difference_high is not None
@@ -59,37 +67,6 @@ def test_a_range_makes_it_a_rate(plan: Plan, life: Life, cohort: Callable[..., l
     assert found.difference_low == pytest.approx(-60 * rates.difference_high)
     assert found.difference_high == pytest.approx(-60 * rates.difference_low)
     assert found.subjects_needed == rates.subjects_needed
-
-
-@pytest.mark.parametrize(
-    ("shift", "verdict"), [(0.0, Verdict.PASS), (-3.0, Verdict.FAIL), (-1.0, Verdict.INCONCLUSIVE)]
-)
-@pytest.mark.parametrize("better", ["higher", "lower"])
-def test_without_a_range_it_is_t(better: Any, shift: float, verdict: Verdict, plan: Plan, life: Life) -> None:
-    """The limits are those of two groups: t with the model's own spread, and t over the animals."""
-    sign = 1 if better == "higher" else -1
-    values = np.linspace(-2, 2, 20) + 8 + sign * shift
-    measure = Measured(name="latency", better=better)
-    cell = plan(animals(measure, 8.0, sd=1.0, n_animals=12), subjects=20, trials=1, margin=1.0)
-    found = judge(cell, measured([[value] for value in values], life))
-    assert found.verdict is verdict, found.reason
-    own = stats.t.ppf(0.95, 19) * values.std(ddof=1) / 20**0.5
-    rodents = stats.t.ppf(0.95, 11) * 1.0 / 12**0.5
-    half = (own**2 + rodents**2) ** 0.5
-    assert found.difference == pytest.approx(sign * shift, abs=1e-9)
-    assert (found.difference_low, found.difference_high) == pytest.approx((sign * shift - half, sign * shift + half))
-    assert found.judged is not None
-    assert found.judged.sd == pytest.approx(values.std(ddof=1))
-    limits = stats.t.interval(0.95, 19, values.mean(), values.std(ddof=1) / 20**0.5)
-    assert found.judged.interval == pytest.approx(limits)
-
-
-def test_subjects_that_happen_to_be_alike_are_spread_as_the_animals_are(plan: Plan, life: Life) -> None:
-    cell = plan(animals(BREAKPOINT, 8.0, sd=2.0, n_animals=40), subjects=6, trials=1, margin=1.0)
-    found = judge(cell, measured([[8.0]] * 6, life, "breakpoint"))
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.difference_low is not None
-    assert found.difference_low < -stats.t.ppf(0.95, 5) * 2 / 6**0.5
 
 
 def test_missing_trials_count_as_the_ends_of_the_range(plan: Plan, life: Life) -> None:
@@ -102,17 +79,6 @@ def test_missing_trials_count_as_the_ends_of_the_range(plan: Plan, life: Life) -
     assert "2 missing trials could not change this" in found.reason
     filled = [[60.0 if value is None else value for value in own] for own in values]
     assert found.difference_high == judge(cell, measured(filled, life)).difference_high
-
-
-def test_without_a_range_missing_trials_can_be_anything(plan: Plan, life: Life) -> None:
-    values: list[list[float | None]] = [[9.0 + n] for n in range(20)]
-    values[3] = [None]
-    cell = plan(animals(BREAKPOINT, 3.0, sd=2.0, n_animals=9), subjects=20, trials=1, margin=1.0)
-    trials = [replace(one, missing=one.missing and "budget") for one in measured(values, life, "breakpoint")]
-    found = judge(cell, trials)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert "1 missing trial could have had any value: resume the run" in found.reason
-    json.dumps(to_plain(found), allow_nan=False)
 
 
 def test_what_has_no_value_is_in_no_mean(plan: Plan, life: Life) -> None:
@@ -150,13 +116,12 @@ def test_counters_and_truths_are_measures(plan: Plan, life: Life) -> None:
 
 
 def test_one_subject_says_nothing(plan: Plan, life: Life) -> None:
-    for measure in (LATENCY, replace(LATENCY, range=None)):
-        cell = plan(animals(measure, 30.0, sd=2.0, n_animals=9), subjects=1, trials=5, margin=10.0)
-        found = judge(cell, measured([[1.0, 2.0, 1.0, 2.0, 3.0]], life))
-        assert found.verdict is Verdict.INCONCLUSIVE
-        assert found.flags.this_subject_only
-        assert found.judged is not None
-        assert found.judged.interval is None
+    cell = plan(animals(LATENCY, 30.0, sd=2.0, n_animals=9), subjects=1, trials=5, margin=10.0)
+    found = judge(cell, measured([[1.0, 2.0, 1.0, 2.0, 3.0]], life))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.flags.this_subject_only
+    assert found.judged is not None
+    assert found.judged.interval is None
 
 
 def test_a_design_without_claims_shows_the_mean(plan: Plan, life: Life) -> None:
@@ -167,108 +132,118 @@ def test_a_design_without_claims_shows_the_mean(plan: Plan, life: Life) -> None:
     assert found.judged.mean == 4.0
 
 
-LOOKS = looks_until(60)
-
-
-@pytest.mark.parametrize("measure", [LATENCY, replace(LATENCY, range=None)], ids=["range", "t"])
 @pytest.mark.parametrize(("mean", "verdict"), [(50.0, "FAIL"), (14.0, "PASS")])
-def test_it_stops_at_a_look(mean: float, verdict: str, measure: Measured, plan: Plan, life: Life) -> None:
-    """The course of a running cell and the judgement of its records stop at the same look."""
+def test_it_stops_after_a_set(mean: float, verdict: str, plan: Plan, life: Life) -> None:
+    """The scheduler and the report of its records stop at the same subject."""
     random = np.random.default_rng(1)
-    cell = plan(animals(measure, 25.0, sd=4.0, n_animals=20), subjects=60, trials=4, margin=8.0, looks=LOOKS)
-    values = np.clip(random.normal(mean, 3, (60, 4)), 0, 60)
-    trials = measured(values.tolist(), life)
-    course, lived = CellCourse(cell), []
-    while not course.over:
-        for subject in course.wanted():
-            for record in (one for one in trials if one.subject == subject):
-                course.see(record)
-                lived.append(record)
-            course.end(subject, "complete")
-        course.advance()
+    cell = plan(animals(LATENCY, 25.0, sd=4.0, n_animals=20), subjects=60, trials=4, margin=8.0, sequential=True)
+    trials = measured(np.clip(random.normal(mean, 3, (60, 4)), 0, 60).tolist(), life)
+    for number in sets_until(60):
+        lived = [record for record in trials if record.subject < number]
+        if judge_set(cell, trials_by_subject(lived).values()).decided:
+            break
     found = judge(cell, lived)
     assert found.verdict == verdict, found.reason
-    assert found.look is not None
-    assert found.look.standing == verdict
-    assert found.look.subjects == course.look < 60
-    assert len({one.subject for one in lived}) == course.look
-
-
-def test_trials_of_a_measure_with_a_range_are_settled_and_of_one_without_are_not(plan: Plan, life: Life) -> None:
-    for measure, settles in ((LATENCY, True), (replace(LATENCY, range=None), False)):
-        cell = plan(animals(measure, 10.0, sd=1.0, n_animals=20), subjects=60, trials=20, margin=5.0, looks=LOOKS)
-        course = CellCourse(cell)
-        for subject in range(course.look):
-            for record in measured([[59.0] * 15] * (subject + 1), life):
-                if record.subject == subject:
-                    course.see(record)
-        assert (course.cut() is not None) is settles
+    assert found.game is not None
+    assert found.game.subjects == number < 60
 
 
 def test_the_declared_animal_of_a_measure() -> None:
-    for measure in (LATENCY, BREAKPOINT):
-        fine = simulate_measured(animals(measure, 25.0, sd=5.0, n_animals=20), 8.0, seed=1)
-        assert not fine.is_at_fault
-        assert (fine.passes, max(fine.fails.values())) == (1, 0)
-        assert simulate_measured(animals(measure, 25.0, sd=5.0, n_animals=4), 1.0, seed=1).is_at_fault
+    fine = declared_animal(animals(LATENCY, 25.0, sd=5.0, n_animals=20), {}, 8.0, seed=1)
+    assert not fine.is_at_fault
+    assert (fine.passes, max(fine.fails.values())) == (1, 0)
+    assert declared_animal(animals(LATENCY, 25.0, sd=5.0, n_animals=4), {}, 1.0, seed=1).is_at_fault
 
 
 def test_a_plan_survives_the_log(plan: Plan) -> None:
     cell = plan(animals(LATENCY, 30.0, sd=2.0, n_animals=9), margin=10.0)
     text = json.dumps(to_plain(cell))
     assert read_plan(text) == cell
-    for margin in (0.0, float("inf")):
-        broken = replace(cell, margin=margin)
-        with pytest.raises(ValueError, match="no margin"):
-            read_plan(json.dumps(to_plain(broken)))
 
 
-def test_the_means_of_a_question(plan: Plan) -> None:
-    bounded, free = (
-        question_of(plan(animals(one, 30.0, sd=6.0, n_animals=9), margin=6.0))
-        for one in (LATENCY, replace(LATENCY, range=None))
-    )
-    assert bounded is not None
-    assert free is not None
-    assert isinstance(bounded.means, Bounded)
-    assert (bounded.reference.value, bounded.reference.sd, bounded.passes) == pytest.approx((0.5, 0.1, -0.1))
-    assert free.means == Student(6.0)
-    assert (free.reference.value, free.passes) == (-30.0, -6.0)
+def test_a_question_is_about_scores(plan: Plan) -> None:
+    found = question_of(plan(animals(LATENCY, 30.0, sd=6.0, n_animals=9), margin=6.0))
+    assert found is not None
+    assert (found.reference.value, found.reference.sd, found.passes) == pytest.approx((0.5, 0.1, -0.1))
 
 
-def test_student_is_scipys() -> None:
-    values = [1.0, 2.5, 2.0, 3.0, 3.5, 5.0, 4.0]
-    assert stats.skew(values) == pytest.approx(0)
-    more = stats.ttest_1samp(values, 1.7, alternative="greater").pvalue
-    assert Student(0.0).p_value(values, 1.7, above=True) == pytest.approx(more)
-    assert Student(0.0).p_value(values, 1.7, above=False) == pytest.approx(1 - more)
-    low, high = Student(0.0).limits(values, 0.025)
-    assert (low, high) == pytest.approx(stats.t.interval(0.95, 6, np.mean(values), stats.sem(values)))
+OPEN = Measured(name="open", better="alike", range=(0.0, 1.0))
 
 
-def test_student_without_any_spread_and_with_too_few() -> None:
-    assert Student(0.0).p_value([2.0] * 6, 1.0, above=True) == 0
-    assert Student(0.0).p_value([2.0] * 6, 1.0, above=False) == 1
-    assert Student(0.0).p_value([2.0] * 6, 2.0, above=True) == 0.5
-    assert Student(1.0).p_value([2.0, 3.0, 4.0, 5.0, 6.0], 1.0, above=True) == 1
-    assert Student(1.0).limits([2.0, 3.0, 4.0, 5.0, 6.0], 0.05) == (-np.inf, np.inf)
+@pytest.mark.parametrize(("mean", "verdict"), [(0.17, "PASS"), (0.5, "FAIL"), (0.01, "FAIL"), (0.27, "INCONCLUSIVE")])
+def test_more_is_not_better_where_models_should_be_like_the_animals(
+    mean: float, verdict: str, plan: Plan, life: Life
+) -> None:
+    """Mice spend 17 % of their time in the open arms; a random walker spends half of it there, and must not pass."""
+    random = np.random.default_rng(4)
+    cell = plan(animals(OPEN, 0.17), subjects=120, trials=1, margin=0.1, sequential=True)
+    found = judge(cell, measured(random.beta(30 * mean, 30 * (1 - mean), (120, 1)).tolist(), life, "open"))
+    assert found.verdict == verdict, found.reason
+    if verdict != "INCONCLUSIVE":
+        claim = "within 0.1 of the animals" if verdict == "PASS" else "further than 0.1 from the animals"
+        assert f"its purse on '{claim}' grew" in found.reason
+        assert found.difference_low is not None
+        assert found.difference_high is not None
+        assert (max(abs(found.difference_low), abs(found.difference_high)) < 0.1) is (verdict == "PASS")
+    assert not found.superior
 
 
-def test_skewness_widens_the_limit_that_t_sets_too_near() -> None:
-    """Many small values and a large one: the mean may well be higher, as t does not see."""
-    values = [1.0, 1.2, 1.1, 1.3, 1.0, 1.2, 1.1, 9.0]
-    t_low, t_high = stats.t.interval(0.95, 7, np.mean(values), stats.sem(values))
-    low, high = Student(0.0).limits(values, 0.025)
-    assert low == pytest.approx(t_low)
-    assert high > t_high + 1
-    mirrored = Student(0.0).limits([-value for value in values], 0.025)
-    assert mirrored == pytest.approx((-high, -low))
+@pytest.mark.parametrize("shift", [-0.1, 0.1])
+def test_errors_at_either_edge_of_being_alike(shift: float) -> None:
+    random, runs = np.random.default_rng(5), 2000
+    mean = 0.4 + shift
+    for low, spread in ((mean, 12.0), (mean, 1.5)):
+        scores = random.beta(low * spread, (1 - low) * spread, (runs, 60))
+        found = Question(ReferenceValue(value=0.4), -0.1, -0.1, alike=True).play(scores, scores, goal=GOAL)
+        error = 2 * (0.05 * 0.95 / runs) ** 0.5
+        assert found.passed.mean() <= 0.05 + error
+        assert found.failed.mean() <= 0.05 + error
 
 
-def test_bounds_and_p_values_say_the_same() -> None:
-    for means, values in ((RATES, [0.2, 0.9, 0.4, 0.7, 0.6, 0.1]), (Student(0.1), [2.0, 9.0, 4.0, 3.0, 2.0, 1.0])):
-        low, high = means.limits(values, 0.03)
-        assert means.p_value(values, low, above=True) == pytest.approx(0.03)
-        assert means.p_value(values, high, above=False) == pytest.approx(0.03)
-        many = means.p_values([values, values[::-1]], [low, low], above=True)
-        assert many == pytest.approx([0.03, 0.03])
+def test_being_alike_is_mirrored() -> None:
+    random = np.random.default_rng(6)
+    scores = random.beta(2, 3, (200, 60))
+    one = Question(ReferenceValue(value=0.45, sd=0.1, n_animals=12), -0.12, -0.12, alike=True)
+    other = replace(one, reference=ReferenceValue(value=0.55, sd=0.1, n_animals=12))
+    found, mirrored = one.play(scores, scores, goal=GOAL), other.play(1 - scores, 1 - scores, goal=GOAL)
+    assert 0 < found.passed.mean() < 1
+    assert found.passing == pytest.approx(mirrored.passing)
+    assert found.failing == pytest.approx(mirrored.failing)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.8, "which would still pass: this is not"), (0.2, "which would not pass, as"), (0.6, "is undecided")],
+)
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_what_a_lesion_leaves_of_a_measure(better: str, value: float, said: str, plan: Plan, life: Life) -> None:
+    """The animals have .7, with a margin of .1: a lesioned subject must have less than .6."""
+    share = Measured(name="share", better=better, range=(0.0, 1.0))  # type: ignore[arg-type]
+    own, theirs = (value, 0.7) if better == "higher" else (1 - value, 0.3)
+    claim = LesionClaim(words="without any memory of earlier trials", at_most=0.5)
+    construct = Construct(name="place conditioning", abolished_by=(("amnesia=trial", 0.5),))
+    cell = plan(
+        animals(share, theirs), subjects=20, trials=1, margin=0.1, construct=construct, lesion=claim,
+        variant=Variant(control="amnesia=trial"), claims=False,
+    )  # fmt: skip
+    spread = np.linspace(-0.05, 0.05, 20)
+    trials = measured([[own + one] for one in spread], life, "share")
+    found = judge(cell, [replace(one, variant=str(cell.variant)) for one in trials])
+    assert said in found.reason
+    assert bool(found.contradicted) is ("still pass" in said)
+
+
+def test_the_gap_of_a_twin_is_one_of_rates_with_their_own_interval(plan: Plan, life: Life) -> None:
+    """Both have the same latencies, and only the published file is passed."""
+    about = animals(LATENCY, 12.0)
+    public = plan(about, protocol="maze", margin=6.0, subjects=20)
+    held_out = replace(public, protocol="maze@twin_1", twin_of="maze")
+    records = [
+        replace(one, protocol=cell.protocol, measures={"latency": 30.0})
+        for cell, end in ((public, "+"), (held_out, "-"))
+        for subject in range(20)
+        for one in life(subject, 5 * end)
+    ]
+    [text] = summarise_run({}, [public, held_out], records).cells[1].remarks
+    assert text.startswith("The published maze minus this twin: +100 points (")
+    assert 50 < float(text.split("(")[1].split(" to ")[0]) < 100

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import Value
-from cheesebench.statistics.curve import learning_curve
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.statistics.measures import Moments, Tally
-from cheesebench.statistics.sample import SubjectCount, draw_sample, trials_by_subject
+from cheesebench.statistics.sample import SubjectCount, draw_sample, learning_curve, trials_by_subject
 
 MakeLife = Callable[..., list[TrialRecord]]
 MakePlan = Callable[..., CellPlan]
@@ -29,7 +28,6 @@ def test_taxonomy(life: MakeLife) -> None:
         "infrastructure": 1,
         "budget": 1,
         "not run": 3,
-        "settled": 0,
     }
 
 

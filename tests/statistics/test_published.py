@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan
-from cheesebench.experiment.studies import find_study, shipped_studies
-from cheesebench.statistics.published import published, published_ablation, published_elsewhere, published_rows
+from cheesebench.experiment.cells import find_study, shipped_studies
+from cheesebench.published import published, published_ablation, published_elsewhere, published_rows
+from cheesebench.records import CellPlan
 
 MakePlan = Callable[..., CellPlan]
 NINE = list(published()["baselines"]["rodent"]["rates"])

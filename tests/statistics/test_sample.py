@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.statistics.sample import draw_sample, enter_estimand, trials_by_subject
 
 MakeLife = Callable[..., list[TrialRecord]]

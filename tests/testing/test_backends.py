@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -190,6 +191,15 @@ async def logs_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
     return await self.inner.complete(request)
 
 
+async def follows_with_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
+    import aiohttp
+
+    body = json.dumps({"model": request.model, "messages": []})
+    headers = {"X-Key": os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    async with aiohttp.ClientSession() as session, session.post(self.url, data=body, headers=headers) as answer:
+        return ChatReply(text=(await answer.json())["choices"][0]["message"]["content"])
+
+
 async def sleeps_before(self: Wrong, request: ChatRequest) -> ChatReply:
     time.sleep(0.3)
     return await self.inner.complete(request)
@@ -238,15 +248,19 @@ async def mixes_up(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 class ClosesTooLate(Wrong):
-    """Lets go of its sockets when the event loop ends, and not when it is told to."""
+    """Lets go of a socket when the event loop ends, and not when it is told to."""
 
     async def close(self) -> None:
+        url = urlsplit(self.url)
+        _, self.held = await asyncio.open_connection(url.hostname, url.port)
         self.closing = asyncio.create_task(self._linger())
+        await asyncio.sleep(0.2)  # until the server, in a thread of its own, has taken notice
 
     async def _linger(self) -> None:
         try:
             await asyncio.Event().wait()
         finally:
+            self.held.close()
             await self.inner.close()
 
 
@@ -310,6 +324,7 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (tells_the_key_by_mistake, "no key in errors"),
         (prints_the_key, "no key in errors"),
         (logs_the_key, "no key in errors"),
+        (follows_with_the_key, "redirects"),
         (sleeps_before, "concurrent calls"),
         (sleeps_after, "concurrent calls"),
         (mixes_up, "each call its own reply"),
@@ -342,7 +357,7 @@ def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along()
     assert found.rule == "concurrent calls"
     assert "blocks the event loop" in found.text or "is not done" in found.text
     [found] = broken_backend_rules(spec_of(blocks), but=but)
-    assert "the event loop was blocked for" in found.text
+    assert "the event loop was blocked for" in found.text or "blocks the event loop" in found.text
 
 
 async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -502,7 +517,7 @@ class Whole:
             async with asyncio.timeout(request.timeout):
                 data = {name: value for name, value in body.items() if value is not None} | dict(request.extra)
                 url = f"{self.url}/{request.model}/say"
-                async with self.session.post(url, data=json.dumps(data)) as response:
+                async with self.session.post(url, data=json.dumps(data), allow_redirects=False) as response:
                     text = (await response.read()).decode("utf-8", "replace").replace(self.key, "[redacted]")
         except TimeoutError:
             raise ChatFaultError("timeout", "no answer") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from cheesebench.testing.heartbeat import CALLS, standstill
+from cheesebench.testing.backends import CALLS, standstill
 
 
 def measured(*blocked: int) -> float:

@@ -7,9 +7,9 @@
   try { known = localStorage.getItem(place); } catch (error) { /* a browser that keeps nothing: the address of the page is enough */ }
   if (known && /^[A-Za-z0-9_-]{20,80}$/.test(known)) {
     // A place that has passed to somebody else is not offered.
-    fetch("seat/" + known + "/now").then((response) => {
+    fetch("participant/" + known + "/now").then((response) => {
       if (!response.ok) return;
-      $("go-on").href = "seat/" + known + "/";
+      $("go-on").href = "participant/" + known + "/";
       $("again").hidden = false;
     }).catch(() => {});
   }
@@ -22,8 +22,8 @@
       const response = await fetch("join", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ agreed: true }) });
       const answer = await response.json();
       if (!response.ok) throw new Error(answer.problem);
-      try { localStorage.setItem(place, answer.seat); } catch (error) { /* as above */ }
-      location.href = "seat/" + answer.seat + "/";
+      try { localStorage.setItem(place, answer.participant); } catch (error) { /* as above */ }
+      location.href = "participant/" + answer.participant + "/";
     } catch (error) {
       $("trouble").textContent = error.message || "The server does not answer. Try again in a moment.";
       $("trouble").hidden = false;

@@ -11,7 +11,7 @@
     const verdict = element("td");
     verdict.append(one.decided ? pill(one.verdict) : element("span", "open", "verdict"));
     if (one.decided && one.reason) verdict.append(element("small", one.reason, "why"));
-    if (!one.decided && one.look !== null && one.look < one.planned) verdict.append(element("small", "next look at " + one.look + " of at most " + one.planned + " subjects", "why"));
+    if (!one.decided && one.standing !== null) verdict.append(element("small", one.standing, "why"));
     const model = element("td", one.model);
     model.append(element("small", one.view));
     const measured = one.measured;
@@ -111,7 +111,7 @@
     // Programs and people make no calls.
     for (const id of ["cost", "cost-left", "calls", "tokens", "flight"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
     say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
-    say("most", running && state.most > state.left ? "Trials and times reach to the next look of each cell; at most " + whole(state.most) + " trials are to come." : "");
+    say("most", running && state.most > state.left ? "Trials and times are those of each cell's present set; at most " + whole(state.most) + " trials are to come." : "");
     byId("bar").max = Math.max(1, state.done + state.left);
     byId("bar").value = state.done;
     document.title = (running && state.left ? Math.floor(100 * state.done / (state.done + state.left)) + " % " : "") + state.run + " – CheeseBench";

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 
 from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSettings, View
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -13,11 +16,12 @@ JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewar
 
 def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
     """Yield the findings of all rules on a paradigm, one part after the other; see ``interfaces.Auditable``."""
-    from cheesebench.paradigms.arena.audit import chances, validity
-    from cheesebench.paradigms.arena.audit.lesions import findings as lesions
-    from cheesebench.paradigms.arena.audit.runs import Runner
+    from cheesebench.paradigms.arena.audit import chances, lesions, validity
+    from cheesebench.paradigms.arena.audit.runs import Runner, Tally
 
-    tallies = chances.Chances()
+    settings = replace(settings, seed=first_seed(settings.seed))
+    tallies: list[Tally] = []  # all that were played: the rule on rewards uses them, too
+    intact = cache(lambda: lesions.intact(paradigm, settings))
     # The part on animals needs the statistical test: the caller of the audit adds it.
     wanted = [part for part in AUDIT_PARTS if part != "animal" and (settings.parts is None or part in settings.parts)]
     if paradigm.specification.success is None:
@@ -29,9 +33,12 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
             "blind": lambda: chances.audit_blind(paradigm, settings, runner, tallies),
             "limit": lambda: chances.audit_limit(paradigm, settings, runner),
             "solvable": lambda: lesions.audit_decidable(
-                paradigm, settings, list(validity.audit_solvable(paradigm, settings))
+                paradigm, settings, list(validity.audit_solvable(paradigm, settings)), intact
             ),
-            "rewards": lambda: validity.audit_rewards(paradigm, settings, tallies),
+            "rewards": lambda: [
+                *validity.audit_rewards(paradigm, settings, tallies),
+                *lesions.audit_life_rewards(paradigm, settings, tallies, intact()),
+            ],
             "draws": lambda: validity.audit_draws(paradigm, settings),
             "leaks": lambda: validity.audit_leaks(paradigm, views, settings),
             "lesions": lambda: lesions.audit_lesions(paradigm, settings, runner),
@@ -41,3 +48,11 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
             if settings.progress:
                 settings.progress(part)
             yield from parts[part]()
+
+
+def first_seed(seed: int) -> int:
+    """Return the seed of an audit's first life; the others count up from it, so those of two audits must be far apart.
+
+    Seed 0, with which the stored results of the shipped protocols were measured, stays as it is.
+    """
+    return int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=5).digest(), "big") if seed else 0

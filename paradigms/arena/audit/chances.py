@@ -4,49 +4,48 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.family import CYCLE, cycles, judged, mutated, reported, variations
-from cheesebench.paradigms.arena.audit.numbers import Z99, differ, shown
-from cheesebench.paradigms.arena.audit.policies import spelt
-from cheesebench.paradigms.arena.audit.runs import Order, Runner, Tally
-from cheesebench.paradigms.arena.audit.walkers import always_first, event_random, walk_subjects
+from cheesebench.paradigms.arena.audit.policies import CYCLE, cycles, judged, mutated, spelt, variations
+from cheesebench.paradigms.arena.audit.runs import (
+    Z99,
+    Order,
+    Runner,
+    Tally,
+    always_first,
+    differ,
+    event_random,
+    shown,
+    walk_subjects,
+)
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import Variable, walk
 
-#: The ceiling of blind policies where no choice has a higher chance, and the highest that any choice may have.
+#: Default ceiling of blind policies, and the highest that a choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: The best of all policies that are tried again on other lives, and of these those that get the full number of trials.
+#: How many of the best policies are tried again on other lives, and how many of these get all trials.
 SEMIFINAL, FINAL = 8, 3
 #: Fewest fixed cycles that are tried, however short the audit.
 FEWEST_CYCLES = 40
-#: The search for a fixed string of actions: for how many trials of the audit there is a beginning, for how many a
-#: generation (one at least), the strings that survive it, and those that are made of them.
+#: Search for a fixed string of actions: trials of the audit for each starting string, and for each generation (at
+#: least one); strings that survive a generation, and offspring.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Fewest judged trials from which a ceiling counts as kept when the interval does not say so.
+#: Fewest judged trials with which a ceiling counts as kept although the interval exceeds it.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
-#: How a finding begins that has no trial to go by.
+#: Beginning of a finding that has no trials.
 NOT_JUDGED = "not judged"
-#: Seeds of the parts of an audit lie so far apart.
+#: Distance between the seeds of the parts of an audit.
 APART = 1_000_000
 
 
-@dataclass
-class Chances:
-    """All trials played so far; the rule on rewards uses them, too."""
-
-    all: list[Tally] = field(default_factory=list)
-
-
 def ceiling(specification: Specification) -> tuple[float, str]:
-    """Return the most that a blind policy may reach, and why.
+    """Return the highest rate that a blind policy may reach, and why.
 
-    It is the chance of a hidden choice in `checks`, or what `construct` says that is left to whoever lacks the picture,
-    or a part of it (that of a cue, say, which is visible from the start and so hidden nowhere); or the default ceiling.
+    It is the chance of a hidden choice in `checks`; or what `construct` says is left without the picture, or without
+    part of it (a cue, say, that is visible from the start, and so hidden nowhere); or the default.
     """
     stated = [(one.chance, f"the chance of '{one.hidden}' in `checks`") for one in specification.document.checks]
     if (construct := specification.construct) is not None:
@@ -59,7 +58,7 @@ def ceiling(specification: Specification) -> tuple[float, str]:
 
 
 def blind_remedy(specification: Specification, most: float, reached: float) -> str:
-    """Return what to do where a policy that never looks succeeds in ``reached`` of the trials, more than ``most``."""
+    """Return the remedy where a policy that never looks succeeds in ``reached`` of the trials, more than ``most``."""
     varied = [one for one in specification.draws if one.per == "trial" and (one.sample or len(set(one.rows)) > 1)]
     drawn = [name for draw in varied for name in draw.columns]
     if not drawn:
@@ -80,9 +79,9 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
-    """Return a state that may end the trial, and the column of a draw that its rules read and it does not show.
+    """Return a state that may end the trial, and the column that its rules read and it does not show.
 
-    The column is None where every one that is read is shown there (then it is a visible cue).
+    The column is None where every column that is read is shown there (then it is a visible cue).
     """
     varied = {name for one in specification.draws if one.sample or len(set(one.rows)) > 1 for name in one.columns}
     ends = [state for state in specification.states.values() if any(rule.end for rule in state.rules)]
@@ -99,12 +98,11 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
 
 
 def audit_chances(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: Chances
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: list[Tally]
 ) -> Iterator[AuditFinding]:
-    """Yield the findings on uniform, event-random and always-first, and whether the file states them."""
     trials, seed, document = settings.trials, settings.seed, paradigm.specification.document
     (uniform,) = runner.run([Order("uniform", trials, seed)])
-    chances.all.append(uniform)
+    chances.append(uniform)
     measured = uniform.rate()
     yield AuditFinding("chance: uniform", "note", _of_trials(uniform), measured.numbers())
     stated = document.chance
@@ -121,12 +119,12 @@ def audit_chances(
         yield AuditFinding("chance: as stated", "FAIL" if wrong else "ok", text, numbers)
     for name, choice in (("event-random", event_random), ("always-first", lambda _: always_first)):
         tally = walk_subjects(paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART))
-        chances.all.append(tally)
+        chances.append(tally)
         yield AuditFinding(f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers())
 
 
 def _of_trials(tally: Tally) -> str:
-    """Return the rate and of how many trials it is; where no trial counts, that."""
+    """Return the rate and the number of its trials, or a note that no trial counts."""
     rate = tally.rate()
     if rate.trials:
         return f"{rate} of {rate.trials} trials"
@@ -134,7 +132,7 @@ def _of_trials(tally: Tally) -> str:
 
 
 def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
-    """Return the verdict on a ceiling, and what would settle it where the trials are too few to tell."""
+    """Return the verdict on a ceiling; where the trials are too few to tell, also what would settle it."""
     rates = [tally.rate(Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
         return "FAIL", ""
@@ -146,15 +144,14 @@ def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
 
 
 def audit_blind(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: Chances
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: list[Tally]
 ) -> Iterator[AuditFinding]:
-    """Yield the findings on policies that never observe."""
     specification = paradigm.specification
-    finalists = contest(settings, runner, chances, with_strings=True)
+    finalists = contest(settings, runner, chances)
     best = finalists[0]
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
-    rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances.all)
+    rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances)
     text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
     if verdict == "FAIL":
         text += f". {blind_remedy(specification, most, rate.value)}"
@@ -166,10 +163,6 @@ def audit_blind(
     }
     yield AuditFinding("blind ceiling", verdict, text, numbers)
     yield from _under_the_rodent(specification, best)
-    (touch,) = contest(settings, runner, chances, with_strings=False)[:1]
-    rate = touch.rate(Z99)
-    text = f"{touch.name} {rate}: from blocked steps, reward and memory of the last reward; not judged"
-    yield AuditFinding("blind, by other senses", "note", text, rate.numbers() | {"policy": touch.name})
 
 
 def _under_the_rodent(specification: Specification, best: Tally) -> Iterator[AuditFinding]:
@@ -184,34 +177,29 @@ def _under_the_rodent(specification: Specification, best: Tally) -> Iterator[Aud
     yield AuditFinding("blind, below the rodent", verdict, text, numbers)
 
 
-def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_strings: bool) -> list[Tally]:
-    """Return the best blind policies, best first, each with a rate from lives on which nothing was selected.
-
-    ``with_strings`` is the judged family; without, the policies that are only reported.
-    """
+def contest(settings: AuditSettings, runner: Runner, chances: list[Tally]) -> list[Tally]:
+    """Return the best blind policies, best first, with rates from lives on which nothing was selected."""
     trials, seed = settings.trials, settings.seed
     # Fixed cycles learn nothing, so a few trials of every subject are as informative as complete lives.
     few, some = max(16, trials // 40), max(16, trials // 6)
-    orders = [Order(name, some, seed + 2 * APART) for name in (judged() if with_strings else reported())]
-    if with_strings:
-        orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
+    orders = [Order(name, some, seed + 2 * APART) for name in judged()]
+    orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
     report = settings.progress or (lambda _: None)
     first = runner.run(orders, lambda done: report(f"blind policies {done} of {len(orders)}"))
-    if with_strings:
-        report("search for a blind string of actions")
-        first += climb(first, settings, runner, few)
-    chances.all += first
+    report("search for a blind string of actions")
+    first += climb(first, settings, runner, few)
+    chances += first
     names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
     report("the best blind policies again, on other subjects")
     second = runner.run([Order(name, max(32, trials // 4), seed + 3 * APART) for name in names])
-    names = [tally.name for tally in _ranked(second)[: FINAL if with_strings else 1]]
+    names = [tally.name for tally in _ranked(second)[:FINAL]]
     final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])
-    chances.all += final
+    chances += final
     return _ranked(final)
 
 
 def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trials: int) -> list[Tally]:
-    """Return what hill climbing over fixed strings finds with a bounded effort, starting from good and random ones."""
+    """Hill climbing over fixed strings with a bounded effort, starting from good and random ones."""
     chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
     strings = variations(settings.seed)
     names = [CYCLE + spelt(next(strings)) for _ in range(1 + settings.trials // PER_BEGINNING)]
@@ -228,12 +216,11 @@ def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trial
 
 
 def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
-    """Return them best first; ties are broken by reward, which may indicate partial solutions."""
+    """Best first; ties are broken by reward, which may indicate partial solutions."""
     return sorted(tallies, key=lambda tally: (-tally.rate().value, -tally.reward / max(1, tally.outcomes.total())))
 
 
 def audit_limit(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
-    """Yield how the chance level depends on the step limit."""
     limit = paradigm.specification.limit
     if not isinstance(limit, int):
         yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', so it was not varied", {})

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
-from cheesebench.interfaces import ACTION_LETTERS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT
+from cheesebench.interfaces import ACTION_LETTERS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 
 #: Rewards above this are wins; smaller ones are step costs.
 WIN = 0.05
-#: Most actions between two rewards that are kept for being replayed.
+#: Most actions between two rewards that are kept for a replay.
 MEMORY = 60
 
 
@@ -41,7 +42,7 @@ Factory = Callable[[random.Random], Policy]
 
 
 class Blind:
-    """Base of all policies here: no memory of trials."""
+    """Base of all policies here, without memory of trials."""
 
     feels = False
 
@@ -60,7 +61,6 @@ class Weighted(Blind):
         self._random = chance.random
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Draw an action."""
         return self._actions[int(self._random() * len(self._actions))]
 
 
@@ -72,16 +72,17 @@ class Cycle(Blind):
         self._next = itertools.cycle(self._actions).__next__
 
     def begin(self) -> None:
-        """Start with the first one."""
         self._next = itertools.cycle(self._actions).__next__
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next of the cycle."""
         return self._next()
 
 
 class Bump(Blind):
-    """Straight on; when blocked, turn by ``eighths`` (0: by one to four, drawn) to a side; jitter turns by itself."""
+    """Goes straight on; when blocked, turns by ``eighths`` (0: one to four, drawn) to a side.
+
+    ``jitter`` adds random turns.
+    """
 
     feels = True
 
@@ -91,11 +92,9 @@ class Bump(Blind):
         self._last = ROTATE_RIGHT
 
     def begin(self) -> None:
-        """Discard the planned actions."""
         self._turns = []
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Turn or go on."""
         if bumped:
             self._last = self._choose()
             self._turns = [self._last] * (self._eighths or self._chance.randrange(1, 5))
@@ -114,7 +113,7 @@ class Bump(Blind):
 
 
 class Wall(Blind):
-    """Follows a wall by touch: turns towards it after every step that worked, away from it when blocked."""
+    """Follows a wall by touch: turns towards it after a step, away from it when blocked."""
 
     feels = True
 
@@ -123,11 +122,9 @@ class Wall(Blind):
         self._plan: list[int] = []
 
     def begin(self) -> None:
-        """Start with a step."""
         self._plan = [FORWARD]
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Turn or go on."""
         if not self._plan:
             turn = ROTATE_LEFT + ROTATE_RIGHT - self._side if bumped else self._side
             self._plan = [FORWARD, *[turn] * self._eighths]
@@ -135,82 +132,67 @@ class Wall(Blind):
 
 
 class WinStayAction(Blind):
-    """Repeats an action while it costs nothing; takes another after a loss (and with ``shift`` after nothing)."""
+    """Repeats an action while it costs nothing; takes another after a loss (with ``shift`` also after nothing)."""
 
     def __init__(self, chance: random.Random, shift: float) -> None:
         self._chance, self._shift, self._action = chance, shift, chance.randrange(4)
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Stay or shift."""
         if reward <= WIN and (reward < 0 or self._chance.random() < self._shift):
             self._action = (self._action + self._chance.randrange(1, 4)) % 4
         return self._action
 
 
 class Switch(Blind):
-    """Win-stay, lose-shift from trial to trial between ways of moving; ``contrary`` is win-shift, lose-stay.
+    """Win-stay, lose-shift from trial to trial between ways of moving.
 
-    A trial is won if it earned as much as the best one so far, and anything at all.
+    A trial is won if it earned something, and as much as the best one so far.
     """
 
     feels = True
 
-    def __init__(self, chance: random.Random, pool: Sequence[Policy], contrary: bool = False) -> None:
-        self._chance, self._pool, self._contrary = chance, pool, contrary
+    def __init__(self, chance: random.Random, pool: Sequence[Policy]) -> None:
+        self._chance, self._pool = chance, pool
         self._now, self._best = chance.randrange(len(pool)), -1e300
 
     def begin(self) -> None:
-        """Begin with the way chosen."""
         self._pool[self._now].begin()
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Move that way."""
         return self._pool[self._now].act(bumped, reward)
 
     def end(self, total: float) -> None:
-        """Stay or shift."""
         self._best = max(self._best, total)
-        won = total > WIN and total >= self._best - 1e-6
-        if won == self._contrary:
+        if total <= WIN or total < self._best - 1e-6:
             self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
 
 
 class SwitchWithin(Blind):
-    """Within a trial: a way of moving is kept while it pays, and drawn anew after ``patience`` steps without reward.
-
-    ``contrary`` takes another one after each reward.
-    """
+    """Within a trial: keeps a way of moving while it pays, and draws another after ``PATIENCE`` unpaid steps."""
 
     feels = True
 
-    def __init__(self, chance: random.Random, pool: Sequence[Policy], patience: int, contrary: bool = False) -> None:
-        self._chance, self._pool, self._patience, self._contrary = chance, pool, patience, contrary
+    def __init__(self, chance: random.Random, pool: Sequence[Policy]) -> None:
+        self._chance, self._pool = chance, pool
         self._now = self._unpaid = 0
 
     def begin(self) -> None:
-        """Start with the way that was last used."""
         self._unpaid = 0
         self._pool[self._now].begin()
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Move, after a change where it is time for one."""
         self._unpaid += 1
         if reward > WIN:
             self._unpaid = 0
-            if self._contrary:
-                self._change()
-        elif self._unpaid > self._patience:
+        elif self._unpaid > PATIENCE:
             self._unpaid = 0
-            self._change()
+            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
+            self._pool[self._now].begin()
         return self._pool[self._now].act(bumped, reward)
-
-    def _change(self) -> None:
-        self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
-        self._pool[self._now].begin()
 
 
 class Replay(Blind):
-    """Plays the actions of the last trial that earned most so far again, then (or before) moves as ``inner`` does."""
+    """Replays the actions of the best trial so far, then (or before the first one) moves as ``inner`` does."""
 
     feels = True
 
@@ -221,12 +203,10 @@ class Replay(Blind):
         self._best = WIN
 
     def begin(self) -> None:
-        """Start the string from its beginning."""
         self._inner.begin()
         self._played = []
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next of the string, or what ``inner`` would do."""
         number = len(self._played)
         if self._good and (self._loop or number < len(self._good)):
             action = self._good[number % len(self._good)]
@@ -236,13 +216,12 @@ class Replay(Blind):
         return action
 
     def end(self, total: float) -> None:
-        """Keep the string if it was as good as the best."""
         if total >= self._best - 1e-6:
             self._best, self._good = max(total, self._best), self._played
 
 
 class WinStayString(Blind):
-    """Within a trial: repeats the actions between the last two rewards until they earn nothing any more."""
+    """Within a trial: repeats the actions between the last two rewards until they earn nothing."""
 
     feels = True
 
@@ -258,7 +237,6 @@ class WinStayString(Blind):
         self._since, self._at = [], 0
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next of the string, or what ``inner`` would do."""
         if reward > WIN:
             self._good, self._since, self._at = self._since, [], 0
         elif self._at >= 2 * len(self._good):
@@ -275,3 +253,133 @@ class WinStayString(Blind):
 def spelt(actions: Sequence[int]) -> str:
     """Return actions as letters."""
     return "".join(ACTION_LETTERS[action] for action in actions)
+
+
+_Pool = Callable[[random.Random], list[Policy]]
+
+
+# -- their names
+
+
+#: Prefix of a fixed cycle's name, before the letters of its actions.
+CYCLE = "cycle "
+#: Names of turns, by eighths.
+TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
+SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
+#: Longest straight piece of the systematic cycles, and number of the random ones.
+STRAIGHT, RANDOM_CYCLES = 10, 240
+#: Steps without reward after which a way of moving is given up within a trial.
+PATIENCE = 40
+
+
+def cycles(seed: int, most: int) -> list[str]:
+    """Return the names of ``most`` fixed cycles: short ones, laps and zigzags, and random longer ones.
+
+    The constant actions are always among them.
+    """
+    sequences = [list(actions) for length in (1, 2, 3) for actions in itertools.product(range(4), repeat=length)]
+    for straight in range(1, STRAIGHT + 1):
+        for turn in (1, 2, 3, 4):
+            left, right = [ROTATE_LEFT] * turn, [ROTATE_RIGHT] * turn
+            forward = [FORWARD] * straight
+            sequences += [forward + left, forward + right, forward + left + forward + right]
+            # There and back, then on to the neighbour.
+            sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
+    chance = random.Random(f"{seed}|cycles")
+    for _ in range(RANDOM_CYCLES):
+        weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
+        sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
+    # Rotations of one cycle differ only in their beginning, but in a short trial both may matter.
+    moving = (actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1)
+    names = list(dict.fromkeys(CYCLE + spelt(actions) for actions in moving))
+    constant, others = names[: len(ACTION_LETTERS)], names[len(ACTION_LETTERS) :]
+    return names if len(names) <= most else constant + chance.sample(others, most - len(constant))
+
+
+def judged() -> dict[str, Factory]:
+    """Return the policies that must stay under the ceiling, without the cycles."""
+    found: dict[str, Factory] = {"uniform": partial(Weighted, weights=(1, 1, 1, 1))}
+    for weight in (4, 8, 16):
+        found[f"forward {weight}:1:1"] = partial(Weighted, weights=(weight, 1, 1, 0))
+    found |= _bumps()
+    for shift in (1.0, 0.5, 0.2):
+        found[f"win-stay action, shift {shift:g}"] = partial(WinStayAction, shift=shift)
+    for name, pool in _pools().items():
+        found[f"win-stay, lose-shift {name}"] = _switching(pool)
+        found[f"win-stay within trials {name}"] = _switching_within(pool)
+    for name, inner in _inner().items():
+        found[f"replay, else {name}"] = _around(inner, partial(Replay, loop=False))
+        found[f"replay in a loop, else {name}"] = _around(inner, partial(Replay, loop=True))
+        found[f"win-stay string, else {name}"] = _around(inner, WinStayString)
+    return found
+
+
+def _bumps() -> dict[str, Factory]:
+    found: dict[str, Factory] = {}
+    for eighths, degrees in TURNS.items():
+        for side in ("L", "R", "alternately", "randomly"):
+            found[f"bump {degrees} {side}"] = partial(Bump, eighths=eighths, side=side)
+        for jitter in (0.05, 0.1, 0.2):
+            name = f"bump {degrees} randomly, jitter {jitter:g}"
+            found[name] = partial(Bump, eighths=eighths, side="randomly", jitter=jitter)
+    for eighths, (side, turn) in itertools.product((1, 2), SIDES.items()):
+        found[f"along the wall {TURNS[eighths]} {side}"] = partial(Wall, eighths=eighths, side=turn)
+    return found
+
+
+def _pools() -> dict[str, _Pool]:
+    """Return the sets of ways of moving that win-stay policies choose from."""
+    pools: dict[str, _Pool] = {f"bump {TURNS[eighths]} L/R": _turns(eighths) for eighths in (1, 2, 3)}
+    pools["bump, any turn"] = _turns(1, 2, 3, 4)
+    return pools
+
+
+def _turns(*eighths: int) -> _Pool:
+    return lambda chance: [Bump(chance, number, side) for number in eighths for side in SIDES]
+
+
+def _inner() -> dict[str, Factory]:
+    found: dict[str, Factory] = {
+        "uniform": partial(Weighted, weights=(1, 1, 1, 1)),
+        "forward 4:1:1": partial(Weighted, weights=(4, 1, 1, 0)),
+    }
+    return found | {f"bump {TURNS[k]}": partial(Bump, eighths=k, side="randomly") for k in (1, 2, 3)}
+
+
+def _switching(pool: _Pool) -> Factory:
+    return lambda chance: Switch(chance, pool(chance))
+
+
+def _switching_within(pool: _Pool) -> Factory:
+    return lambda chance: SwitchWithin(chance, pool(chance))
+
+
+def _around(inner: Factory, outer: Callable[[Policy], Policy]) -> Factory:
+    return lambda chance: outer(inner(chance))
+
+
+def policy(name: str, chance: random.Random) -> Policy:
+    if name.startswith(CYCLE):
+        return Cycle([ACTION_LETTERS.index(letter) for letter in name.removeprefix(CYCLE)])
+    return judged()[name](chance)
+
+
+def variations(seed: int) -> Iterator[list[int]]:
+    """Yield random action strings without end, as starting points of a search."""
+    chance = random.Random(f"{seed}|strings")
+    while True:
+        yield chance.choices(range(4), (6, 2, 2, 1), k=chance.randrange(5, 30))
+
+
+def mutated(actions: list[int], chance: random.Random) -> list[int]:
+    """Return the string with one to three small changes: actions inserted, removed or replaced."""
+    result = list(actions)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        kind, at = chance.random(), chance.randrange(len(result) + 1)
+        if kind < 0.4:
+            result[at:at] = chance.choices(range(4), (5, 2, 2, 1)) * chance.choice((1, 1, 2, 4, 8))
+        elif kind < 0.7 and len(result) > 3:
+            del result[at : at + chance.choice((1, 1, 2, 3))]
+        elif at < len(result):
+            result[at] = chance.choices(range(4), (5, 2, 2, 1))[0]
+    return result[:80] or [FORWARD]

@@ -1,42 +1,126 @@
-"""Runs policies over lives, and tallies their trials."""
+"""Runs policies, and agents that know the way, over lives; tallies their trials; rates with intervals."""
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from multiprocessing import get_context
 from typing import TypeVar
 
 from cheesebench.interfaces import FORWARD, RUNNING, STAY, Scene, TrialResult, View
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.family import policy
-from cheesebench.paradigms.arena.audit.numbers import Z95, Rate, rate
-from cheesebench.paradigms.arena.audit.policies import Policy
+from cheesebench.paradigms.arena.audit.policies import Policy, policy
 from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program, Rule
+from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_frozen
 from cheesebench.protocol import Specification
+from cheesebench.protocol.expressions import FUNCTIONS
+
+#: Normal quantiles: of the 95 % and 99 % intervals that are shown, and of a rule that tests many numbers at once.
+Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
+
+
+# -- rates with intervals for trials clustered in lives; only the standard library, so that an audit needs no scipy
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of trials with its interval (``low``, ``high``)."""
+
+    passed: int
+    trials: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The share; 0 without trials."""
+        return self.passed / self.trials if self.trials else 0.0
+
+    def __str__(self) -> str:
+        return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
+
+    def numbers(self) -> dict[str, object]:
+        return {"rate": self.value, "low": self.low, "high": self.high, "trials": self.trials}
+
+
+def shown(share: float) -> str:
+    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` where two digits are not enough."""
+    text = f"{share:.2f}" if share < 1e-6 or share >= 0.095 else f"{share:.2g}"
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
+    """Return the rate of ``(passed, trials)`` counts, one pair for each life.
+
+    Wilson's interval on the effective number of trials: where lives differ by more than chance (a policy that is always
+    right with half of the subjects), a trial tells less (Kish's design effect from the observed variance between lives;
+    at least 1).
+    """
+    lives = [(passed, trials) for passed, trials in counts if trials]
+    passed, trials = sum(p for p, _ in lives), sum(n for _, n in lives)
+    low, high = wilson(passed, trials, z, _design_effect(lives, passed, trials))
+    return Rate(passed, trials, low, high)
+
+
+def wilson(passed: float, trials: float, z: float, design_effect: float = 1.0) -> tuple[float, float]:
+    """Return Wilson's limits of a share; (0, 1) without trials."""
+    n = trials / design_effect
+    if n <= 0:
+        return 0.0, 1.0
+    p = passed / trials
+    centre, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+
+
+def _design_effect(lives: Sequence[tuple[int, int]], passed: int, trials: int) -> float:
+    if len(lives) < 2 or not 0 < passed < trials:
+        return 1.0
+    p = passed / trials
+    # Variance of the pooled rate between lives (linearised ratio), divided by that of independent trials.
+    residuals = sum((own - p * n) ** 2 for own, n in lives)
+    between = residuals * len(lives) / (len(lives) - 1) / trials**2
+    return max(1.0, between / (p * (1 - p) / trials))
+
+
+def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
+    """Return whether two rates differ by more than chance (two-proportion z test).
+
+    The variance of ``one`` is taken from its interval, so that its lives may differ.
+    """
+    other = passed / trials
+    pooled = (one.passed + passed) / (one.trials + trials)
+    spread = (one.high - one.low) / (2 * Z95)
+    error = math.sqrt(max(spread**2, pooled * (1 - pooled) / one.trials) + pooled * (1 - pooled) / trials)
+    return abs(one.value - other) > z * error + 1e-12
+
+
+# -- runs and tallies
+
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Subjects of one seed: enough for every row of a draw that is counterbalanced over subjects, at least and at most.
+#: Fewest and most subjects of one seed: enough for every row of a draw that is counterbalanced over subjects.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
 class Darkness:
-    """An empty view: a subject in it observes nothing, and nothing has to be rendered."""
+    """An empty view: a subject in it observes nothing, and nothing has to be drawn."""
 
     name = "darkness"
     characters = "."
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the same everywhere."""
         return "."
 
     def max_length(self, scene: Scene) -> int:
-        """Return 1."""
         return 1
 
 
@@ -63,7 +147,7 @@ class Trial:
 
 @dataclass
 class Tally:
-    """Tally of a policy's trials; ``lives`` has passed and judged trials of each life."""
+    """The trials of a policy; ``lives`` has passed and judged trials of each life."""
 
     name: str
     lives: list[tuple[int, int]] = field(default_factory=list)
@@ -100,9 +184,9 @@ def is_judged(result: TrialResult, specification: Specification) -> bool | None:
 def live(
     life: ArenaSubject, lives_by: Policy, specification: Specification, most_judged: int | None = None
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a policy through a life, or until so many of its trials are judged; yield each trial.
+    """Run a policy through a life, or until ``most_judged`` of its trials are judged; yield each trial.
 
-    Frozen steps are played as STAY, as the runner does.
+    Frozen steps are played as STAY, as in a run.
     """
     number = 0
     while number != most_judged and life.begin_trial() is not None:
@@ -116,7 +200,6 @@ def live(
 
 
 def _play(life: ArenaSubject, lives_by: Policy) -> float:
-    """Play one trial; return its reward."""
     step, act, feels = life.step, lives_by.act, lives_by.feels
     status, bumped, total, gained = RUNNING, False, 0.0, 0.0
     while status == RUNNING:
@@ -161,7 +244,7 @@ class Order:
 
 
 class Runner:
-    """Runs policies, side by side where there are processes for it; equal orders give equal tallies."""
+    """Runs policies, in parallel where there are processes; equal orders give equal tallies."""
 
     def __init__(self, paradigm: ArenaParadigm, processes: int = 1) -> None:
         self.paradigm = paradigm
@@ -179,9 +262,13 @@ class Runner:
             self._pool.shutdown(cancel_futures=True)
 
     def map(
-        self, do: Callable[[ArenaParadigm, X], Y], orders: Sequence[X], progress: Callable[[str], None] | None = None
+        self,
+        do: Callable[[ArenaParadigm, X], Y],
+        orders: Sequence[X],
+        progress: Callable[[str], None] | None,
+        says: Callable[[Y], str],
     ) -> list[Y]:
-        """Return what a function of the paradigm makes of each order, in their order."""
+        """Apply a function of the paradigm to each order, telling what each says; return the results in order."""
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
         else:
@@ -190,11 +277,11 @@ class Runner:
         for number, result in enumerate(done, 1):
             results.append(result)
             if progress:
-                progress(f"{number} of {len(orders)}")
+                progress(f"{number} of {len(orders)}: {says(result)}")
         return results
 
     def run(self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None) -> list[Tally]:
-        """Return the tallies of all orders, in their order; ``each`` is called with the number completed."""
+        """Return the tallies of all orders, in order; ``each`` is called with the number completed."""
         if self._pool is None or len(orders) < 2:
             return list(_counted((carry_out(self.paradigm, order) for order in orders), each))
         chunk = max(1, len(orders) // 32)
@@ -208,7 +295,6 @@ def _counted(tallies: Iterator[Tally], each: Callable[[int], None]) -> Iterator[
 
 
 def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> Tally:
-    """Run one policy."""
     if order.limit is not None:
         paradigm = ArenaParadigm(replace(paradigm.specification, limit=order.limit))
     specification, tally = paradigm.specification, Tally(order.name)
@@ -223,7 +309,7 @@ _here: list[ArenaParadigm] = []
 
 
 def _prepare(specification: Specification) -> None:
-    """Compile the protocol in a worker process, once."""
+    """Compile the protocol, once in each worker process."""
     _here[:] = [ArenaParadigm(specification)]
 
 
@@ -233,3 +319,232 @@ def _do_here(do: Callable[[ArenaParadigm, X], Y], order: X) -> Y:
 
 def _carry_out_here(order: Order) -> Tally:
     return carry_out(_here[0], order)
+
+
+# -- ways to events: for every pose, the action that leads to a place
+
+
+#: Cost, in steps, of a step that triggers another event: such a path is taken only if there is no other.
+DETOUR = 1000
+NO_WAY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """For every pose (``pose >> 2``), the action that leads to the goal (NO_WAY: none does), and whether it arrives."""
+
+    actions: list[int]
+    last: list[bool]
+
+
+class Ways:
+    """All ways of one arena; they depend on the closed doors and on the events with rules."""
+
+    def __init__(self, program: Program) -> None:
+        self._geometry = program.geometry
+        self._acts = sum(bit for (kind, _), bit in program.geometry.bit.items() if kind == "act")
+        # The tables are kept with their ways, so that no other tables can get the same id().
+        self._known: dict[tuple[int, int, str], tuple[Tables, Way]] = {}
+
+    def to(self, tables: Tables, listen: int, place: str) -> Way:
+        """Return the ways that enter (or press) ``place``, avoiding other events where possible."""
+        key = (id(tables), listen, place)
+        if key not in self._known:
+            self._known[key] = (tables, self._find(tables, listen & ~self._acts, place))
+        return self._known[key][1]
+
+    def _find(self, tables: Tables, listen: int, place: str) -> Way:
+        geometry = self._geometry
+        actions, last = [NO_WAY] * geometry.poses, [False] * geometry.poses
+        if is_frozen(tables, 0):
+            return Way(actions, last)
+        goal = destination(geometry.arena, [place])
+        before: list[list[int]] = [[] for _ in range(geometry.poses)]
+        reached = [DETOUR * DETOUR] * geometry.poses
+        queue: list[tuple[int, int]] = []
+        for index, there in enumerate(tables.moves):
+            pose = index >> 2
+            if index & 3 == FORWARD and arrives(geometry, tables, index, goal):
+                actions[pose], last[pose], reached[pose] = FORWARD, True, 1
+                heapq.heappush(queue, (1, pose))
+            elif index & 3 < 3 and there != index & ~3:
+                before[there >> 2].append(index)
+        while queue:
+            steps, pose = heapq.heappop(queue)
+            if steps > reached[pose]:
+                continue
+            for index in before[pose]:
+                cost = steps + (DETOUR if tables.events[index] & listen else 1)
+                if cost < reached[index >> 2]:
+                    reached[index >> 2] = cost
+                    actions[index >> 2], last[index >> 2] = index & 3, False
+                    heapq.heappush(queue, (cost, index >> 2))
+        return Way(actions, last)
+
+
+class Events:
+    """Zones and solids that the rules of each state listen to, in file order, and places that expressions read."""
+
+    def __init__(self, program: Program) -> None:
+        names = [
+            (bit, name) for (kind, name), bit in program.geometry.bit.items() if kind in ("enter", "inside", "press")
+        ]
+
+        def heard(masks: Sequence[int]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(name for mask in masks for bit, name in names if mask & bit))
+
+        watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
+        read = tuple(_read(program))
+        #: What the rules of a state listen to. Where they listen to no place: what ``watch`` listens to, and what
+        #: expressions read, for then that is what the subject can choose.
+        self.of_state = {
+            name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
+            or (() if state.freeze else watched or read)
+            for name, state in program.states.items()
+        }
+        #: Every place that may matter.
+        self.everywhere = tuple(
+            dict.fromkeys([*(name for names in self.of_state.values() for name in names), *watched, *read])
+        )
+
+
+def _read(program: Program) -> list[str]:
+    """Return the zones that ``where``, ``time`` and the like may read: members of groups, values of variables."""
+    arena = program.geometry.arena
+    members = [name for group in program.geometry.member_at for name in arena.groups[group]]
+    if program.reads_path:
+        held = {str(value) for draw in program.specification.draws for row in draw.rows for value in row}
+        members += [name for name in arena.zones if name in held]
+        text = program.specification.text
+        functions = [name for name, function in FUNCTIONS.items() if function.reads]
+        members += [name for name in arena.zones if any(f"{function}({name})" in text for function in functions)]
+    return members
+
+
+def _only_costs(rule: Rule) -> bool:
+    """Return whether a rule only takes reward away (for a bump, say), so that no subject would choose it."""
+    leads_on = rule.go is not None or rule.end is not None
+    return not leads_on and rule.effects.only_constant_reward and (rule.effects.constant or 0.0) <= 0
+
+
+def ways_of(program: Program) -> Ways:
+    """Return the ways of a program; all its walkers share them."""
+    return _of(program)[0]
+
+
+def events_of(program: Program) -> Events:
+    return _of(program)[1]
+
+
+@lru_cache(maxsize=4)
+def _of(program: Program) -> tuple[Ways, Events]:
+    return Ways(program), Events(program)
+
+
+#: Chooses among reachable places; None waits until the state changes.
+Choice = Callable[[Sequence[str]], str | None]
+#: Called with the life and the observation whenever a state has been entered or a trial has begun.
+Watcher = Callable[[ArenaSubject, str], None]
+
+
+# -- walkers: agents that know the tables and walk straight to events, which gives the chance level of *choices*
+
+
+class Walker:
+    """Goes from event to event, as ``choose`` says, among those that rules of the current state listen to.
+
+    With ``everywhere``, also to places that expressions read.
+    """
+
+    def __init__(self, program: Program, choose: Choice, *, everywhere: bool = False) -> None:
+        self._ways, self._events, self._states = ways_of(program), events_of(program), program.states
+        self._choose, self._everywhere = choose, everywhere
+        self._place: str | None = None
+        self._state = ""
+        self._arriving = True
+
+    def begin(self) -> None:
+        self._state, self._arriving = "", True
+
+    def act(self, life: ArenaSubject) -> int:
+        """Return the next action on the way; choose the next place when the last event has happened."""
+        tables, listen = life.tables, self._states[life.state].listen
+        if self._arriving or life.state != self._state:
+            self._state, self._arriving = life.state, False
+            names = self._events.everywhere if self._everywhere else self._events.of_state[life.state]
+            near = life.pose >> 2
+            self._place = self._choose(
+                [name for name in names if self._ways.to(tables, listen, name).actions[near] != NO_WAY]
+            )
+        if self._place is None:
+            return STAY
+        way = self._ways.to(tables, listen, self._place)
+        action = way.actions[life.pose >> 2]
+        if action == NO_WAY:  # a door has closed
+            self._arriving = True
+            return STAY
+        self._arriving = way.last[life.pose >> 2]
+        return action
+
+
+def event_random(chance: random.Random) -> Choice:
+    """Return the choice of ``event-random``: uniform over the reachable places."""
+    return lambda places: chance.choice(places) if places else None
+
+
+def always_first(places: Sequence[str]) -> str | None:
+    """Choose as ``always-first`` does: the first event in the order of the file."""
+    return places[0] if places else None
+
+
+def wanderer(chance: random.Random) -> Choice:
+    """Return a choice that sometimes waits instead, so that it meets all states."""
+    return lambda places: chance.choice([*places, None]) if places else None
+
+
+def walk(
+    life: ArenaSubject,
+    walker: Walker,
+    specification: Specification,
+    trials: int,
+    watch: Watcher | None = None,
+    *,
+    every_block: bool = False,
+) -> Iterator[tuple[TrialResult, Trial]]:
+    """Run a walker until so many trials are judged; yield each trial.
+
+    With ``every_block`` they are so many of each block, spread over its sessions and repetitions: the first ones of
+    each session and its last one. The others begin and are passed over.
+    """
+    blocks = {block.name: block for block in specification.schedule}
+    judged = 0
+    while every_block or judged < trials:
+        if (observation := life.begin_trial()) is None:
+            return
+        if every_block:
+            block = blocks[life.block]
+            if math.ceil(trials / (block.sessions * block.repeat)) < life.trial < block.trials:
+                continue
+        walker.begin()
+        status, total, state = RUNNING, 0.0, ""
+        while status == RUNNING:
+            if watch is not None and life.state != state:
+                watch(life, observation)
+            state = life.state
+            observation, reward, status = life.step(walker.act(life))
+            total += reward
+        result = life.result()
+        trial = Trial(is_judged(result, specification), total, life.steps)
+        judged += trial.success is not None
+        yield result, trial
+
+
+def walk_subjects(paradigm: ArenaParadigm, name: str, choice: Callable[[random.Random], Choice], order: Order) -> Tally:
+    """Run a walker through as many lives as the order needs; ``choice`` gets the life's random stream."""
+    tally = Tally(name)
+    for seed, subject, trials in lives_for(paradigm.specification, order.trials, order.seed, judged=True):
+        chance = random.Random(f"{order.seed}|{seed}|{subject}|{name}")
+        life = ArenaSubject(paradigm.program, DARKNESS, seed, subject)
+        walker = Walker(paradigm.program, choice(chance))
+        tally.add(list(walk(life, walker, paradigm.specification, trials)))
+    return tally

@@ -6,19 +6,23 @@ knowledge of any paradigm.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
-from cheesebench.paradigms.arena.audit.runs import is_judged
-from cheesebench.paradigms.arena.audit.ways import NO_WAY, events_of, ways_of
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import DARKNESS, NO_WAY, Z99, events_of, is_judged, lives_for, ways_of
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: Steps (on copies) that are spent on a trial until a success is found, and then on finding a shorter one.
+#: Steps (on copies) spent on a trial until a success is found, and then on a shorter one.
 EFFORT, POLISH = 60_000, 4_000
-#: Steps of the search after which one thing is kept up all through the trial, before the search is gone on with.
+#: Steps of the search after which repeating one action through the trial is tried.
 KEEPING_AFTER = 3_000
 
 Move = tuple[str, str]
@@ -30,12 +34,12 @@ Judge = Callable[[ArenaSubject, Specification], bool | None]
 
 
 def counts(life: ArenaSubject, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if the pass rate is taken over others."""
+    """Return whether the trial is a success; None if it does not count for the pass rate."""
     return is_judged(life.result(), specification)
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
-    """Return whether the trial is a success, also where the pass rate is taken over others."""
+    """Return whether the trial is a success, whether or not it counts for the pass rate."""
     return life.success()
 
 
@@ -50,7 +54,6 @@ class Ending:
 
     @property
     def steps(self) -> int:
-        """Length of the trial."""
         return len(self.actions)
 
 
@@ -70,7 +73,6 @@ class Found:
         return ending.steps < self.shortest.steps or ending.reward > least
 
     def add(self, ending: Ending, success: bool | None) -> None:
-        """Record an ending."""
         if success:
             if self.shortest is None or ending.steps < self.shortest.steps:
                 self.shortest = ending
@@ -81,7 +83,7 @@ class Found:
 
 
 @dataclass
-class Node:
+class SearchNode:
     """A moment of a trial that can be reached: a copy of the life, and what led to it."""
 
     life: ArenaSubject
@@ -92,22 +94,21 @@ class Node:
     moves: tuple[Move, ...] = ()
 
     def ending(self) -> Ending:
-        """Return it as an ending."""
         return Ending(tuple(self.actions), self.reward, self.waited, self.moves)
 
 
 class Search:
-    """Searches the trials of one program; the life must have begun a trial, and is left as it was."""
+    """Searches the trials of one program; the life must have begun a trial, and is left unchanged."""
 
     def __init__(self, program: Program, specification: Specification, judge: Judge = counts) -> None:
         self._ways, self._events, self._specification = ways_of(program), events_of(program), specification
-        self._states, self._spent, self._judge = program.states, 0, judge
+        self._states, self.spent, self._judge = program.states, 0, judge
 
     def solve(self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH) -> Found:
-        """Return what depth-first search finds, most promising moves first, shorter and shorter successes.
+        """Return what depth-first search finds, most promising moves first, ever shorter successes.
 
-        Promising is what pays, then what leads to another state, then what is near. If that yields nothing, one
-        thing is done all through the trial: what has to be kept up to the end is too deep to be found step by step.
+        First comes what pays, then what leads to another state, then what is near. If that finds nothing, one action is
+        repeated all through the trial: what must be kept up to the end is too deep to be found step by step.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
         if found.shortest is None:
@@ -117,18 +118,18 @@ class Search:
         return found
 
     def _keep_on(self, life: ArenaSubject, found: Found) -> bool:
-        """Do one thing again and again until the trial ends, whatever the state, and wait where it cannot be done.
+        """Repeat one action until the trial ends, whatever the state, and wait where it is impossible.
 
         Returns whether that was a success.
         """
         for action, name in enumerate(ACTION_LETTERS):
-            node = Node(life.twin(), moves=((f"always {name}", ""),))
+            node = SearchNode(life.twin(), moves=((f"always {name}", ""),))
             while node.status == RUNNING:
                 node.waited += node.life.waiting
                 self._step(node, action)
             found.add(node.ending(), self.judged(node.life))
         for place in self._events.everywhere:
-            node = Node(life.twin())
+            node = SearchNode(life.twin())
             while node.status == RUNNING:
                 if not self.follow(node, ("go to", place)):
                     self.follow(node, WAIT)
@@ -145,29 +146,29 @@ class Search:
 
     def _descend(self, life: ArenaSubject, found: Found, effort: int, polish: int | None) -> Found:
         seen: dict[object, tuple[int, float]] = {}
-        stack = [Node(life.twin())]
-        self._spent, allowed = 0, effort
-        while stack and self._spent < allowed:
+        stack = [SearchNode(life.twin())]
+        self.spent, allowed = 0, effort
+        while stack and self.spent < allowed:
             node = stack.pop()
-            children: list[tuple[tuple[bool, bool, float, int], int, Node]] = []
+            children: list[tuple[tuple[bool, bool, float, int], int, SearchNode]] = []
             for move in self.moves(node.life):
                 child = self.make(node, move)
                 if child is None:
                     continue
                 if child.status != RUNNING:
                     before, ending = found.shortest, child.ending()
-                    if found.needs(ending):  # judging takes as long as walking there
+                    if found.needs(ending):  # judging takes as long as walking
                         found.add(ending, self.judged(child.life))
                     if polish is not None and before is None and found.shortest is not None:
-                        allowed = min(allowed, self._spent + polish)
+                        allowed = min(allowed, self.spent + polish)
                 elif self._is_worth_it(child, seen, found if polish is not None else None):
                     children.append((self._promise(node, child), len(children), child))
-            # The most promising one comes last, and so is taken first; of equal ones the first in the file.
+            # The most promising child is last, so it is taken first; of equal ones, the first in the file.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
             stack += [child for _, _, child in children]
         return found
 
-    def _is_worth_it(self, child: Node, seen: dict[object, tuple[int, float]], found: Found | None) -> bool:
+    def _is_worth_it(self, child: SearchNode, seen: dict[object, tuple[int, float]], found: Found | None) -> bool:
         """Return whether a moment is new, or reached sooner or with more reward than before."""
         life = child.life
         steps = len(child.actions)
@@ -183,27 +184,27 @@ class Search:
             seen[key] = (steps, child.reward)
         return True
 
-    def _promise(self, node: Node, child: Node) -> tuple[bool, bool, float, int]:
+    def _promise(self, node: SearchNode, child: SearchNode) -> tuple[bool, bool, float, int]:
         gain = child.reward - node.reward
         return gain > 0, child.life.state != node.life.state, round(gain, 6), -len(child.actions)
 
     def moves(self, life: ArenaSubject) -> list[Move]:
-        """Return what can be done now, what the state listens to first."""
+        """Return the possible moves, those that the state listens to first."""
         if life.waiting:
             return [WAIT]
         places = dict.fromkeys((*self._events.of_state[life.state], *self._events.everywhere))
         return [*(("go to", place) for place in places), WAIT, *(("stand before", place) for place in places)]
 
-    def make(self, node: Node, move: Move) -> Node | None:
+    def make(self, node: SearchNode, move: Move) -> SearchNode | None:
         """Make a move on a copy; return where it leads, or None where it leads nowhere."""
         if not self._leads_on(node.life, move):
             return None
-        child = Node(node.life.twin(), RUNNING, node.reward, node.waited, list(node.actions), node.moves)
+        child = SearchNode(node.life.twin(), RUNNING, node.reward, node.waited, list(node.actions), node.moves)
         self._move(child, move)
-        self._spent += len(child.actions) - len(node.actions)
+        self.spent += len(child.actions) - len(node.actions)
         return child
 
-    def follow(self, node: Node, move: Move) -> bool:
+    def follow(self, node: SearchNode, move: Move) -> bool:
         """Make a move in the node itself; return whether it leads anywhere."""
         if not self._leads_on(node.life, move):
             return False
@@ -218,7 +219,7 @@ class Search:
         near = life.pose >> 2
         return way.actions[near] != NO_WAY and not (kind == "stand before" and way.last[near])
 
-    def _move(self, node: Node, move: Move) -> None:
+    def _move(self, node: SearchNode, move: Move) -> None:
         kind, place = move
         node.moves = (*node.moves, move)
         if kind == "wait":
@@ -226,12 +227,12 @@ class Search:
         else:
             self._go(node, place, stop_before=kind == "stand before")
 
-    def _step(self, node: Node, action: int) -> None:
+    def _step(self, node: SearchNode, action: int) -> None:
         _, reward, node.status = node.life.step(action)
         node.reward += reward
         node.actions.append(action)
 
-    def _wait(self, node: Node) -> None:
+    def _wait(self, node: SearchNode) -> None:
         """Stay until something happens."""
         life, fired, before = node.life, node.life.happenings, len(node.actions)
         state, tables = life.state, life.tables
@@ -240,7 +241,7 @@ class Search:
         if life.outcome != "timeout":
             node.waited += len(node.actions) - before
 
-    def _go(self, node: Node, place: str, *, stop_before: bool) -> None:
+    def _go(self, node: SearchNode, place: str, *, stop_before: bool) -> None:
         """Walk until the place is entered or pressed (or only the last step is missing), or things have changed."""
         life = node.life
         state, tables = life.state, life.tables
@@ -253,3 +254,178 @@ class Search:
             self._step(node, way.actions[pose])
             if arriving:
                 return
+
+
+#: Steps (on copies) per trial: of the search for reward, and of the solver after its first success.
+_EFFORT, _POLISH = 6_000, 1_000
+
+
+# -- reward against success: does anything earn more in a trial by failing than by succeeding?
+
+
+#: Steps of the solver on a trial that is not judged but has to be played.
+UNJUDGED = 4_000
+#: How often two ways of spending a trial are compared where `p` decides what they earn.
+STREAMS = 300
+#: Maximum pairs of places visited alternately, and number of random plans, in a trial.
+PAIRS, RANDOM_PLANS = 50, 20
+#: Rewards that differ by less are equal.
+EQUAL = 1e-6
+
+
+@dataclass
+class Solutions:
+    """Results of the solver over many trials."""
+
+    trials: int = 0
+    """Those that are judged."""
+    lived: int = 0
+    """All of them."""
+    solved: int = 0
+    in_half: int = 0
+    """Solved within half of the limit, waiting for clocks not counted."""
+    in_half_with_clocks: int = 0
+    least_success: float = math.inf
+    best_success: float = -math.inf
+    unsolved: str = ""
+    """The first trial without a solution."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """How trials without a solution end on the way that pays most, by outcome."""
+
+
+def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
+    """Solve trial after trial; each life continues with the shortest solution.
+
+    Trials that are not judged (the first run of a session, say) are solved, too, because others may build on them.
+    """
+    specification, found = paradigm.specification, Solutions()
+    search = Search(paradigm.program, specification, is_success)
+    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
+        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+        for number in range(specification.planned_trials):
+            if count == 0 or life.begin_trial() is None:
+                break
+            found.lived += 1
+            limit = specification.limit if isinstance(specification.limit, int) else life.values[specification.limit]
+            effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
+            solutions, before = search.solve(life, effort), life.twin()
+            shortest = solutions.shortest
+            _finish(life, shortest)
+            if is_judged(life.result(), specification) is None:
+                continue
+            count -= 1
+            found.trials += 1
+            if shortest is None:
+                found.unsolved = found.unsolved or f"seed {own_seed}, subject {subject}, trial {number + 1}"
+                _finish(before, solutions.best_failure)
+                found.failures[before.result().outcome] += 1
+            else:
+                _count(found, shortest, float(limit))
+    return found
+
+
+def _finish(life: ArenaSubject, solution: Ending | None) -> None:
+    """End the trial in the life itself: as the solution does, or by waiting."""
+    for action in solution.actions if solution else ():
+        life.step(action)
+    while solution is None and life.step(STAY)[2] == RUNNING:
+        pass
+
+
+def _count(found: Solutions, shortest: Ending, limit: float) -> None:
+    found.solved += 1
+    found.in_half += shortest.steps - shortest.waited <= limit / 2
+    found.in_half_with_clocks += shortest.steps <= limit / 2
+    found.least_success = min(found.least_success, shortest.reward)
+    found.best_success = max(found.best_success, shortest.reward)
+
+
+@dataclass(frozen=True, slots=True)
+class Temptation:
+    """A trial with the best paid success and the best paid failure that were found."""
+
+    where: str
+    success: Ending | None
+    failure: Ending | None
+    how: str
+    """Who found the failure."""
+    gain: float
+    """Reward of failing minus reward of succeeding, without chance; minus infinity if only one was found."""
+
+
+def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
+    """Yield, for each trial, what success and failure earn: by search, by repetition and at random."""
+    specification = paradigm.specification
+    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
+        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+        for number in range(specification.planned_trials):
+            if count == 0 or life.begin_trial() is None:
+                break
+            if life.block in specification.judged_blocks:
+                count -= 1
+                yield _tempt(paradigm, life, f"seed {own_seed}, subject {subject}, trial {number + 1}")
+            while life.step(STAY)[2] == RUNNING:
+                pass
+
+
+def _tempt(paradigm: ArenaParadigm, life: ArenaSubject, where: str) -> Temptation:
+    search = Search(paradigm.program, paradigm.specification)
+    chance = random.Random(where)
+    searches = {
+        "the solver": search.solve(life, polish=_POLISH),
+        "a search for reward": search.greedy(life, _EFFORT),
+        "repetition": _repeat(search, paradigm, life, chance),
+    }
+    success = max(
+        (found.best_success for found in searches.values() if found.best_success),
+        key=lambda ending: ending.reward,
+        default=None,
+    )
+    how, failure = max(
+        ((name, found.best_failure) for name, found in searches.items()),
+        key=lambda item: item[1].reward if item[1] else -math.inf,
+    )
+    return Temptation(where, success, failure, how, _gain(paradigm, life, success, failure))
+
+
+def _gain(paradigm: ArenaParadigm, life: ArenaSubject, success: Ending | None, failure: Ending | None) -> float:
+    """Return how much more the failure earns. Luck does not count, as no subject can foresee it."""
+    if success is None or failure is None:
+        return -math.inf
+    gain = failure.reward - success.reward
+    rules = [*paradigm.program.watch, *(rule for state in paradigm.program.states.values() for rule in state.rules)]
+    if gain <= EQUAL or all(rule.p is None for rule in rules):
+        return gain
+    gains = [_earned(life, failure, number) - _earned(life, success, number) for number in range(STREAMS)]
+    return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(STREAMS)
+
+
+def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
+    """Return what the same actions earn when every `p` is drawn anew; after them, time passes."""
+    twin = life.twin()
+    twin.use_alternative_stream(number)
+    actions, earned, status = iter(ending.actions), 0.0, RUNNING
+    while status == RUNNING:
+        _, reward, status = twin.step(next(actions, STAY))
+        earned += reward
+    return earned
+
+
+def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random) -> Found:
+    """Visit every place repeatedly, every pair alternately, and some at random, until the trial ends."""
+    places = list(events_of(paradigm.program).everywhere)
+    pairs = [(one, other) for one in places for other in places]
+    if len(pairs) > PAIRS:
+        pairs = [(one, one) for one in places] + chance.sample(pairs, max(0, PAIRS - len(places)))
+    plans: list[list[Move]] = [[WAIT], *([("go to", one), ("go to", other)] for one, other in pairs)]
+    moves: list[Move] = [*(("go to", place) for place in places), WAIT]
+    plans += [chance.choices(moves, k=chance.randrange(2, 8)) for _ in range(RANDOM_PLANS)]
+    found = Found()
+    for plan in plans:
+        node = SearchNode(life.twin())
+        while node.status == RUNNING:
+            led_on = [search.follow(node, move) for move in plan if node.status == RUNNING]
+            if not any(led_on):  # no way leads there: time passes
+                search.follow(node, WAIT)
+        found.add(node.ending(), is_judged(node.life.result(), paradigm.specification))
+    return found

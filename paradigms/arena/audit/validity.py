@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-import statistics
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
-from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict, View
+from cheesebench.errors import ProtocolError
+from cheesebench.interface_checks import rendered
+from cheesebench.interfaces import RUNNING, STAY, AuditFinding, AuditSettings, AuditVerdict, Scene, Tile, View
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit import draws, leaks, visibility
-from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED, Chances
-from cheesebench.paradigms.arena.audit.numbers import shown
-from cheesebench.paradigms.arena.audit.rewards import EQUAL, Solutions, Temptation, solve_subjects, temptations
-from cheesebench.paradigms.arena.audit.runs import Tally
+from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED
+from cheesebench.paradigms.arena.audit.relevance import variables
+from cheesebench.paradigms.arena.audit.runs import (
+    DARKNESS,
+    Z_MANY,
+    Rate,
+    Tally,
+    Walker,
+    event_random,
+    lives_for,
+    rate,
+    shown,
+    subjects,
+    walk,
+    wanderer,
+)
+from cheesebench.paradigms.arena.audit.search import EQUAL, Temptation, solve_subjects, temptations
+from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
+from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
+from cheesebench.paradigms.arena.tables import Geometry
+from cheesebench.protocol import Arena, Specification
+from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
+from cheesebench.protocol.expressions import Binary, Expression, Variable
+from cheesebench.protocol.expressions import walk as nodes_of
 
-#: Share of trials that somebody who knows everything must solve.
+#: Share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
-#: Fewest lives over which draws that hold for life are judged.
+#: Fewest lives by which draws that hold for life are judged.
 BEGINNINGS = 400
-#: Fewest trials in which looks are met: what a subject is put down to look at once is not seen by all.
+#: Fewest trials in which looks are collected: not every subject meets every look.
 FEWEST_LOOKS = 64
-#: Most of what is listed in one sentence.
+#: Most items listed in one sentence.
 MANY = 6
 
 
 def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
-    """Yield whether a solver with full knowledge succeeds, and how fast."""
+    """Yield whether a solver with full knowledge succeeds."""
     found = solve_subjects(paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART)
     if not found.trials:
         text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, even over complete subjects"
@@ -44,14 +68,6 @@ def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator
         text += f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
     numbers: dict[str, object] = {"solved": share, "in_half": in_half, "trials": found.trials}
     yield AuditFinding("solvable", "FAIL" if fails else "ok", text, numbers)
-    if found.latencies:
-        yield _latencies(found)
-
-
-def _latencies(found: Solutions) -> AuditFinding:
-    least, median, most = min(found.latencies), statistics.median(found.latencies), max(found.latencies)
-    text = f"shortest solutions: {least} to {most} steps, median {median:g}"
-    return AuditFinding("latency of the solver", "note", text, {"least": least, "median": median, "most": most})
 
 
 def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
@@ -62,19 +78,25 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
     for view in views:
         if settings.progress:
             settings.progress(f"leaks in {view.name}")
-        samples = leaks.collect(paradigm, view, max(100, settings.trials // 3), settings.seed + 6 * APART)
+        samples = collect(paradigm, view, max(100, settings.trials // 3), settings.seed + 6 * APART)
         for check in checks:
             rule = f"leak: {check.hidden} at {check.at}, {view.name}"
             entries = samples[check.at]
-            if len(entries) < leaks.FEWEST:
+            if len(entries) < FEWEST:
                 text = f"'{check.at}' was entered in only {len(entries)} trials: too few to judge"
                 yield AuditFinding(rule, "note", text, {"entries": len(entries)})
                 continue
-            yield _judged_leak(rule, check.chance, leaks.best_guess(entries, check.at, check.hidden))
-        yield from _undeclared(paradigm, view, samples)
+            yield _judged_leak(rule, check.chance, best_guess(entries, check.at, check.hidden))
+        never = [name for name, entries in samples.items() if not entries]
+        if never and view is views[0]:
+            text = f"no run entered {', '.join(never)}; what is shown there was looked at by force"
+            yield AuditFinding("states", "note", text, {"never": never})
+        elif view is views[0]:
+            yield AuditFinding("states", "ok", f"all {len(samples)} states were entered", {"never": []})
+        yield from _undeclared(paradigm, view, samples | _forced(paradigm, view, never, settings.seed + 6 * APART))
 
 
-def _judged_leak(rule: str, chance: float, guesses: tuple[leaks.Guess, leaks.Guess]) -> AuditFinding:
+def _judged_leak(rule: str, chance: float, guesses: tuple[Guess, Guess]) -> AuditFinding:
     worst = max(guesses, key=lambda guess: guess.rate.low)
     seen, stood = guesses
     text = f"guessed {worst.rate} from {worst.source}; chance {shown(chance)}"
@@ -82,12 +104,12 @@ def _judged_leak(rule: str, chance: float, guesses: tuple[leaks.Guess, leaks.Gue
     return AuditFinding(rule, "FAIL" if worst.rate.low > chance + 1e-9 else "ok", text, numbers)
 
 
-def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[leaks.Sample]]) -> Iterator[AuditFinding]:
+def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[Sample]]) -> Iterator[AuditFinding]:
     checked = {(check.at, check.hidden) for check in paradigm.specification.document.checks}
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
-    unchecked = [guess for guess in leaks.readable(samples, names) if (guess.state, guess.hidden) not in checked]
+    unchecked = [guess for guess in readable(samples, names) if (guess.state, guess.hidden) not in checked]
     numbers: dict[str, object] = {f"{guess.state}/{guess.hidden}": guess.rate.value for guess in unchecked}
-    text = leaks.described(unchecked[:MANY]) + (f"; and {len(unchecked) - MANY} more" if len(unchecked) > MANY else "")
+    text = described(unchecked[:MANY]) + (f"; and {len(unchecked) - MANY} more" if len(unchecked) > MANY else "")
     yield AuditFinding(f"shown, {view.name}", "note", text or "no draw can be guessed anywhere", numbers)
 
 
@@ -97,22 +119,22 @@ def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[Au
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})
         return
-    lives = draws.sample_draws(paradigm, settings.trials, settings.seed + 7 * APART)
-    beginnings = draws.sample_beginnings(paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART)
-    for column in draws.columns(specification, lives, beginnings):
+    lives = sample_draws(paradigm, settings.trials, settings.seed + 7 * APART)
+    beginnings = sample_beginnings(paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART)
+    for column in columns(specification, lives, beginnings):
         numbers: dict[str, object] = {
             "per": column.per, "order": column.order, "answer": column.is_answer, "values": column.values,
             "commonest": column.commonest, "share": column.share.value, "longest_run": column.longest_run,
             "other_one": column.other_one, "best_predictor": column.best_predictor,
             "predicted": column.predicted.value if column.predicted else None,
         }  # fmt: skip
-        unbalanced, foreseen = draws.is_unbalanced(column), draws.is_foreseeable(column)
+        unbalanced, foreseen = is_unbalanced(column), is_foreseeable(column)
         bad: AuditVerdict = "FAIL" if column.is_answer else "note"
         verdict: AuditVerdict = bad if unbalanced or foreseen else "ok"
         yield AuditFinding(f"draw: {column.name}", verdict, _about(column, unbalanced, foreseen), numbers)
 
 
-def _about(column: draws.Column, unbalanced: bool, foreseen: bool) -> str:
+def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
     fair = shown(1 / column.values)
     parts = [f"{column.values} values per {column.per}; commonest {column.commonest} {shown(column.share.value)}"]
     if unbalanced:
@@ -128,14 +150,14 @@ def _about(column: draws.Column, unbalanced: bool, foreseen: bool) -> str:
     return "; ".join(parts)
 
 
-def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Chances) -> Iterator[AuditFinding]:
-    """Yield whether anything earns more by failing than by succeeding."""
+def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Sequence[Tally]) -> Iterator[AuditFinding]:
+    """Yield whether failing can earn more than succeeding."""
     found = list(temptations(paradigm, max(8, settings.trials // 80), settings.seed + 9 * APART))
     worst = max(found, key=lambda one: one.gain)
     solved = [one.success.reward for one in found if one.success]
-    most = max([*solved, *(tally.best_success for tally in chances.all)], default=-math.inf)
-    least = min([*solved, *(tally.least_success for tally in chances.all)], default=math.inf)
-    blind = max(chances.all, key=lambda tally: tally.best_failure, default=Tally("nobody"))
+    most = max([*solved, *(tally.best_success for tally in chances)], default=-math.inf)
+    least = min([*solved, *(tally.least_success for tally in chances)], default=math.inf)
+    blind = max(chances, key=lambda tally: tally.best_failure, default=Tally("none"))
     numbers: dict[str, object] = {
         "best_success": _finite(most), "least_success": _finite(least),
         "best_blind_failure": _finite(blind.best_failure), "policy": blind.name, "gain": _finite(worst.gain),
@@ -178,16 +200,11 @@ def _agreeing(found: Sequence[Temptation], most: float, least: float, blind: flo
 
 def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
     """Yield whether every cue can be seen in every view."""
-    met = visibility.looks(paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART)
+    met = looks(paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART)
     for view in views:
         if settings.progress:
             settings.progress(f"cues in {view.name}")
-        chance = random.Random(f"{settings.seed}|{view.name}|cues")
-        seen: dict[str, bool] = {}
-        for cue in visibility.cues(paradigm, view, met):
-            # One that comes in several looks need be seen in one of them: a subject may have been put down facing away.
-            if not seen.get(cue.name):
-                seen[cue.name] = visibility.is_visible(paradigm, view, cue, chance)
+        seen = visible_cues(paradigm, view, met, random.Random(f"{settings.seed}|{view.name}|cues"))
         hidden = [name for name, visible in seen.items() if not visible]
         text = "the only cue is visible" if len(seen) == 1 else f"all {len(seen)} cues are visible"
         if hidden:
@@ -198,3 +215,578 @@ def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSe
     if paradigm.specification.goal_visible:
         text = "a rewarded place is drawn unlike its neighbours, so the map shows the goal"
         yield AuditFinding("goal visible", "note", text, {})
+
+
+# -- draws: are they balanced, and can the next one be predicted from earlier ones?
+
+
+#: Longest period, in trials, that is searched for in a sequence of draws.
+LONGEST_CYCLE = 8
+#: How much a share may exceed its expectation before it is called unbalanced, or a guess before it is called easy.
+TOLERANCE = 0.03
+
+Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
+"""From the values so far, and all there are, the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Statistics of a column of a draw over many lives.
+
+    ``is_answer``: rules, success or checks depend on it, and it holds names. Then it must be balanced, and not
+    foreseeable from trial to trial.
+    """
+
+    name: str
+    per: str
+    order: str
+    is_answer: bool
+    values: int
+    commonest: str
+    share: Rate
+    longest_run: int
+    other_one: float | None
+    """How often "not the last one" is right, where there are two values."""
+    best_predictor: str
+    predicted: Rate | None
+
+
+#: The values of all draws, trial by trial, life by life.
+Lives = list[list[dict[str, Hashable]]]
+
+
+def sample_draws(paradigm: ArenaParadigm, trials: int, seed: int) -> Lives:
+    """Return the values of all draws of lives that do nothing, whole lives as far as possible."""
+    return _sample(paradigm, list(lives_for(paradigm.specification, trials, seed)))
+
+
+def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
+    """Return the values of all draws in the first trial of many lives."""
+    group = subjects(paradigm.specification)
+    seeds = range(seed, seed - (-lives // group))
+    return _sample(paradigm, [(own_seed, subject, 1) for own_seed in seeds for subject in range(group)])
+
+
+def _sample(paradigm: ArenaParadigm, orders: list[tuple[int, int, int]]) -> Lives:
+    names = [name for draw in paradigm.specification.draws for name in draw.columns]
+    lives = []
+    for own_seed, subject, count in orders:
+        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+        lived: list[dict[str, Hashable]] = []
+        for _ in range(count):
+            if life.begin_trial() is None:
+                break
+            lived.append({name: life.values[name] for name in names})
+            while life.step(STAY)[2] == RUNNING:
+                pass
+        lives.append(lived)
+    return lives
+
+
+def columns(specification: Specification, lives: Lives, beginnings: Lives) -> Iterator[Column]:
+    """Yield the statistics of every column; draws that hold for life are judged over ``beginnings``."""
+    answers, compared = _answers(specification), _answers(specification, compared_only=True)
+    for draw in specification.draws:
+        for number, name in enumerate(draw.columns):
+            possible: list[Hashable] = list(dict.fromkeys(row[number] for row in draw.rows))
+            fair = len(possible)
+            if draw.sample is not None:
+                # What is dealt may be a set of a few members: being right about one of them is no foresight.
+                possible = [*specification.drawn(name)]
+                fair = next((d.pick for d in specification.draws if d.pick and draw.sample in d.columns), len(possible))
+            lived = beginnings if draw.per == "subject" else lives
+            series = [[trial[name] for trial in life] for life in lived if life]
+            # Numbers set clocks and counts, which need no balance, unless they are compared as names are.
+            is_name = all(value is None or isinstance(value, str) for value in possible) or name in compared
+            yield _column(name, draw.per, draw.order, name in answers and is_name, possible, fair, series)
+
+
+def _column(
+    name: str, per: str, order: str, is_answer: bool, possible: list[Hashable], fair: int, series: list[list[Hashable]]
+) -> Column:
+    # Where a draw picks several rows, each member counts.
+    counts = [Counter(member for value in values for member in _members(value)) for values in series]
+    total: Counter[Hashable] = Counter(itertools.chain.from_iterable(count.elements() for count in counts))
+    commonest = max(total, key=lambda value: (total[value], str(value)))
+    share = rate([(count[commonest], sum(count.values())) for count in counts], Z_MANY)
+    best, predicted, other = "", None, None
+    if per == "trial" and len(possible) > 1:
+        best, predicted = _best_predictor(series, possible)
+        if len(possible) == 2:
+            other = _predict(series, possible, _another).value
+    return Column(
+        name=name,
+        per=per,
+        order=order,
+        is_answer=is_answer,
+        values=fair,
+        commonest=str(plain_value(commonest)),
+        share=share,
+        longest_run=max(len(list(run)) for values in series for _, run in itertools.groupby(values)),
+        other_one=other,
+        best_predictor=best,
+        predicted=predicted,
+    )
+
+
+def _members(value: Hashable) -> Sequence[Hashable]:
+    return sorted(value, key=str) if isinstance(value, frozenset) else [value]
+
+
+def is_unbalanced(column: Column) -> bool:
+    """Return whether the most common value is significantly more common than expected."""
+    fair = 1 / column.values
+    return column.share.low > fair and column.share.value > fair + TOLERANCE
+
+
+def is_foreseeable(column: Column) -> bool:
+    """Return whether a simple predictor from the past is significantly better than the most common value."""
+    guess, usual = column.predicted, max(column.share.value, 1 / column.values)
+    return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
+
+
+# -- what the answer depends on
+
+
+def _answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
+    """Return the variables that decide how a choice ends, and those that checks call hidden.
+
+    These are what triggers and guards of places and actions, ends and success read; not what clocks read, such as the
+    order of phases. ``compared_only``: only those that are compared as names are (``==``, ``!=``, ``in``).
+    """
+    rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
+    rules = [rule for rule in rules if rule.after is None]
+    trees = [specification.success, *(rule.guard for rule in rules), *(end.guard for end in specification.finish)]
+    if compared_only:
+        return {name for tree in trees for part in _comparisons(tree) for name in variables(part)}
+    hidden = {check.hidden for check in specification.document.checks}
+    hidden |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
+    return hidden | {name for tree in trees for name in variables(tree)}
+
+
+def _comparisons(tree: Expression | None) -> Iterator[Expression]:
+    """Yield the variables and constants beside ``==``, ``!=`` or ``in``."""
+    for node in nodes_of(tree):
+        match node:
+            case Binary(("==" | "!=" | "in"), left, right):
+                yield from (side for side in (left, right) if isinstance(side, Variable))
+
+
+# -- guesses from the past
+
+
+def _another(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
+    """Predicts a value other than the last one; of two values, the other one."""
+    return possible[(possible.index(past[-1]) + 1) % len(possible)] if past[-1] in possible else past[-1]
+
+
+def _again(lag: int) -> Predictor:
+    return lambda past, possible: past[-lag] if len(past) >= lag else past[-1]
+
+
+def _most_frequent(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
+    counts = Counter(past)
+    return max(possible, key=lambda value: counts[value])
+
+
+def _least_frequent(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
+    counts = Counter(past)
+    return min(possible, key=lambda value: counts[value])
+
+
+def _successor(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
+    """Predicts the most frequent successor of the last value."""
+    after = Counter(later for value, later in itertools.pairwise(past) if value == past[-1])
+    return after.most_common(1)[0][0] if after else past[-1]
+
+
+PREDICTORS: dict[str, Predictor] = {
+    "the same again": _again(1),
+    "the other one": _another,
+    "the most frequent so far": _most_frequent,
+    "the least frequent so far": _least_frequent,
+    "what usually comes next": _successor,
+    **{f"that of {lag} trials ago": _again(lag) for lag in range(2, LONGEST_CYCLE + 1)},
+}
+
+
+def _predict(series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable], predictor: Predictor) -> Rate:
+    counts: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for life, values in enumerate(series):
+        right = sum(predictor(values[:n], possible) == values[n] for n in range(1, len(values)))
+        counts[life] = (right, max(0, len(values) - 1))
+    return rate(counts.values(), Z_MANY)
+
+
+def _best_predictor(series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable]) -> tuple[str, Rate | None]:
+    rates = {name: _predict(series, possible, predictor) for name, predictor in PREDICTORS.items()}
+    best = max(rates, key=lambda name: (rates[name].low, rates[name].value))
+    return (best, rates[best]) if rates[best].trials else ("", None)
+
+
+# -- leaks: can a draw be predicted from the observation or from the pose when a state is entered?
+#
+# Cross-validated over seeds: the predictor is trained and tested on different lives.
+
+
+#: Folds of seeds; each is guessed from the others.
+FOLDS = 5
+#: Fewest entries into a state for a finding, and trials in which states are entered by force.
+FEWEST, FORCED = 50, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The first entry into a state in one trial."""
+
+    fold: int
+    life: int
+    observation: str
+    pose: int
+    cell: int
+    heading: int
+    values: Mapping[str, Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """How well a draw can be guessed, and from what."""
+
+    state: str
+    hidden: str
+    rate: Rate
+    source: str
+
+    def __str__(self) -> str:
+        return f"'{self.hidden}' at '{self.state}': {self.rate} from {self.source}"
+
+
+class _Observer:
+    """Takes a sample at the first entry into each state of a trial; ``entered`` is emptied after the trial."""
+
+    def __init__(
+        self, found: dict[str, list[Sample]], columns: Sequence[str], geometry: Geometry, fold: int, life: int
+    ) -> None:
+        self._found, self._columns, self._geometry, self._fold, self._life = found, columns, geometry, fold, life
+        self.entered: set[str] = set()
+
+    def __call__(self, life: ArenaSubject, observation: str) -> None:
+        if life.state not in self.entered:
+            self.entered.add(life.state)
+            cell, heading = self._geometry.cell(life.pose), self._geometry.heading(life.pose)
+            values = {name: _label(life.values[name]) for name in self._columns}
+            sample = Sample(self._fold, self._life, observation, life.pose, cell, heading, values)
+            self._found[life.state].append(sample)
+
+
+def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict[str, list[Sample]]:
+    """Return what is seen at the first entry into each state of a trial, by state.
+
+    The subjects know the tables but not the draws: half walk to events at random, half also wait now and then. They
+    meet every block of the schedule, judged or not.
+    """
+    specification, geometry = paradigm.specification, paradigm.program.geometry
+    columns = [column for draw in specification.draws for column in draw.columns]
+    columns += [check.hidden for check in specification.document.checks if check.hidden not in columns]
+    found: dict[str, list[Sample]] = {name: [] for name in specification.states}
+    # Folds are whole seeds, so that a draw that is balanced over subjects is balanced in each fold.
+    per_fold = -(-trials // FOLDS)
+    number = 0
+    for fold in range(FOLDS):
+        for own_seed, subject, count in lives_for(specification, per_fold, seed + 1000 * fold):
+            number += 1
+            chance = random.Random(f"{own_seed}|{subject}|leaks")
+            life = ArenaSubject(paradigm.program, view, own_seed, subject)
+            # At random, not alternately, because rows of a draw may alternate over subjects.
+            rests = chance.random() < 0.5
+            choice = wanderer(chance) if rests else event_random(chance)
+            walker = Walker(paradigm.program, choice, everywhere=rests)
+            observer = _Observer(found, columns, geometry, fold, number)
+            for _ in walk(life, walker, specification, count, observer, every_block=True):
+                observer.entered.clear()
+    return found
+
+
+def _forced(paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: int) -> dict[str, list[Sample]]:
+    """Return what is seen in states that no run enters, had they been entered when a trial begins."""
+    columns = [column for draw in paradigm.specification.draws for column in draw.columns]
+    found: dict[str, list[Sample]] = {name: [] for name in states}
+    orders = lives_for(paradigm.specification, FORCED, seed) if states else ()
+    for number, (own_seed, subject, count) in enumerate(orders):
+        life = ArenaSubject(paradigm.program, view, own_seed, subject)
+        for _ in range(count):
+            if life.begin_trial() is None:
+                break
+            for name in states:
+                observer = _Observer(found, columns, paradigm.program.geometry, number % FOLDS, number)
+                with suppress(ProtocolError):  # it needs values that only its own way in would have set
+                    observer(twin := life.twin(), twin.force(name))
+            while life.step(STAY)[2] == RUNNING:
+                pass
+    return found
+
+
+def _label(value: object) -> str:
+    return str(plain_value(value))
+
+
+def best_guess(samples: Sequence[Sample], state: str, hidden: str) -> tuple[Guess, Guess]:
+    """Return the best guess of a draw at a state, from what is seen and from the pose."""
+    return _best(samples, state, hidden, _seen(samples)), _best(samples, state, hidden, _stands(samples))
+
+
+def prior(samples: Sequence[Sample], hidden: str) -> float:
+    """Return how often the most frequent value is right."""
+    counts = Counter(sample.values[hidden] for sample in samples)
+    return max(counts.values()) / len(samples)
+
+
+Columns = dict[str, list[Hashable]]
+
+
+def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
+    """Return possible bases of a guess, in families; of each family, the column that is best in training is used."""
+    texts = [sample.observation for sample in samples]
+    width = max(map(len, texts))
+    places: Columns = {}
+    known: set[tuple[Hashable, ...]] = set()
+    for place in range(width):
+        column = tuple(text[place : place + 1] for text in texts)
+        if len(set(column)) > 1 and column not in known:
+            known.add(column)
+            places[f"the character at offset {place}"] = list(column)
+    characters = sorted({character for text in texts for character in text})
+    counts: Columns = {f"the number of '{c}'": [text.count(c) for text in texts] for c in characters}
+    return {
+        "whole": {"the whole picture": list(texts)},
+        "place": places,
+        "count": {name: column for name, column in counts.items() if len(set(column)) > 1},
+    }
+
+
+def _stands(samples: Sequence[Sample]) -> dict[str, Columns]:
+    return {
+        "pose": {"the pose": [sample.pose for sample in samples]},
+        "cell": {"the cell": [sample.cell for sample in samples]},
+        "heading": {"the heading": [sample.heading for sample in samples]},
+    }
+
+
+def _best(samples: Sequence[Sample], state: str, hidden: str, families: dict[str, Columns]) -> Guess:
+    labels = [sample.values[hidden] for sample in samples]
+    guesses = []
+    for columns in families.values():
+        # With a constant column, the most frequent value is guessed.
+        right, source = _cross_validate(samples, labels, columns or {"the most frequent value": [0] * len(samples)})
+        lives: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for sample, is_right in zip(samples, right, strict=True):
+            passed, trials = lives[sample.life]
+            lives[sample.life] = (passed + is_right, trials + 1)
+        guesses.append(Guess(state, hidden, rate(lives.values(), Z_MANY), source))
+    # The guess that is significantly above chance, not one that a few samples favour.
+    return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
+
+
+def _cross_validate(samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns) -> tuple[list[bool], str]:
+    """Return whether each sample is guessed, and the column that was used in most folds."""
+    right = [False] * len(samples)
+    used: Counter[str] = Counter()
+    members = [[number for number, sample in enumerate(samples) if sample.fold == fold] for fold in range(FOLDS)]
+    whole = {name: Counter(zip(column, labels, strict=True)) for name, column in columns.items()}
+    for inside in filter(None, members):
+        tables = {
+            name: whole[name] - Counter((column[number], labels[number]) for number in inside)
+            for name, column in columns.items()
+        }
+        best = max(tables, key=lambda name: _hits(tables[name]))
+        used[best] += 1
+        table, usual = _majority(tables[best])
+        for number in inside:
+            right[number] = table.get(columns[best][number], usual) == labels[number]
+    return right, used.most_common(1)[0][0] if used else ""
+
+
+def _hits(table: Counter[tuple[Hashable, Hashable]]) -> int:
+    """Return how many of the training samples the majority rule gets right."""
+    best: dict[Hashable, int] = {}
+    for (feature, _), count in table.items():
+        best[feature] = max(best.get(feature, 0), count)
+    return sum(best.values())
+
+
+def _majority(table: Counter[tuple[Hashable, Hashable]]) -> tuple[dict[Hashable, Hashable], Hashable]:
+    """Return the most frequent label of each feature, and of all."""
+    best: dict[Hashable, tuple[int, str, Hashable]] = {}
+    overall: Counter[Hashable] = Counter()
+    for (feature, label), count in table.items():
+        overall[label] += count
+        best[feature] = max(best.get(feature, (0, "", None)), (count, str(label), label))
+    usual = max(overall, key=lambda label: (overall[label], str(label))) if overall else None
+    return {feature: label for feature, (_, _, label) in best.items()}, usual
+
+
+def readable(samples: Mapping[str, Sequence[Sample]], names: Sequence[str]) -> Iterator[Guess]:
+    """Yield draws that are predictable although no check names them: the better of observation and pose, by state."""
+    for state, entries in samples.items():
+        if len(entries) < FEWEST:
+            continue
+        for name in names:
+            guess = max(best_guess(entries, state, name), key=lambda guess: guess.rate.low)
+            if guess.rate.low > prior(entries, name) + 0.01:
+                yield guess
+
+
+def described(guesses: Sequence[Guess]) -> str:
+    return "; ".join(f"'{g.hidden}' at '{g.state}' {shown(g.rate.value)} from {g.source}" for g in guesses)
+
+
+# -- cues: in every view, does each look unlike its absence from at least one pose that can be reached?
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Something visible: what it is, a scene with it, the same scene without it, and the possible poses."""
+
+    name: str
+    present: Scene
+    absent: Scene
+    poses: Sequence[int]
+
+
+@dataclass(slots=True)
+class Met:
+    """Where an appearance occurs: its first state, and the poses that the subject can reach while it lasts."""
+
+    state: str
+    poses: set[int] = field(default_factory=set)
+
+
+def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
+    """Return the looks that a wandering subject meets, with all poses that it could take meanwhile."""
+    found: dict[LookKey, Met] = {}
+    program = paradigm.program
+
+    def note(life: ArenaSubject, _: str) -> None:
+        met = found.setdefault(program.states[life.state].read_look(life), Met(life.state))
+        _spread(met.poses, life.pose, life.tables.moves)
+
+    for own_seed, subject, count in lives_for(paradigm.specification, trials, seed):
+        chance = random.Random(f"{own_seed}|{subject}|looks")
+        life = ArenaSubject(program, DARKNESS, own_seed, subject)
+        walker = Walker(program, wanderer(chance), everywhere=True)
+        for _ in walk(life, walker, paradigm.specification, count, note, every_block=True):
+            pass
+    return found
+
+
+def _spread(poses: set[int], start: int, moves: Sequence[int]) -> None:
+    """Add a pose, and all poses that can be reached from it."""
+    waiting = [] if start in poses else [start]
+    poses.update(waiting)
+    while waiting:
+        pose = waiting.pop()
+        for following in moves[pose : pose + 4]:
+            if following not in poses:
+                poses.add(following)
+                waiting.append(following)
+
+
+def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterator[Cue]:
+    """Yield the cues: landmarks, glyphs of zones and solids, and those of each look."""
+    arena = paradigm.program.geometry.arena
+    gallery = Gallery(paradigm.program.geometry, view)
+    scenes = [gallery.scene(closed, shown, text) for closed, _, shown, text in met]
+    anywhere = sorted(set().union(*(one.poses for one in met.values())))
+    canvas = canvas_of(arena)
+    for mark in (one for one in arena.landmarks if one.glyph != VOID):
+        square = (mark.column - canvas.left, mark.row - canvas.top)
+        outside = square_kind(arena, mark.column, mark.row) == VOID
+        bare = Tile("void", VOID) if outside else Tile("wall", WALL)
+        # A state may show it as a blank; it must be visible where it is drawn.
+        drawn = (scene for scene in scenes if scene.tiles[square[1]][square[0]].kind == "landmark")
+        usual = next(drawn, scenes[0])
+        yield Cue(f"landmark {mark.name}", usual, _replaced(usual, [square], bare), anywhere)
+    for name, squares, usual_tile in _drawn(arena):
+        present = gallery.scene((), (), ())
+        at = [(column - canvas.left, row - canvas.top) for column, row in squares]
+        yield Cue(f"glyph of {name}", present, _replaced(present, at, usual_tile), anywhere)
+    yield from _of_states(gallery, met)
+
+
+def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
+    #: A landmark is looked for from everywhere where it looks so: in some states one is held with one's back to it.
+    marks: dict[tuple[str, str], set[int]] = {}
+    for (_, _, glyphs, _), one in met.items():
+        for pair in (pair for pair in glyphs if pair[0].startswith(LANDMARK)):
+            marks.setdefault(pair, set()).update(one.poses)
+    for (closed, _, glyphs, text), one in met.items():
+        state, poses = one.state, sorted(one.poses)
+        whole = gallery.scene(closed, glyphs, text)
+        for door in sorted(closed):
+            yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, glyphs, text), poses)
+        for pair in glyphs:
+            without = tuple(other for other in glyphs if other[0] != pair[0])
+            name = pair[0].removeprefix(LANDMARK)
+            if name != pair[0] and pair[1] != VOID:
+                without = (*without, (pair[0], VOID))  # it may look like this anyway
+            around = sorted(marks.get(pair, poses))
+            yield Cue(f"'{pair[1]}' on {name} at '{state}'", whole, gallery.scene(closed, without, text), around)
+        if text:
+            yield Cue(f"text of '{state}'", whole, gallery.scene(closed, glyphs, ()), poses)
+
+
+def square_kind(arena: Arena, column: int, row: int) -> str:
+    inside = 0 <= row < len(arena.kinds) and 0 <= column < len(arena.kinds[0])
+    return arena.kind((column, row)) if inside else VOID
+
+
+def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
+    """Yield zones and solids with a glyph of their own, their squares, and the usual tile of their kind.
+
+    Where zones overlap, the square belongs to the smallest of them.
+    """
+    owners: dict[Square, str] = {}
+    for name in sorted(arena.zones, key=lambda name: len(arena.zones[name]), reverse=True):
+        owners |= {arena.cells[cell]: name for cell in arena.zones[name]}
+    owners |= {square: name for name, solid in arena.solids.items() for square in solid}
+    drawn: dict[str, list[Square]] = {}
+    for square, glyph in arena.glyphs.items():
+        name = owners.get(square, "")
+        if name not in arena.doors and glyph != (WALL if name in arena.solids else FLOOR):
+            drawn.setdefault(name, []).append(square)
+    for name, squares in drawn.items():
+        yield name, squares, Tile("wall", WALL) if name in arena.solids else Tile("floor", FLOOR)
+
+
+def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> Scene:
+    rows = [list(row) for row in scene.tiles]
+    for column, row in squares:
+        rows[row][column] = tile
+    return Scene(tuple(map(tuple, rows)), scene.text)
+
+
+def visible_cues(
+    paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met], chance: random.Random
+) -> dict[str, bool]:
+    """Return for each cue whether the view shows it: in one of its looks, as a subject may be placed facing away."""
+    seen: dict[str, bool] = {}
+    for cue in cues(paradigm, view, met):
+        if not seen.get(cue.name):
+            seen[cue.name] = is_visible(paradigm, view, cue, chance)
+    return seen
+
+
+def is_visible(paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random) -> bool:
+    """Return whether at least one pose shows a difference."""
+    # A random order needs few poses: most cues are visible from nearly everywhere.
+    poses = chance.sample(cue.poses, len(cue.poses))
+    return any(seen_from(paradigm, view, cue, pose) for pose in poses)
+
+
+def seen_from(paradigm: ArenaParadigm, view: View, cue: Cue, pose: int) -> bool:
+    """Return whether the cue looks different from its absence, seen from a pose."""
+    geometry = paradigm.program.geometry
+    canvas = canvas_of(geometry.arena)
+    column, row = geometry.arena.cells[geometry.cell(pose)]
+    here = (column - canvas.left, row - canvas.top, geometry.heading(pose))
+    return rendered(view, cue.present, *here) != rendered(view, cue.absent, *here)

@@ -1,15 +1,451 @@
-"""The agent ``llm``: a language model plays a subject, one prompt after another. See ``docs/prompts.md``."""
+"""The agents ``llm`` and ``llm-tools``: a language model plays a subject. See ``docs/prompts.md``.
+
+``llm`` reads free text; ``llm-tools`` asks for calls of one tool. All settings are recorded, and can be varied.
+"""
 
 from __future__ import annotations
 
-from cheesebench import ModelAgentSpec
-from cheesebench.plugins.agents.llm.agent import LlmAgent
-from cheesebench.plugins.agents.llm.prompts import instructions
-from cheesebench.plugins.agents.llm.settings import SETTINGS, check, read_history
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-__all__ = ["SPEC", "LlmAgent"]
+from cheesebench import (
+    ACTIONS,
+    STAY,
+    AnswerForm,
+    ChatReply,
+    Message,
+    ModelAgentContext,
+    ModelAgentSpec,
+    OptionError,
+    Part,
+    did_you_mean,
+)
+from cheesebench.plugins.agents.llm.parsing import Parsed, Spoken, canonical, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.prompts import (
+    PLACEHOLDERS,
+    Begun,
+    Event,
+    Freed,
+    Step,
+    conversation,
+    instructions,
+    messages,
+    notes_request,
+    past_pair,
+    system_prompt,
+    tell,
+    unknown_placeholders,
+    variants,
+    with_mark,
+    without_pictures,
+)
 
-SPEC = ModelAgentSpec(
+#: What is done about a reply without a valid action.
+NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
+#: When the rest of a plan is dropped.
+ON_CHANGE, NEVER = "change", "never"
+#: How a model of ``llm-tools`` answers: by calling a tool, or in constrained JSON.
+TOOLS, SCHEMA = "tools", "schema"
+#: How observations are shown.
+FULL, CHANGES = "full", "changes"
+
+SETTINGS: Mapping[str, Any] = {
+    # Past pairs of observation and reply in a prompt: a number, or a range for a Window.
+    "history": "3-7",
+    # Most actions of one reply.
+    "actions": 8,
+    # Which system prompt.
+    "prompt": "default",
+    "unparsed": NOOP,
+    # Whether a plan is dropped when the world answers, or carried out to its end (the paper's way).
+    "interrupt": ON_CHANGE,
+    # Answers without an action in a row after which the rest of a trial is waited through; 0: never.
+    "patience": 5,
+    # Whether later observations of a message are told in full, or as the lines that have changed.
+    "observations": FULL,
+    # Most characters of learnings; 0: they are not asked for.
+    "learnings": 500,
+    "reasoning_in_history": False,
+    "images_in_history": True,
+    # Sampling, read where the model is called.
+    "temperature": 0.7,
+    "max_tokens": 512,
+}
+#: Of ``llm-tools``: the same, and how it answers.
+TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
+
+
+class Window(NamedTuple):
+    """How many past pairs a prompt holds once a life is long enough: from ``least`` to ``most``.
+
+    Pairs are added until there are ``most``; the next one leaves ``least``. In between prompts only grow, so that
+    servers read what they have read before from their caches. With ``least`` equal to ``most`` the window slides.
+    """
+
+    least: int
+    most: int
+
+    @property
+    def slides(self) -> bool:
+        """Whether every new pair pushes out the oldest one."""
+        return self.least == self.most
+
+    def cut(self, pairs: int) -> int:
+        """Return how many of this many pairs are dropped."""
+        return pairs - self.least if pairs > self.most else 0
+
+
+def read_history(text: str) -> int | str:
+    """Return the setting ``history`` as it is recorded: ``5`` for exactly five pairs, or ``"3-7"``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    found = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r} is neither a number of past pairs nor a range of them")
+    least, most = int(found[1]), int(found[2] or found[1])
+    if least > most:
+        raise ValueError(f"{text!r} ends before it begins")
+    return least if least == most else f"{least}-{most}"
+
+
+def window(history: int | str) -> Window:
+    """Parse a valid setting ``history``."""
+    least, _, most = str(history).partition("-")
+    return Window(int(least), int(most or least))
+
+
+class _Rule(NamedTuple):
+    """The requirement on a value, in words, and its test."""
+
+    wanted: str
+    holds: Callable[[Any], bool]
+
+
+def _whole(least: int) -> _Rule:
+    return _Rule(
+        f"a whole number from {least}",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least,
+    )
+
+
+def _is_history(value: Any) -> bool:
+    if not isinstance(value, str):
+        return _whole(0).holds(value)
+    try:
+        return read_history(value) == value
+    except ValueError:
+        return False
+
+
+def _one_of(*known: str) -> _Rule:
+    return _Rule(f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
+
+
+@lru_cache(maxsize=1)
+def _rules() -> Mapping[str, _Rule]:
+    switch = _Rule("true or false", lambda value: isinstance(value, bool))
+    return {
+        "history": _Rule('a whole number from 0, or a range such as "3-7"', _is_history),
+        "actions": _whole(1),
+        "prompt": _Rule(
+            f"one of {', '.join(variants())}, a file (with a dot or a slash in its name), or a prompt of several words",
+            lambda value: isinstance(value, str) and (value in variants() or len(value.split()) > 1),
+        ),
+        "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
+        "interrupt": _one_of(ON_CHANGE, NEVER),
+        "answer": _one_of(TOOLS, SCHEMA),
+        "patience": _whole(0),
+        "observations": _one_of(FULL, CHANGES),
+        "learnings": _whole(0),
+        "reasoning_in_history": switch,
+        "images_in_history": switch,
+        "temperature": _Rule(
+            "a number from 0 to 2, or none to leave it to the server",
+            lambda value: (
+                value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2)
+            ),
+        ),
+        "max_tokens": _Rule(
+            "a whole number from 1, or none to leave it to the server",
+            lambda value: value is None or _whole(1).holds(value),
+        ),
+    }
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Raise OptionError for an unknown name or a value that makes no sense."""
+    _check(settings, SETTINGS)
+
+
+def check_tools(settings: Mapping[str, Any]) -> None:
+    """The same for ``llm-tools``."""
+    _check(settings, TOOL_SETTINGS)
+
+
+def _check(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    rules = {name: rule for name, rule in _rules().items() if name in known}
+    for name, value in settings.items():
+        if name not in rules:
+            raise OptionError(
+                f"The agent has no setting '{name}'.{did_you_mean(name, rules)} Known: {', '.join(rules)}."
+            )
+        if not rules[name].holds(value):
+            hint = did_you_mean(value, variants()) if name == "prompt" and isinstance(value, str) else ""
+            raise OptionError(f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}")
+        if name == "prompt" and (unknown := unknown_placeholders(value)):
+            filled = ", ".join(f"${one}" for one in PLACEHOLDERS)
+            raise OptionError(
+                f"The prompt has '${unknown[0]}', but nothing of that name is filled in."
+                f"{did_you_mean(unknown[0], PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
+            )
+
+
+#: Feedback messages for replies without an action before a STAY is played (``retry-with-feedback``).
+RETRIES = 2
+#: STAY steps played once a trial is given up (``end-trial``, ``patience``): longer than any sensible trial.
+REST = (STAY,) * 10_000
+#: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for servers without limits.
+REPLY_LENGTH = 20_000
+#: What is counted, trial by trial; see ``LlmAgent.tally``.
+COUNTS = (
+    *("calls", "notes", "unparsed", "truncated", "empty", "unusable"),
+    *("dropped_actions", "interrupted", "interrupted_actions"),
+)
+
+
+class _Past:
+    """A past pair; its reply is written from the actions that were carried out."""
+
+    def __init__(self, parts: tuple[Part, ...], said: str, learnings: str | None) -> None:
+        self.parts, self.said, self.learnings = parts, said, learnings
+        self.carried_out: list[int] = []
+
+
+class LlmAgent:
+    """The agents ``llm`` and ``llm-tools``. History and learnings continue across the trials of a life.
+
+    A *stretch* begins with a trial, and when the subject is free again after it was held or put elsewhere. Without
+    a history, a message holds only the present stretch (``docs/prompts.md``, "Without a history").
+
+    Nothing here is random: prompts depend only on observations and replies.
+    """
+
+    def __init__(self, context: ModelAgentContext) -> None:
+        settings = {**SETTINGS, **context.settings}
+        self._tools = "answer" in settings
+        self._most: int = settings["actions"]
+        self._room: int = settings["learnings"]
+        self._policy: str = settings["unparsed"]
+        self._patience: int = 1 if self._policy == END_TRIAL else settings["patience"]
+        self._reasons = context.reasoning
+        self._keeps_reasoning: bool = settings["reasoning_in_history"]
+        self._keeps_replies = self._keeps_reasoning or settings["interrupt"] == NEVER
+        self._pictures: bool = settings["images_in_history"]
+        self._changes: bool = settings["observations"] == CHANGES
+        self._window = window(settings["history"])
+        text = system_prompt(
+            settings["prompt"],
+            context.reading,
+            self._most,
+            self._room,
+            changes=self._changes,
+            patience=0 if self._policy == END_TRIAL else self._patience,
+            remembers=bool(self._window.most),
+            interrupts=settings["interrupt"] == ON_CHANGE,
+            tools=self._tools,
+        )
+        self._system = Message("system", (text,), stays=True)
+        self._past: list[_Past] = []
+        self._learnings = ""
+        #: Since the last call; without a history, in the present stretch.
+        self._events: list[Event] = []
+        #: Earlier stretches that were not told: notes are asked for before the next one.
+        self._untold: list[Event] = []
+        #: Actions of the last reply that have not been executed yet.
+        self._pending: deque[int] = deque()
+        #: Replies to the current prompt that had no action and were rejected.
+        self._refused: list[str] = []
+        #: Replies without an action since the last one that held some, across trials: a silent model is asked once a
+        #: trial, and as usual again after an answer.
+        self._silent = 0
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def learnings(self) -> str:
+        """The model's learnings so far, as in the next prompt."""
+        return self._learnings
+
+    def begin_trial(self, observation: str) -> None:
+        """Start a new trial; actions of the last one that were not executed are dropped."""
+        self._pending.clear()
+        self._counts.clear()
+        self._end_stretch()
+        self._events.append(Begun(observation))
+
+    def freed(self, observation: str) -> None:
+        """The subject is free again after it was held or put elsewhere."""
+        if not self._window.most and self._events:
+            # The step belongs to what has ended, what is seen after it does not.
+            self._end_stretch()
+            self._events.append(Freed(observation))
+
+    def interrupted(self) -> bool:
+        """Drop the rest of the plan, if there is one; a trial that is waited through goes on."""
+        if not self._pending:
+            return False
+        self._counts["interrupted"] += 1
+        self._counts["interrupted_actions"] += len(self._pending)
+        self._pending.clear()
+        return True
+
+    def _end_stretch(self) -> None:
+        if self._window.most:
+            return
+        if self._room and not (self._patience and self._silent >= self._patience):
+            self._untold += self._events
+        self._events.clear()
+
+    def prompt(self) -> tuple[Message, ...]:
+        """Return the system prompt, the past pairs, and what has happened since the last call."""
+        learnings = self._learnings if self._room else None
+        if self._untold:
+            return notes_request(self._system, tell(self._untold, self._changes, closed=True), self._learnings)
+        past = [past_pair(one.parts, self._remembered(one)) for one in self._past]
+        return conversation(
+            self._system,
+            with_mark(past, self._staying()),
+            tell(self._events, self._changes),
+            learnings,
+            self._most,
+            [*self._refused],
+        )
+
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        """Return at most k actions; for a reply without one STAY, none where it is to be asked again, or ``REST``."""
+        spoken = separate_reasoning(reply.text)
+        if self._reasons and reply.finish == "length" and not (reply.reasoning or spoken.reasoning):
+            # Thoughts without a tag that were cut off: nothing in them is said.
+            spoken = Spoken("", spoken.text, True)
+        told = "\n".join(message.text for message in self.prompt() if message.role != "assistant")
+        parsed = parse(spoken.text, self._most, self._room, told)
+        cut_off = spoken.cut_off or reply.finish == "length"
+        self._counts["calls"] += 1
+        self._counts["truncated"] += cut_off
+        self._counts["empty"] += not (spoken.text or cut_off)
+        if self._untold:
+            # Only learnings were asked for; the next prompt asks for actions.
+            self._counts["notes"] += 1
+            self._counts["unusable"] += cut_off or not spoken.text
+            self._untold.clear()
+            self._learn(parsed)
+            return ()
+        self._counts["unparsed"] += not parsed.actions
+        self._counts["unusable"] += cut_off or not parsed.actions
+        self._counts["dropped_actions"] += parsed.dropped
+        if not parsed.actions and self._policy == RETRY and len(self._refused) < RETRIES:
+            self._refused.append(messages()["no_action"].template)
+            return ()
+        self._commit(reply, spoken, parsed)
+        self._learn(parsed)
+        self._silent = 0 if parsed.actions else self._silent + 1
+        if self._patience and self._silent >= self._patience:
+            return REST  # and nothing is pending, so these steps are shown as waiting
+        self._pending.extend(parsed.actions or (STAY,))
+        return parsed.actions or (STAY,)
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Record the result of a step, chosen by the model or frozen."""
+        asked = self._pending.popleft() if self._pending else None
+        if asked is not None and self._past and not self._silent:
+            self._past[-1].carried_out.append(asked)
+        self._events.append(Step(asked, reward, observation, ended))
+
+    def tally(self) -> Mapping[str, int]:
+        """Return the counts of the trial, all of them, in the order of ``COUNTS``."""
+        return {name: self._counts[name] for name in COUNTS}
+
+    def _staying(self) -> int:
+        """Return how many of the past pairs are worth remembering for a server: what later prompts begin with, too.
+
+        The last prompt before a cut adds nothing that stays, but it still begins as the one before it.
+        """
+        pairs, (_, most) = len(self._past), self._window
+        if pairs < most:
+            return pairs
+        return 0 if self._window.slides else pairs - 1
+
+    def _learn(self, parsed: Parsed) -> None:
+        if parsed.learnings is not None:
+            self._learnings = _storable(parsed.learnings)
+
+    def _remembered(self, past: _Past) -> str:
+        """Return a past reply: what was noted and what was carried out, not what else was said or planned."""
+        if past.said:
+            return past.said
+        if not past.carried_out and past.learnings is None:
+            return messages()["no_action"].template
+        if self._tools:
+            answer: dict[str, Any] = {"actions": [ACTIONS[action] for action in past.carried_out]}
+            return json.dumps(answer | ({} if past.learnings is None else {"learnings": past.learnings}))
+        notes = [] if past.learnings is None else [f"LEARNINGS: {past.learnings}"]
+        did = canonical(past.carried_out) if past.carried_out else messages()["no_action"].template
+        return "\n".join([*notes, did])
+
+    def _commit(self, reply: ChatReply, spoken: Spoken, parsed: Parsed) -> None:
+        """The present prompt becomes past."""
+        said = ""
+        if self._keeps_replies and parsed.actions:
+            reasoning = (reply.reasoning or spoken.reasoning) if self._keeps_reasoning else ""
+            said = f"<think>\n{reasoning}\n</think>\n{spoken.text}" if reasoning else spoken.text
+        learnings = None if parsed.learnings is None else _storable(parsed.learnings)
+        parts = tell(self._events, self._changes)
+        if not self._pictures:
+            parts = without_pictures(parts)
+        self._past.append(_Past(parts, _storable(said[:REPLY_LENGTH]), learnings))
+        del self._past[: self._window.cut(len(self._past))]
+        self._events.clear()
+        self._refused.clear()
+
+
+def _storable(text: str) -> str:
+    """Return text that can be encoded (a lone surrogate can be neither sent nor stored)."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
+    """Return the tool of ``llm-tools``. The actions come first: a call that is cut off still acts."""
+    actions: dict[str, Any] = {"type": "string", "enum": list(ACTIONS)}
+    listed = {"type": "array", "items": actions, "minItems": 1, "maxItems": settings["actions"]}
+    schema: dict[str, Any] = {"type": "object", "properties": {"actions": listed}, "additionalProperties": False}
+    if settings["learnings"]:
+        schema["properties"]["learnings"] = {"type": "string", "maxLength": settings["learnings"]}
+    schema["required"] = [*schema["properties"]]
+    text = messages()["tool" if settings["learnings"] else "tool_without_learnings"].substitute(
+        learnings=settings["learnings"]
+    )
+    return AnswerForm(name="act", description=text, schema=schema, by_tool=settings["answer"] == TOOLS)
+
+
+def memory_line(settings: Mapping[str, Any]) -> str:
+    """Return what a subject with these settings remembers by: ``3-7 past answers, 500 characters of notes``."""
+    history, notes = window(settings["history"]), settings["learnings"]
+    noted = f"{notes} characters of notes" if notes else ""
+    if not history.most:
+        return f"notes only ({notes} characters)" if notes else "none"
+    answers = f"{settings['history']} past answer{'s' * (history.most > 1)}"
+    kept = "reasoning kept" if settings["reasoning_in_history"] else ""
+    whole = "whole replies kept" if settings["interrupt"] == NEVER and not kept else ""
+    return ", ".join(filter(None, (answers, noted, kept, whole)))
+
+
+LLM = ModelAgentSpec(
     name="llm",
     create=LlmAgent,
     settings=SETTINGS,
@@ -17,5 +453,14 @@ SPEC = ModelAgentSpec(
     readers={"history": read_history},
     memory="life",
     instructions=instructions,
+    remembers=memory_line,
     summary="asks a language or vision model: observations in, learnings and actions out",
+)
+LLM_TOOLS = replace(
+    LLM,
+    name="llm-tools",
+    settings=TOOL_SETTINGS,
+    check=check_tools,
+    form=answer_form,
+    summary="the same, but the model acts by calling a tool, so no reply has to be read",
 )

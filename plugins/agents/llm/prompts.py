@@ -1,12 +1,19 @@
-"""The texts of the prompts, which are data: see ``prompts.yaml``."""
+"""What a model is told: the system prompts and the messages, whose texts are data (``prompts.yaml``).
+
+All functions are pure. Every message can be understood by itself: nothing in it refers to one that may have left the
+prompt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
+
+from cheesebench import ACTIONS, Message, Part, Picture
 
 
 @lru_cache(maxsize=1)
@@ -25,7 +32,7 @@ def variants() -> tuple[str, ...]:
 
 
 #: What is filled in, in a prompt of one's own as in the shipped ones.
-PLACEHOLDERS = ("reading", "actions", "actions_form", "learnings", "learnings_form", "patience", "changes")
+PLACEHOLDERS = ("reading", "actions", "actions_form", "learnings", "learnings_form", "patience", "changes", "memory")
 
 
 def unknown_placeholders(text: str) -> list[str]:
@@ -35,33 +42,56 @@ def unknown_placeholders(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def system_prompt(
-    variant: str, reading: str, actions: int, learnings: int, changes: bool = False, patience: int = 0
+    variant: str,
+    reading: str,
+    actions: int,
+    learnings: int,
+    *,
+    changes: bool = False,
+    patience: int = 0,
+    remembers: bool = True,
+    interrupts: bool = True,
+    tools: bool = False,
 ) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
-    ``variant`` is its name, or (what is no name) the prompt itself, in which ``$reading``, ``$actions``,
-    ``PLACEHOLDERS`` are filled in.
-    ``reading`` is how the view is read ("" for a view that does not say so), ``actions`` the most actions of one
-    reply, ``learnings`` the most characters of learnings (0: none asked for), ``patience`` the answers
-    without an action after which a trial is waited through (0: it is not); ``changes``: only changes are told.
+    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading`` is how the view is read ("" for a
+    view that does not say so), ``actions`` the most actions of one reply, ``learnings`` the most characters of
+    learnings (0: none asked for), ``patience`` the answers without an action after which a trial is waited through
+    (0: it is not). ``changes``: only changes are told; ``remembers``: prompts have a past; ``interrupts``: plans are
+    dropped when something happens; ``tools``: answers are calls of a tool.
     """
     data = _data()
-    pieces = data["pieces"]
+    pieces: Mapping[str, str] = data["pieces"]
     values: dict[str, Any] = {"actions": actions, "learnings": learnings}
     values["reading"] = reading or data["reading"]
-    values["patience"] = "\n" + Template(pieces["patience"]).substitute(patience=patience) if patience else ""
+
+    def piece(name: str) -> str:
+        return Template(pieces[name]).substitute(values)
+
+    values["patience"] = "\n" + pieces["patience"] if patience else ""
+    values["patience"] = Template(values["patience"]).substitute(patience=patience)
     values["changes"] = pieces["changes"] + " " if changes else ""
-    values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
+    forgets = "forgets_but_notes" if learnings else "forgets"
+    values["memory"] = pieces["remembers" if remembers else forgets]
+    values["asked"] = "" if actions == 1 else piece("asked_when_it_happens" if interrupts else "asked_at_the_end")
+    values["learnings_form"] = piece("learnings_form")
+    values["actions_form"] = piece("action_form" if actions == 1 else "actions_form")
     if variant not in data["variants"]:
         return Template(variant).safe_substitute(values)
-    text = "\n\n".join(Template(pieces[name]).substitute(values) for name in data["variants"][variant])
-    return "\n".join(line for line in text.split("\n") if learnings or not line.startswith("LEARNINGS:"))
+    names = [f"{name}_tools" if tools and f"{name}_tools" in pieces else name for name in data["variants"][variant]]
+    if tools and actions == 1:
+        names = ["format_tool_once" if name == "format_tools" else name for name in names]
+    text = "\n\n".join(piece(name) for name in names)
+    return "\n".join(
+        line for line in text.split("\n") if learnings or not line.startswith(("LEARNINGS:", "learnings:"))
+    )
 
 
 def instructions(reading: str) -> str:
-    """Return what a person is told: the same, but for the form of the answers; ``reading`` as in ``system_prompt``."""
+    """Return what a person is told; ``reading`` as in ``system_prompt``."""
     data = _data()
-    values = {"reading": reading or data["reading"], "patience": ""}
+    values = {"reading": reading or data["reading"]}
     return "\n\n".join(Template(data["pieces"][name]).substitute(values) for name in data["people"])
 
 
@@ -69,3 +99,186 @@ def instructions(reading: str) -> str:
 def messages() -> Mapping[str, Template]:
     """Return the templates of the messages, by name."""
     return {name: Template(text) for name, text in _data()["messages"].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A trial begins with this observation."""
+
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """The subject is free again, with this observation."""
+
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step and its result. ``action`` is None for a step taken without asking the model."""
+
+    action: int | None
+    reward: float
+    observation: str
+    ended: bool
+
+
+Event = Begun | Freed | Step
+
+
+def tell(events: Iterable[Event], changes: bool = False, closed: bool = False) -> tuple[Part, ...]:
+    """Return the observation part of a message: every step, its reward, and what was perceived after it.
+
+    ``closed``: without the last observation, which opens the next stretch, unless it ended a trial.
+
+    An observation that is just as the one before it is not repeated, and equal steps without any change are told
+    as one. With ``changes``, observations between the first and the last one are told as the lines that differ from
+    the one before. Outcomes are not named: a trial ends as any other.
+    """
+    text = messages()
+    runs = list(_runs(events))
+    last_seen = max((number for number, run in enumerate(runs) if not run.unchanged), default=0)
+    parts: list[Part] = []
+    before: str | None = None
+    for number, (event, unchanged, times) in enumerate(runs):
+        in_full = not changes or not isinstance(event, Step) or number == last_seen
+        patch = "" if in_full else _patch(before, event.observation)
+        parts.append(("\n" if parts else "") + _head(event, times))
+        if closed and number == len(runs) - 1 and not (isinstance(event, Step) and event.ended):
+            break
+        if unchanged:
+            parts.append(text["unchanged"].template)
+        elif patch:
+            parts.append(f"{text['changed'].template}\n{patch}")
+        else:
+            parts += ["\n", *_perceived(event.observation)]
+        if isinstance(event, Step) and event.ended:
+            parts.append("\n" + text["trial_ended"].template)
+        before = event.observation
+    return joined(parts)
+
+
+class _Run(NamedTuple):
+    """An event, whether its observation is as the one before, and how many such steps there are in a row."""
+
+    event: Event
+    unchanged: bool
+    times: int = 1
+
+
+def _runs(events: Iterable[Event]) -> Iterator[_Run]:
+    run: _Run | None = None
+    for event in events:
+        unchanged = run is not None and run.event.observation == event.observation
+        if run is not None and run.unchanged and unchanged and event == run.event:
+            run = run._replace(times=run.times + 1)
+            continue
+        if run is not None:
+            yield run
+        run = _Run(event, unchanged)
+    if run is not None:
+        yield run
+
+
+def _patch(before: str | None, now: str) -> str:
+    """Return the lines that have changed, with their numbers; nothing where the whole is as short."""
+    if before is None or isinstance(before, Picture) or isinstance(now, Picture):
+        return ""
+    old, new = before.split("\n"), now.split("\n")
+    if len(old) != len(new):
+        return ""
+    pairs = enumerate(zip(old, new, strict=True), 1)
+    patch = "\n".join(f"{number}: {line}" for number, (was, line) in pairs if was != line)
+    return patch if len(patch) < len(now) else ""
+
+
+def _head(event: Event, times: int) -> str:
+    if not isinstance(event, Step):
+        return messages()["new_trial" if isinstance(event, Begun) else "your_turn"].template
+    return _told_step(event.action, event.reward, times)
+
+
+@lru_cache(maxsize=1024)
+def _told_step(action: int | None, reward: float, times: int) -> str:
+    text = messages()
+    name = text["waited"].template if action is None else ACTIONS[action]
+    # A sign distinguishes reward from punishment.
+    sign = f"{reward:+.6g}" if reward else "0"
+    template = text["step"] if times == 1 else text["steps"]
+    return template.substitute(action=name, reward=sign, times=times)
+
+
+def _perceived(observation: str) -> list[Part]:
+    if isinstance(observation, Picture):
+        words = str(observation)
+        return [observation.png, "\n" + words] if words else [observation.png]
+    return [observation]
+
+
+def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return the parts with neighbouring pieces of text made one."""
+    result: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and result and isinstance(result[-1], str):
+            result[-1] += part
+        else:
+            result.append(part)
+    return tuple(result)
+
+
+@lru_cache(maxsize=64)
+def _request(actions: int) -> str:
+    return messages()["request_one" if actions == 1 else "request"].substitute(actions=actions)
+
+
+def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return the parts with words in place of every picture."""
+    word = messages()["no_picture"].template
+    return joined(part if isinstance(part, str) else word for part in parts)
+
+
+def past_pair(parts: tuple[Part, ...], reply: str) -> tuple[Message, Message]:
+    """Return a call as a past pair: the observation and the reply."""
+    return Message("user", parts), Message("assistant", (reply,))
+
+
+def with_mark(past: Sequence[tuple[Message, Message]], staying: int) -> list[tuple[Message, Message]]:
+    """Return the pairs with a mark on the last of those that stay."""
+    marked = list(past)
+    if staying:
+        observed, reply = marked[staying - 1]
+        marked[staying - 1] = observed, replace(reply, stays=True)
+    return marked
+
+
+def conversation(
+    system: Message,
+    past: Iterable[tuple[Message, Message]],
+    observed: tuple[Part, ...],
+    learnings: str | None,
+    actions: int,
+    refused: Sequence[str] = (),
+) -> tuple[Message, ...]:
+    """Return the whole prompt of a call.
+
+    ``learnings`` None: they are not asked for. ``refused`` are replies to this very prompt in which there was no
+    action, and which are to be told so.
+    """
+    text = messages()
+    memory = "" if learnings is None else text["learnings"].substitute(text=learnings or text["no_learnings"].template)
+    closing = "\n\n" + "\n".join(filter(None, (memory, _request(actions))))
+    prompt = [system, *(message for pair in past for message in pair), Message("user", joined((*observed, closing)))]
+    for reply in refused:
+        prompt.append(past_pair((), reply)[1])
+        prompt.append(Message("user", (text["feedback"].template,)))
+    return tuple(prompt)
+
+
+def notes_request(system: Message, observed: tuple[Part, ...], learnings: str) -> tuple[Message, ...]:
+    """Return the prompt that asks for learnings only, with what will not be told again."""
+    text = messages()
+    memory = text["learnings"].substitute(text=learnings or text["no_learnings"].template)
+    closing = f"\n\n{memory}\n{text['request_notes'].template}"
+    return system, Message("user", joined((*observed, closing)))

@@ -8,11 +8,11 @@ import random
 import pytest
 
 from cheesebench.chat import ChatFaultError
-from cheesebench.experiment import budget, calling
-from cheesebench.experiment.budget import Budget, BudgetSpentError, Limits
-from cheesebench.experiment.contestants import replayed_models
+from cheesebench.experiment import calling
+from cheesebench.experiment.calling import Budget, BudgetSpentError, Limits
+from cheesebench.experiment.cells import replayed_models
 from cheesebench.experiment.language_models import CallOptions
-from cheesebench.experiment.records import CallTotals
+from cheesebench.records import CallTotals
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.experiment.laboratory import Laboratory, errors, walk
 
@@ -181,7 +181,7 @@ def test_a_resumed_run_counts_what_was_spent_before(laboratory: Laboratory) -> N
 def test_processes_that_share_a_budget_see_what_the_others_spend(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "INTERVAL", 0.0)
+    monkeypatch.setattr(calling, "INTERVAL", 0.0)
     spent = CallTotals(prompt=90)
     both = Budget(Limits(tokens=100), lambda: spent, began=0.0, processes=2)
     both.check()
@@ -194,7 +194,7 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
 def test_processes_that_share_a_budget_exceed_it_by_one_call_each_at_most(
     monkeypatch: pytest.MonkeyPatch, slower: int
 ) -> None:
-    monkeypatch.setattr(budget, "INTERVAL", 3600.0)  # nobody looks unless there is a reason
+    monkeypatch.setattr(calling, "INTERVAL", 3600.0)  # nobody looks unless there is a reason
     recorded, one = CallTotals(), CallTotals(prompt=10)
 
     async def process(seed: int) -> None:

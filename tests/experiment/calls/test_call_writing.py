@@ -13,10 +13,10 @@ import pytest
 from cheesebench.chat import ChatReply, ChatRequest, Message, Sampling, Usage
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import calling
-from cheesebench.experiment.budget import Limits
-from cheesebench.experiment.call_log import CallRecord, digest
+from cheesebench.experiment.calling import Limits
 from cheesebench.experiment.language_models import CallOptions
-from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log import RunLog, digest
+from cheesebench.records import CallRecord
 from cheesebench.testing.fake_server import Answer, FakeServer
 from tests.experiment.laboratory import HASTE, Laboratory, walk
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -16,12 +17,12 @@ from cheesebench.chat import ChatReply, ModelEntry
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import calling
 from cheesebench.experiment.calling import Patience
-from cheesebench.experiment.contestants import replayed_models
+from cheesebench.experiment.cells import language_model, replayed_models
 from cheesebench.experiment.language_models import CallOptions, UnreachableModelError, probe
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.resume import check_resumable
+from cheesebench.experiment.replay import check_resumable
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
-from tests.experiment.laboratory import SEED, Laboratory, errors, walk
+from tests.experiment.laboratory import ENTRY, SEED, Laboratory, errors, walk
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 64])
@@ -312,6 +313,21 @@ def test_the_probe_finds_what_no_retry_can_mend(laboratory: Laboratory, tmp_path
         probe({"tiny": laboratory.model(server)}, tmp_path)
     with FakeServer(Answer(status=429)) as server:
         probe({"tiny": laboratory.model(server)}, tmp_path)
+    for usage in ({}, {"prompt_tokens": 0, "completion_tokens": -3}, {"total_tokens": 99}):
+        with FakeServer(Answer(text="READY", usage=usage)) as server:
+            probe({"tiny": laboratory.model(server)}, tmp_path)
+            with pytest.raises(OptionError, match="does not report the tokens of its replies"):
+                probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
+
+
+def test_all_attempts_of_the_probe_have_one_deadline(laboratory: Laboratory, tmp_path: Path) -> None:
+    """A server that resets the first attempt and then says nothing is not waited for twice."""
+    answers = [Answer(fault="reset"), Answer(fault="hang")]
+    with FakeServer(answers) as server, pytest.raises(UnreachableModelError, match="timeout") as error:
+        probe({"tiny": laboratory.model(server)}, tmp_path, timeout=2.0)
+    seconds = re.search(r"within ([0-9.]+) s", str(error.value))
+    assert seconds is not None
+    assert float(seconds[1]) < 1.5
 
 
 def test_settings_are_checked_before_anything_runs(laboratory: Laboratory) -> None:
@@ -348,3 +364,54 @@ def test_one_refusal_on_the_way_stops_nobody(laboratory: Laboratory, undisturbed
         cells = laboratory.cells(model)
         with laboratory.log("stray", cells) as log:
             assert laboratory.run(log, model, cells) == undisturbed
+
+
+def test_a_server_that_lists_its_slots_gets_no_more_calls_than_it_has(laboratory: Laboratory) -> None:
+    with FakeServer(walk, latency=0.01, facts={"/props": {"total_slots": 2}}) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("slots", cells) as log, laboratory.session(log, model, cells) as session:
+            session.connect()
+            session.finish()
+            assert not any(record.missing for record in log.trials())
+        assert server.peak == 2
+
+
+def test_a_server_that_is_restarted_is_waited_for_like_a_busy_one(laboratory: Laboratory) -> None:
+    laboratory.options = CallOptions(concurrency=1, patience=Patience(request=5.0, retries=3))
+    restarts: list[threading.Thread] = []
+
+    def restart() -> None:
+        server.stop()
+        time.sleep(1.5)
+        server.start()
+
+    def script(call: Call) -> str:
+        if call.number == 3 and not restarts:
+            restarts.append(threading.Thread(target=restart))
+            restarts[0].start()
+        return walk(call)
+
+    server = FakeServer(script)
+    with server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=1, names=("hall",))
+        with laboratory.log("restarted", cells) as log:
+            laboratory.run(log, model, cells)
+            restarts[0].join()
+            assert not any(record.missing for record in log.trials())
+            assert not errors(log)
+
+
+def test_what_a_subject_counted_in_a_trial_that_was_broken_off_is_kept(laboratory: Laboratory) -> None:
+    def script(call: Call) -> Answer | str:
+        return Answer(status=400, error={"code": "content_filter"}) if call.number == 5 else "no action at all"
+
+    with FakeServer(script) as server:
+        model = language_model(laboratory.plugins, ENTRY, settings={"patience": 0}, base_url=server.base_url)
+        cells = laboratory.cells(model, subjects=1, names=("hall",))
+        with laboratory.log("broken", cells) as log:
+            laboratory.run(log, model, cells)
+            made = log.select("SELECT count(*) FROM calls WHERE fault = ''")[0][0]
+            (found,) = log.calls.by_cell().values()
+    assert found.counts["calls"] == found.counts["unparsed"] == made == 5

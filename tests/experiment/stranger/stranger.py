@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.diagnostics import Diagnostics
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.session import RunSession
-from cheesebench.family import CellRequest, Listing
+from cheesebench.family import CellRequest, Family, Listing
 from cheesebench.interfaces import (
     FORWARD,
     RUNNING,
@@ -31,16 +31,14 @@ from cheesebench.interfaces import (
     TRUNCATED,
     AgentContext,
     AgentSpec,
-    Family,
+    Paradigm,
     TaskEvent,
     TrialResult,
     View,
 )
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import (
     BlockSpec,
     EffectsSpec,
@@ -49,6 +47,8 @@ from cheesebench.protocol.specification import (
     Specification,
     StartSpec,
 )
+from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.source import Node
 from cheesebench.stepwise import StepwiseFamily
 
 LIMIT = 30
@@ -124,7 +124,6 @@ def _invented(
         curve=curve,
         curve_sd=(),
         over=(),
-        at=None,
         where=None,
         species="",
         source="",
@@ -203,7 +202,7 @@ class CorridorLife:
 
 
 @dataclass
-class Corridor:
+class Corridor(Paradigm):
     """A compiled corridor."""
 
     specification: Specification
@@ -212,7 +211,7 @@ class Corridor:
         return CorridorLife(self.specification, seed, subject)
 
 
-class CorridorFamily(StepwiseFamily):
+class CorridorFamily(StepwiseFamily[Specification, Corridor]):
     """Compiles corridors; there are no files of them."""
 
     name, plural, document = "corridor", "corridors", ProtocolDocument
@@ -290,6 +289,18 @@ class Dying(Walker):
         return super().act(observation)
 
 
+class Loser(Walker):
+    """Takes its process with it when it is about to be wrong, and is wrong three times in the second trial."""
+
+    def act(self, observation: str) -> Sequence[int]:
+        tries = Path(os.environ["TRIES"])
+        if self.trials == 2 and tries.stat().st_size < 3:
+            with tries.open("a", encoding="ascii") as file:
+                file.write("x")
+            os._exit(3)
+        return super().act(observation)
+
+
 class Forking(Dying):
     """Leaves a process behind, which has everything that it had."""
 
@@ -352,7 +363,7 @@ class Answers(Walker):
         return answer
 
 
-_ALL = (Walker, Slow, Raiser, Quitter, Dying, Forking, Moody, Talker, Answers, Strange, Secretive, Mumbler)
+_ALL = (Walker, Slow, Raiser, Quitter, Dying, Loser, Forking, Moody, Talker, Answers, Strange, Secretive, Mumbler)
 AGENTS = {agent.__name__.lower(): agent for agent in _ALL}
 
 

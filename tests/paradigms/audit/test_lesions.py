@@ -16,15 +16,22 @@ from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
-from cheesebench.paradigms.arena.audit.lesions.beliefs import World
-from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, MORE_LIVES, WIDE, Ceiling, Order, measure
-from cheesebench.paradigms.arena.audit.lesions.exact import _priors, upper_bound
-from cheesebench.paradigms.arena.audit.lesions.findings import EXCESS, _abolished
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary, Lived
+from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
+from cheesebench.paradigms.arena.audit.beliefs import World
+from cheesebench.paradigms.arena.audit.exact import _priors, upper_bound
+from cheesebench.paradigms.arena.audit.hypotheses import OpenSequence, Script
+from cheesebench.paradigms.arena.audit.lesions import (
+    EXCESS,
+    FEWEST,
+    LIVES,
+    Ceiling,
+    Order,
+    _abolished,
+    measure,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol.specification import DrawSpec
 
 #: Little: these tasks are small.
@@ -117,28 +124,51 @@ def test_the_same_seed_gives_the_same_lives(plant: Plant) -> None:
     assert found(paradigm, "blind", 3) != found(paradigm, "blind", 4)
 
 
-def test_more_lives_are_led_while_little_is_known_where_something_is_asked(plant: Plant) -> None:
+def test_lives_are_led_until_what_is_asked_is_decided(plant: Plant) -> None:
     # One trial each: eight lives of a coin say little.
-    paradigm, lesion = plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")), Lesion.parse("anhedonia")
-    asked = measure(paradigm, Order(lesion, EFFORT, 0))
-    brief = measure(paradigm, Order(lesion, EFFORT, 0, is_brief=True))
-    assert len(brief.lives) == LIVES
-    assert asked.lives[:LIVES] == brief.lives
-    assert brief.found.high - brief.found.low > WIDE
-    assert asked.found.high - asked.found.low <= WIDE
-    assert asked.found.low <= 0.5 <= asked.found.high
+    paradigm, lesion = plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")), Lesion.parse("blind")
+    asked, brief = Order(lesion, EFFORT, 0, at_most=0.5), Order(lesion, EFFORT, 0, is_brief=True)
+    proven, few = measure(paradigm, asked), measure(paradigm, brief)
+    assert (len(proven.lives), len(few.lives)) == (FEWEST, LIVES)  # a proof decides at once
+    assert (proven.proven, few.proven) == (0.5, None)
+    assert few.verdict(0.5) == "undecided"
+    # A limit that no proof meets: more lives are led, and speak against it.
+    beyond = measure(paradigm, Order(lesion, EFFORT, 0, at_most=0.4))
+    assert beyond.lives[:LIVES] == few.lives
+    assert len(beyond.lives) > LIVES
+    assert beyond.verdict(0.4) == "FAIL"
 
 
-def test_more_lives_are_led_where_those_led_speak_against_the_limit_but_not_clearly(plant: Plant) -> None:
-    paradigm, lesion = plant(*LEARNT), Lesion.parse("anhedonia")
-    few = measure(paradigm, Order(lesion, EFFORT, 0))
-    assert few.found.high - few.found.low <= WIDE
-    doubtful, clear = few.found.low - 0.001, few.surely - 0.001
-    more = measure(paradigm, Order(lesion, EFFORT, 0, at_most=doubtful))
-    assert more.lives[: len(few.lives)] == few.lives
-    assert len(more.lives) > len(few.lives)
-    assert len(more.lives) <= MORE_LIVES * LIVES
-    assert measure(paradigm, Order(lesion, EFFORT, 0, at_most=clear)) == few
+def _ceiling(passed: int, trials: int, proven: float | None = None) -> Ceiling:
+    life = tuple(Lived(number, 1, number < passed, True, 3) for number in range(trials))
+    return Ceiling(Lesion.parse("anhedonia"), (life, life), proven)
+
+
+@pytest.mark.parametrize(
+    ("passed", "trials", "proven", "verdict", "is_excess"),
+    [
+        (40, 40, 0.5, "ok", True),  # a proved bound outweighs any luck
+        (40, 40, None, "FAIL", False),
+        (5, 8, 0.55, "ok", True),
+        (5, 8, None, "undecided", True),
+        (4, 8, None, "undecided", False),  # below the limit, but a wide interval never reads as ok
+        (200, 400, None, "ok", False),
+        (222, 400, None, "undecided", True),
+    ],
+)
+def test_a_row_is_ok_when_proved_or_surely_found_below(
+    passed: int, trials: int, proven: float | None, verdict: str, *, is_excess: bool
+) -> None:
+    said, remark = _abolished(_ceiling(passed, trials, proven), 0.55, is_void=False)
+    assert (said, EXCESS in remark, "more trials" in remark) == (verdict, is_excess, verdict == "undecided")
+
+
+def test_as_many_more_trials_as_are_said_to_be_missing_decide() -> None:
+    for passed in (3, 5):
+        few = _ceiling(passed, 8)
+        times = few.missing(0.55) // 16 + 1
+        assert few.verdict(0.55) == "undecided"
+        assert _ceiling(passed * times, 8 * times).verdict(0.55) != "undecided"
 
 
 def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(plant: Plant) -> None:
@@ -157,7 +187,7 @@ def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(p
 CONSTRUCT = (
     "checks:",
     "construct:\n"
-    "  name: working memory\n"
+    "  name: working memory\n  kind: memory\n"
     "  abolished_by: [{lesion: {amnesia: choice}, at_most: 0.6}]\n"
     "  spared_by: [anhedonia]\n"
     "checks:",
@@ -192,9 +222,43 @@ def test_a_construct_holds_or_falls(plant: Plant) -> None:
     assert leaky["lesion: amnesia=choice"] == "FAIL"
 
 
+#: The side is shown in the trial after one (or two) in which time was up: nobody who wants to succeed gets there.
+EGG = (
+    *LEARNT,
+    CONSTRUCT,
+    ("{amnesia: choice}, at_most: 0.6", "anhedonia, at_most: 0.6"),
+    ("spared_by: [anhedonia]", "spared_by: []"),
+    ("kind: memory", "kind: learning"),
+    ("start: cue", 'start: [{if: "WHEN", go: told}, cue]'),
+    (
+        "  states:",
+        '  states:\n    told: {show: {side: "*"}, rules: '
+        "[{enter: side, reward: 1, end: correct}, {enter: arm, end: error}]}",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("when", "verdict"),
+    [("last == timeout", "FAIL"), ("recent(timeout, 2) == 2", "FAIL"), ("last == error and trial == 99", "ok")],
+)
+def test_an_easter_egg_after_failures_is_found(plant: Plant, when: str, verdict: str) -> None:
+    assert verdicts(plant(*EGG, ("WHEN", when)))["lesion: anhedonia"] == verdict
+
+
+def test_states_that_no_run_enters_are_named_and_looked_at(plant: Plant) -> None:
+    view = installed_plugins().view("ascii_2d")
+    hidden = plant(*EGG, ("WHEN", "recent(correct, 18) == 18"))
+    findings = {one.rule: one for one in audit(hidden, [view], AuditSettings(trials=300, parts=("leaks",)))}
+    assert findings["states"].numbers == {"never": ["told"]}
+    assert "'side' at 'told'" in findings["shown, ascii_2d"].text
+    plain = {one.rule: one for one in audit(plant(), [view], AuditSettings(trials=300, parts=("leaks",)))}
+    assert plain["states"].verdict == "ok"
+
+
 def test_a_task_that_nobody_can_decide_fails(plant: Plant) -> None:
     undecidable = plant((', show: {side: "*"}', ""))
-    assert verdicts(undecidable, "solvable") == {"solvable": "ok", "latency of the solver": "note", "decidable": "FAIL"}
+    assert verdicts(undecidable, "solvable") == {"solvable": "ok", "decidable": "FAIL"}
     lesions = verdicts(plant(CONSTRUCT, (', show: {side: "*"}', "")))
     assert lesions["lesion: intact"] == "FAIL"
     assert lesions["lesion: anhedonia"] == "FAIL"
@@ -209,7 +273,7 @@ def test_without_a_construct_lesions_must_be_asked_for(plant: Plant) -> None:
 # -- the model of the protocol
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from("ab"), min_size=2, max_size=3).filter(lambda rows: len(set(rows)) > 1),
     st.integers(1, 2),
@@ -250,7 +314,7 @@ NAMES = ("t_maze", "operant_chamber", "dnms", "radial_arm_maze", "place_preferen
 @pytest.mark.parametrize("lesion", ["intact", "blind", "pose-only+anhedonia"])
 def test_what_happens_is_always_among_what_is_believed(name: str, lesion: str) -> None:
     catalogue = Catalogue(installed_plugins().protocol_directories)
-    paradigm = ArenaParadigm(catalogue.find(name).walkable())
+    paradigm = ArenaParadigm(with_arena(catalogue.find(name)))
     world = World(paradigm, Lesion.parse(lesion))
     chance = random.Random(f"{name} {lesion}")
     life, rest = ArenaSubject(paradigm.program, world.view, 5, 3), world.prior()
@@ -287,10 +351,3 @@ def test_a_twin_goes_on_as_the_life_does(plant: Plant) -> None:
     assert by_twin == [life.step(action) for action in actions[5:]]
     assert (twin.pose, twin.steps, twin.state, twin.values) == (life.pose, life.steps, life.state, life.values)
     assert twin.happenings == life.happenings == len(life.events)
-
-
-@pytest.mark.parametrize(("proven", "solved", "told"), [(0.5, 5, True), (None, 5, True), (0.5, 4, False)])
-def test_an_excess_within_chance_is_called_so(proven: float | None, solved: int, *, told: bool) -> None:
-    life = tuple(Lived(number, 1, number < solved, True, 3) for number in range(8))
-    verdict, remark = _abolished(Ceiling(Lesion.parse("anhedonia"), (life, life), proven), 0.55, is_void=False)
-    assert (verdict, EXCESS in remark) == ("ok", told)

@@ -1,10 +1,13 @@
-"""Intervals of rates, against values from elsewhere."""
+"""Intervals of rates, against values from elsewhere; seeds of audits."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from cheesebench.paradigms.arena.audit.numbers import Z95, differ, rate, shown, wilson
+from cheesebench.paradigms.arena.audit import first_seed
+from cheesebench.paradigms.arena.audit.runs import Z95, differ, rate, shown, wilson
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,9 @@ def test_rates_differ_by_more_than_luck() -> None:
 def test_shares_are_short() -> None:
     shares = {0: ".00", 0.0049: ".0049", 0.25: ".25", 0.999: "1.00", 1: "1.00", 3e-19: ".00"}
     assert [shown(share) for share in shares] == list(shares.values())
+
+
+def test_audits_with_different_seeds_share_no_life() -> None:
+    first = sorted(first_seed(seed) for seed in range(200))
+    assert first[0] == 0
+    assert min(later - earlier for earlier, later in pairwise(first)) > 10_000

@@ -12,10 +12,7 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.beliefs import World
-from cheesebench.paradigms.arena.audit.lesions.nodes import Node
-from cheesebench.paradigms.arena.audit.lesions.plans import Plans
-from cheesebench.paradigms.arena.audit.lesions.sensing import mistaken, tell_apart
+from cheesebench.paradigms.arena.audit.beliefs import Node, World, mistaken, tell_apart
 from website.attacks import load
 
 ALLEYS = ("N", "E", "SE", "SW", "W")
@@ -73,7 +70,7 @@ def test_to_the_north_two_starts_feel_alike_until_it_is_too_late() -> None:
 def test_whoever_would_fail_by_the_plan_is_asked_about() -> None:
     world, starts = blind()
     leader, rival, other = starts["N", "SE"][0], starts["N", "SW"][2], starts["N", "SW"][0]
-    plan = Plans(world.program).of(world.nodes.life(leader, 0))
+    plan = world.plans.of(world.nodes.life(leader, 0))
     assert plan.success
     cloud = {leader: 0.5, other: 0.2, rival: 0.3}
     # The other one, with its own heading, bumps into the wall before it comes to an alley.

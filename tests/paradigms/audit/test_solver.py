@@ -9,12 +9,11 @@ import pytest
 
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.rewards import solve_subjects, temptations
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
-from cheesebench.paradigms.arena.audit.search import Search, is_success
+from cheesebench.paradigms.arena.audit.search import Search, is_success, solve_subjects, temptations
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 Plant = Callable[..., ArenaParadigm]
 
@@ -29,7 +28,7 @@ def begun(paradigm: ArenaParadigm, seed: int) -> ArenaSubject:
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_a_copy_leaves_the_life_alone_and_lives_as_it_would(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
+    paradigm = ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[name])))
     chance = random.Random(2)
     life, untouched = begun(paradigm, 5), begun(paradigm, 5)
     status = RUNNING

@@ -21,7 +21,7 @@ VISIBLE = (
 
 
 def construct(*lesions: str) -> tuple[str, str]:
-    return CHECKS, f"construct: {{name: attention, abolished_by: [{', '.join(lesions)}]}}\n"
+    return CHECKS, f"construct: {{name: attention, kind: strategy, abolished_by: [{', '.join(lesions)}]}}\n"
 
 
 def finding(paradigm: ArenaParadigm, settings: AuditSettings, part: AuditPart, rule: str) -> AuditFinding:

@@ -8,10 +8,10 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, Order, measure
-from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary
-from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
+from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions import LIVES, Order, measure
+from cheesebench.paradigms.arena.audit.relevance import Relevance
 
 Plant = Callable[..., ArenaParadigm]
 #: A landmark is the lamp, not the side itself.

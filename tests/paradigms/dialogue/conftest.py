@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.protocol import Catalogue
 
 #: Two ways to a reward, a dead end, and an edit of every kind.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
 from cheesebench.paradigms.dialogue.life import GraphParadigm
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 

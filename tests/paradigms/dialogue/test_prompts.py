@@ -6,11 +6,9 @@ import re
 
 import pytest
 
-from cheesebench.paradigms.dialogue.edges import read_reply
-from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
-from cheesebench.paradigms.dialogue.lexicon import Lexicon
-from cheesebench.paradigms.dialogue.prompts import answer_text, questions
-from cheesebench.paradigms.dialogue.scoring import score
+from cheesebench.paradigms.dialogue.answers import Lexicon, read_reply, score
+from cheesebench.paradigms.dialogue.life import answer_text, questions
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.dialogue.answers import Answer, read_answer
-from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
-from cheesebench.paradigms.dialogue.lexicon import Lexicon
-from cheesebench.paradigms.dialogue.scoring import OUTCOMES, Score, score
+from cheesebench.paradigms.dialogue.answers import OUTCOMES, Answer, Lexicon, Score, read_answer, score
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 
 
 def scored(garden: DialogueSpecification, condition: str, reply: str) -> Score:

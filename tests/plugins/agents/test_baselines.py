@@ -8,7 +8,7 @@ from collections.abc import Callable
 from cheesebench import FORWARD, Agent, AgentContext
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents import RandomAgent, TabularQL
-from cheesebench.plugins.agents.transitions import Transitions
+from cheesebench.plugins.agents.tabular_ql import Transitions
 
 
 def context(seed: int) -> AgentContext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -9,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import AgentContext
-from cheesebench.experiment.designs import find_design, plan_cell
-from cheesebench.experiment.lesioned import LesionedParadigm
+from cheesebench.experiment.cells import find_design, plan_cell
+from cheesebench.experiment.controls import LesionedParadigm
 from cheesebench.experiment.subjects import live
 from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents import PlaceLearner, place_learner
 from cheesebench.plugins.agents.grid import Grid
-from cheesebench.plugins.agents.place_frame import UNKNOWN, Frame
-from cheesebench.plugins.agents.place_memory import FRESH, REWARDED, Choice, Moment, Trial, Worth
-from cheesebench.plugins.agents.place_ways import Ways
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.plugins.agents.place_learner import FRESH, REWARDED, Choice, Frame, Moment, Trial, Ways, Worth, look
+from cheesebench.protocol import Catalogue, Specification, with_arena
 from tests.arenas import examine_text
 
 PLUGINS = installed_plugins()
@@ -49,7 +48,8 @@ def share(lives: list[list[bool]], trials: slice) -> float:
 
 
 def shipped(name: str) -> Specification:
-    return Catalogue(PLUGINS.protocol_directories).find(name).walkable()
+    specification: Specification = with_arena(Catalogue(PLUGINS.protocol_directories).find(name))
+    return specification
 
 
 #: A trial of its own before it can know, and after that at least so many in a hundred.
@@ -59,17 +59,19 @@ def shipped(name: str) -> Specification:
 def test_its_curve_rises(name: str) -> None:
     lives = successes(shipped(name))
     first, last = share(lives, slice(0, 1)), share(lives, slice(-6, None))
-    assert last >= 0.9
+    assert last >= 0.8  # one of six may be a probe, in which nothing succeeds
     assert last > first + 0.3
 
 
-@pytest.mark.parametrize("name", ["barnes_maze", "star_maze", "morris_water_maze"])
-def test_it_is_lost_without_landmarks(name: str) -> None:
-    # By chance .25 at most, over 80 trials; four standard errors.
-    assert share(successes(shipped(name), "hide=landmarks"), slice(None)) < 0.25 + 0.2
+@pytest.mark.parametrize(
+    ("name", "chance"), [("barnes_maze", 8 / 18), ("star_maze", 0.25), ("morris_water_maze", 0.25)]
+)
+def test_it_is_lost_without_landmarks(name: str, chance: float) -> None:
+    # Over 80 trials; four standard errors.
+    assert share(successes(shipped(name), "hide=landmarks"), slice(None)) < chance + 0.2
 
 
-@pytest.mark.parametrize(("name", "chance"), [("operant_chamber", 0.25), ("shuttle_box", 0.5)])
+@pytest.mark.parametrize(("name", "chance"), [("operant_chamber", 0.5), ("shuttle_box", 0.5)])
 def test_it_does_not_learn_what_it_does_not_feel(name: str, chance: float) -> None:
     # 160 trials; four standard errors.
     assert share(successes(shipped(name), "anhedonia"), slice(None)) < chance + 0.16
@@ -159,30 +161,63 @@ def test_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 ROOM = ["##1##", "#..o#", "4.↑.2", "#...#", "##3##"]
 
 
+def place(frame: Frame, rows: list[str], glyph: str) -> int:
+    """Return the number of the only place that looks like this, after a look at the picture."""
+    here = look("\n".join(rows))
+    assert here is not None
+    frame.orient(here)
+    return frame.place(here, here.picture.index(glyph), glyph, ".")
+
+
 @pytest.mark.parametrize("quarters", range(4))
-def test_a_turned_picture_is_turned_back(quarters: int) -> None:
+def test_a_place_of_a_turned_picture_is_the_same_place(quarters: int) -> None:
     frame = Frame()
-    frame.begin_trial("\n".join(ROOM))
-    straight = frame.look("\n".join(ROOM))
+    straight = place(frame, ROOM, "o")
     rows = ROOM
     for _ in range(quarters):
         rows = ["".join(column) for column in zip(*reversed(rows), strict=True)]
-    turned = "\n".join(rows).replace("↑", "↑→↓←"[quarters])
-    frame.begin_trial(turned)
-    assert frame.look(turned) == straight
-    assert straight is not None
-    assert straight.picture[straight.cell] == UNKNOWN
-    assert straight.heading == 0
+    turned = [row.replace("↑", "↑→↓←"[quarters]) for row in rows]
+    assert place(frame, turned, "o") == straight
+    assert frame.turn == 90 * quarters
 
 
-def test_a_picture_that_says_nothing_of_its_orientation_is_left_as_it_is() -> None:
+def ring(turn: int) -> list[str]:
+    """Eight holes that stay, with landmarks outside three of them that go round by eighths, as well as they can."""
+    picture = [["."] * 11 for _ in range(11)]
+    for number in range(8):
+        x, y = (round(4 * f(math.pi * number / 4)) for f in (math.sin, math.cos))
+        picture[5 - y][5 + x] = "o"
+        x, y = (round(5 * f(math.pi * number / 4)) for f in (math.sin, math.cos))
+        picture[5 - y][5 + x] = {0: "1", 2: "2", 5: "3"}.get((number - turn) % 8, "#")
+    picture[5][5] = "↑"
+    return ["".join(row) for row in picture]
+
+
+def hole(frame: Frame, turn: int, number: int) -> int:
+    here = look("\n".join(ring(turn)))
+    assert here is not None
+    frame.orient(here)
+    x, y = (round(4 * f(math.pi * number / 4)) for f in (math.sin, math.cos))
+    return frame.place(here, (5 - y) * here.stride + 5 + x, "o", ".")
+
+
+@given(st.lists(st.integers(0, 7), min_size=2, max_size=9))
+def test_holes_are_told_apart_by_landmarks_that_go_round(turns: list[int]) -> None:
     frame = Frame()
-    for text in ("###\n#↑#\n###", "###\n#→#\n###"):
-        frame.begin_trial(text)
-        seen = frame.look(text)
-        assert seen is not None
-        assert seen.heading == (0 if "↑" in text else 2)
-    assert frame.look("no picture") is None
+    first = [hole(frame, turns[0], (number + turns[0]) % 8) for number in range(8)]
+    assert len(set(first)) == 8
+    for turn in turns:
+        assert [hole(frame, turn, (number + turn) % 8) for number in range(8)] == first
+
+
+def test_one_sign_that_moves_is_no_landmark() -> None:
+    frame = Frame()
+    for rows in (["#O###", "#.↑.#", "#####"], ["#####", "#.↑.#", "###O#"]):
+        here = look("\n".join(rows))
+        assert here is not None
+        frame.orient(here)
+        assert frame.turn == 0
+    assert look("no picture") is None
 
 
 def test_ways_lead_round_what_must_not_be_crossed() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ChatFaultError, FaultKind
-from cheesebench.plugins.backends.faults import MAX_RETRY_AFTER, fault_of_answer, retry_after
+from cheesebench.plugins.backends.openai import MAX_RETRY_AFTER, fault_of_answer, retry_after
 
 
 def fault(status: int, error: Any, headers: dict[str, str] | None = None) -> ChatFaultError:
@@ -38,6 +38,11 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     ),
     (400, message("Invalid value: 'temprature'.", type="invalid_request_error"), "bad_request"),
     (400, message("Unsupported parameter: 'max_tokens' is not supported with this model."), "bad_request"),
+    (
+        400,
+        message("max_tokens is too large: 9. This model supports at most 8 tokens.", type="invalid_request_error"),
+        "bad_request",
+    ),
     (500, message("The server had an error while processing your request"), "server"),
     (503, message("Slow down"), "overload"),
     # Azure

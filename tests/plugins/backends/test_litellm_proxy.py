@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench import ChatFaultError, ChatReply, ChatRequest, Message
-from cheesebench.plugins.backends.chat_completions import ChatCompletions
+from cheesebench.plugins.backends.openai import ChatCompletions
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 KEY = "sk-of-the-proxy-0123456789"

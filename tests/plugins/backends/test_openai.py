@@ -49,18 +49,18 @@ def test_the_command_line_s_server_before_the_entry_s_before_the_environment_s(m
 
 def test_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " usual-key\n")
-    monkeypatch.setenv("GATE", "other-key")
+    monkeypatch.setenv("GATE_KEY", "other-key")
     with FakeServer(key="usual-key") as usual, FakeServer(key="other-key") as other, FakeServer() as open_to_all:
         ask(context(usual.base_url))
-        ask(context(other.base_url, api_key_env="GATE"))
+        ask(context(other.base_url, api_key_env="GATE_KEY"))
         monkeypatch.delenv("OPENAI_API_KEY")
         ask(context(open_to_all.base_url))
     assert "Authorization" not in open_to_all.calls[0].headers
 
 
 def test_a_key_that_is_not_there_is_named() -> None:
-    with pytest.raises(OptionError, match="variable GATE has no key"):
-        ask(context("http://127.0.0.1:1/v1", api_key_env="GATE"))
+    with pytest.raises(OptionError, match="variable GATE_KEY has no key"):
+        ask(context("http://127.0.0.1:1/v1", api_key_env="GATE_KEY"))
     with pytest.raises(OptionError, match=r"variable OPENAI_API_KEY has no key\. Export it, or give --base-url"):
         ask(context())
 

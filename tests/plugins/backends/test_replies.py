@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ChatFaultError, ChatReply, Usage
-from cheesebench.plugins.backends.replies import read_reply, read_usage, split_thoughts
+from cheesebench.plugins.backends.openai import read_reply, read_usage, split_thoughts
 
 
 def reply(message: Any, finish: Any = "stop", **more: Any) -> ChatReply:
@@ -68,7 +68,7 @@ def test_a_refusal_is_what_the_model_says() -> None:
 
 @pytest.mark.parametrize(
     ("said", "finish"),
-    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("tool_calls", "other"), (None, "other"), ([], "other")],
+    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("tool_calls", "stop"), (None, "other"), ([], "other")],
 )
 def test_finish(said: Any, finish: str) -> None:
     assert reply({"content": ""}, said).finish == finish

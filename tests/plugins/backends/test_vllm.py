@@ -22,9 +22,7 @@ from hypothesis import strategies as st
 from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
 from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.vllm import VLLM, serve, server_command
-from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
-from cheesebench.plugins.backends.vllm_options import Dealer, flags
+from cheesebench.plugins.backends.vllm import VLLM, VLLM_OFFLINE, Dealer, flags, serve, server_command
 from cheesebench.testing.fake_server import Call, FakeServer
 
 #: Serves /health on the port that it is given; prints its arguments.

@@ -15,7 +15,7 @@ from cheesebench.paradigms.arena.scenes import Gallery, Look
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents.grid import read
 from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, with_arena
 
 Square = tuple[int, int]
 MakeScene = Callable[..., Scene]
@@ -50,7 +50,7 @@ def parse(observation: str) -> tuple[int, dict[Square, str]]:
     return heading, found
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_every_character_is_a_square_in_sight_and_every_square_in_sight_is_a_character(
     data: st.DataObject,
@@ -165,7 +165,7 @@ class _Walker:
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
+    paradigm = ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[name])))
     geometry = paradigm.program.geometry
     gallery = Gallery(geometry, Ascii2DFpv())
     look = gallery.look((frozenset(), False, (), ()))
@@ -186,7 +186,7 @@ def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_readers_of_top_down_maps_do_not_take_it_for_one(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
+    paradigm = ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[name])))
     gallery = Gallery(paradigm.program.geometry, Ascii2DFpv())
     look = gallery.look((frozenset(), False, (), ()))
     assert all(read(gallery.draw(look, pose * 4)) is None for pose in range(paradigm.program.geometry.poses))

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from cheesebench import HEADINGS, Scene, Tile
 from cheesebench.plugins.agents.grid import read
-from cheesebench.plugins.views.ascii_3d import Ascii3D
+from cheesebench.plugins.views.ascii_3d import COLUMNS, HALF, MIDDLE, SHADES, Ascii3D, directions, floor_row, height
 from cheesebench.plugins.views.boards import Boards
-from cheesebench.plugins.views.perspective import COLUMNS, HALF, MIDDLE, SHADES, directions, floor_row, height
 
 MakeScene = Callable[..., Scene]
 WALLS = "".join(shade for _, shade in SHADES)
@@ -99,7 +98,7 @@ def test_a_thing_far_away_keeps_a_character(scene_of: MakeScene) -> None:
     assert "L" in "".join(render(picture, "N", scene_of)[2:])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_what_is_near_and_in_sight_can_be_told_from_its_absence(data: st.DataObject, scene_of: MakeScene) -> None:
     size = 7

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench import Scene
-from cheesebench.plugins.views.boards import Board, Boards
-from cheesebench.plugins.views.sight import Sight
+from cheesebench.plugins.views.boards import Board, Boards, Sight
 
 InSight = Callable[[Scene, int, int], set[tuple[int, int]]]
 MakeScene = Callable[..., Scene]
@@ -22,7 +21,7 @@ rows = st.integers(1, 6).flatmap(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=rows)
 def test_what_is_seen_is_what_a_free_line_leads_to(rows: list[str], scene_of: MakeScene, in_sight: InSight) -> None:
     scene = scene_of(rows)
@@ -33,7 +32,7 @@ def test_what_is_seen_is_what_a_free_line_leads_to(rows: list[str], scene_of: Ma
             assert seen == in_sight(scene, column, row)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=rows)
 def test_open_squares_see_each_other_or_neither(rows: list[str], scene_of: MakeScene) -> None:
     board = Boards()[scene_of(rows)]

@@ -19,8 +19,7 @@ from cheesebench.interfaces import PictureView
 from cheesebench.plugins.views.ascii_2d import Ascii2D
 from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
 from cheesebench.plugins.views.ascii_3d import Ascii3D
-from cheesebench.plugins.views.glyphs import drawn_glyph
-from cheesebench.plugins.views.topdown_2d import Topdown2D
+from cheesebench.plugins.views.topdown_2d import Topdown2D, drawn_glyph
 
 MakeScene = Callable[..., Scene]
 Pixels = NDArray[np.int16]

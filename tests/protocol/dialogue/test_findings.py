@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.errors import ProtocolError
-from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.protocol import Catalogue
 from tests.arenas import examine_text
 

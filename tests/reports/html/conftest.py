@@ -11,14 +11,13 @@ import pytest
 
 from cheesebench import AgentSpec
 from cheesebench.chat import BackendContext, BackendSpec, ChatReply, ChatRequest, ModelEntry, Usage
-from cheesebench.experiment.contestants import language_model
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.records import CellPlan
 from cheesebench.statistics import summarise_subjects
 
 MAZE = """
@@ -78,7 +77,8 @@ def maze(directory: Path, name: str = "little", title: str = "A little maze", sa
     path = directory / f"{name}.protocol.yaml"
     text = MAZE.format(name=name, title=title, say=say, dimension=f"{name} learning")
     path.write_text(text, encoding="utf-8")
-    return Catalogue().load(path).walkable()
+    specification: Specification = with_arena(Catalogue().load(path))
+    return specification
 
 
 def make_log(
@@ -139,7 +139,7 @@ class Parrot:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self._calls += 1
-        text = RANT + (LONG if self._calls == 2 else "")
+        text = (f"{LONG}\n" if self._calls == 2 else "") + RANT
         usage = Usage(prompt=1200, completion=34, cached=1000)
         return ChatReply(text=text, reasoning=f"I think {HOSTILE}", usage=usage, model="parrot-1")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.records import CellPlan
 from cheesebench.reports.html import render
 from cheesebench.statistics import RunSummary
 from tests import chromium
@@ -45,7 +45,9 @@ def open_page(browser: playwright.Browser, files: Path, report: Report) -> Itera
     contexts: list[playwright.BrowserContext] = []
     complaints: list[str] = []
 
-    def open_page(run: Run, link: str = "", width: int = 1400, scheme: Scheme = "light") -> playwright.Page:
+    def open_page(
+        run: Run, link: str = "", width: int = 1400, scheme: Scheme = "light", tab: str = "Trials"
+    ) -> playwright.Page:
         log, plugins = run
         path = files / f"{log.path.parent.parent.name}.html"
         if not path.exists():
@@ -60,6 +62,8 @@ def open_page(browser: playwright.Browser, files: Path, report: Report) -> Itera
         allowed = (address, "data:")
         page.on("request", lambda request: None if request.url.startswith(allowed) else complaints.append(request.url))
         page.goto(f"{address}{link}")
+        if not link:
+            page.get_by_role("tab", name=tab).click()
         return page
 
     yield open_page
@@ -83,9 +87,29 @@ def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: 
         const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
         return !pixels.some((value) => value !== 0);
     }).length"""
+    for tab in ("Behaviour", "Numbers"):
+        page.get_by_role("tab", name=tab).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # on paper, all of them
     assert page.evaluate(blank) == 0
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
     assert (sum(back) < 200) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("width", [390, 900, 1400])
+def test_no_table_is_wider_than_its_card(run: Run, open_page: Open, width: int) -> None:
+    page = open_page(run, width=width, tab="Behaviour")
+    page.evaluate("document.querySelectorAll('[data-tab], .paradigm').forEach((one) => { one.hidden = false; })")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    wider = """() => [...document.querySelectorAll("figure, section, .scroll")].filter((card) => {
+        const seen = (table) => table.closest(".scroll") || table;
+        const edge = card.getBoundingClientRect().right + 1;
+        return [...card.querySelectorAll("table")].some((table) => seen(table).getBoundingClientRect().right > edge);
+    }).map((card) => card.outerHTML.slice(0, 200))"""
+    assert page.locator("figure table").count() >= 3
+    assert page.evaluate(wider) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 NINE = "barnes_maze dnms morris_water_maze operant_chamber place_preference"
@@ -145,7 +169,7 @@ def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
     assert page.get_by_role("button", name="Pause").count() == 0
     page.get_by_role("button", name="Next trial").click()
     said(page, "Step 0 of 30")
-    assert "✘ 1: timeout, 30 steps" in page.locator("#pick-trial option:checked").inner_text()
+    assert "✘ 2: timeout, 30 steps" in page.locator("#pick-trial option:checked").inner_text()
     page.get_by_role("button", name="Previous trial").click()
     said(page, "Step 0 of 6")
 
@@ -174,7 +198,7 @@ def test_keys_step_play_and_change_trials(run: Run, open_page: Open) -> None:
 
 
 def test_what_a_step_shows_is_what_was_lived(run: Run, open_page: Open) -> None:
-    page = open_page(run, "#middle/1/2/5")
+    page = open_page(run, "#middle/1/3/5")
     said(page, "Step 5 of 6: FORWARD")
     assert page.locator("#observation").inner_text() == "#######\n#..*→.#\n#######"
     assert page.locator("#now-action").inner_text() == "↑ FORWARD"
@@ -186,17 +210,18 @@ def test_what_a_step_shows_is_what_was_lived(run: Run, open_page: Open) -> None:
 
 
 def test_links_lead_to_a_step_and_back(run: Run, open_page: Open) -> None:
-    page = open_page(run, "#large/2/1/7")
+    page = open_page(run, "#large/2/2/7")
     said(page, "Step 7 of 30")
     assert page.locator("#pick-subject").input_value() == "2"
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**#large/2/1/8")
-    page.evaluate("location.hash = '#little/0/1/30'")
+    page.wait_for_url("**#large/2/2/8")
+    page.evaluate("location.hash = '#little/0/2/30'")
     said(page, "Step 30 of 30: STAY, reward 0. The trial ends: timeout.")
+    page.get_by_role("tab", name="Verdicts").click()
     page.locator("a.watch").first.click()
     said(page, "Step 0 of 30")
-    assert page.evaluate("location.hash") == "#little/0/1/0"
-    for wrong in ("#nowhere/0/0/0", "#little/99/99/99", "#%E0%A4%A/0/0/0", "#little/x/y/z"):
+    assert page.evaluate("location.hash") == "#little/0/2/0"
+    for wrong in ("#nowhere/0/0/0", "#little/99/100/99", "#%E0%A4%A/0/0/0", "#little/x/y/z"):
         page.evaluate(f"location.hash = '{wrong}'")
         assert page.locator("#sentence").inner_text().startswith("Step ")
 
@@ -206,9 +231,9 @@ def test_failed_trials_alone_and_other_cells_can_be_picked(run: Run, open_page: 
     said(page, "Step 0 of 6")
     page.get_by_label("failed ones only").check()
     said(page, "Step 0 of 30")
-    assert page.locator("#pick-trial option").all_inner_texts() == ["✘ 1: timeout, 30 steps", "✘ 5: timeout, 30 steps"]
+    assert page.locator("#pick-trial option").all_inner_texts() == ["✘ 2: timeout, 30 steps", "✘ 6: timeout, 30 steps"]
     page.locator("#pick-subject").select_option("2")
-    page.locator("#pick-trial").select_option("5")
+    page.locator("#pick-trial").select_option("6")
     page.locator("#pick-cell").select_option("1")
     said(page, "Step 0 of 30")
     assert page.locator("#pick-cell option:checked").inner_text().startswith("A little maze (walker")
@@ -219,6 +244,7 @@ def test_hostile_text_is_shown_and_runs_nothing(hostile: Run, open_page: Open) -
     said(page, "Step 0 of 6")
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 1  # the player's own
+    page.get_by_role("tab", name="Verdicts").click()
     assert "<img src=x onerror=window.hacked=2>" in page.locator("section.model h2").first.inner_text()
     page.locator("a.watch").first.click()
     said(page, "Step 0 of 30")
@@ -244,7 +270,7 @@ def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, ope
 
 
 def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Open) -> None:
-    page = open_page(talk, "#little/0/0/2")
+    page = open_page(talk, "#little/0/1/2")
     said(page, "Step 2 of 6")
     assert page.locator("#no-call").inner_text() == "No call was made for this step."
     page.keyboard.press("ArrowRight")
@@ -267,7 +293,7 @@ def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Op
 
 
 def test_pictures_are_shown(pictures: Run, open_page: Open) -> None:
-    page = open_page(pictures, "#little/0/0/1", width=360)
+    page = open_page(pictures, "#little/0/1/1", width=360)
     said(page, "Step 1 of 6")
     picture = page.locator("#picture")
     assert picture.get_attribute("alt") == "The picture that the model saw at step 1"
@@ -282,7 +308,7 @@ def test_pictures_are_shown(pictures: Run, open_page: Open) -> None:
 
 
 def test_tables_are_sorted_and_filtered(run: Run, open_page: Open) -> None:
-    page = open_page(run)
+    page = open_page(run, tab="Verdicts")
     table = page.locator("table.matrix")
     head = table.locator("thead th").first
     names = table.locator("tbody th")
@@ -299,3 +325,59 @@ def test_tables_are_sorted_and_filtered(run: Run, open_page: Open) -> None:
         page.get_by_label("Filter models and paradigms").fill("rodent")
         assert [name for name in names.all() if name.is_visible()] != []
         assert page.locator("#matrix [role=status]").inner_text() == f"1 of {len(before)}"
+
+
+def test_tabs_remember_and_are_reached_by_keys(run: Run, open_page: Open) -> None:
+    page = open_page(run, tab="Verdicts")
+    tabs = page.get_by_role("tab")
+    assert tabs.all_inner_texts() == ["Verdicts", "Behaviour", "Trials", "Numbers", "The run"]
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#behaviour").is_visible()
+    page.keyboard.press("End")
+    assert page.locator("#the-run").is_visible()
+    assert page.locator("[data-tab]:visible").count() == 1
+    page.reload()
+    assert page.get_by_role("tab", selected=True).inner_text() == "The run"
+
+
+def test_maps_show_the_time_on_each_square_and_single_tracks(run: Run, open_page: Open) -> None:
+    page = open_page(run, tab="Behaviour")
+    maps = page.locator(".paradigm:visible .maps")
+    maps.scroll_into_view_if_needed()
+    playwright.expect(maps.locator("svg.floor")).to_have_count(2)  # sessions
+    # The walker stands on one square in the trial that it fails (28 steps there), and walks over all five in the rest.
+    shades = (
+        maps.locator("svg")
+        .first.locator(".heat")
+        .evaluate_all("all => all.map(one => +one.getAttribute('fill-opacity'))")
+    )
+    assert len(shades) == 5
+    # Steps: 30 on the first square in the failed trial, in three others two there and one on each of the rest.
+    assert sorted(round(shade**2 / max(shades) ** 2 * 36) for shade in shades) == [3, 3, 3, 3, 36]
+    maps.get_by_label("goals").check()
+    assert maps.locator(".goal").count() == 2
+    maps.locator("select").select_option("1")
+    assert maps.locator("svg").first.locator(".track.passed").count() == 3
+    assert maps.locator("svg").first.locator(".track.failed").count() == 1
+
+
+def test_the_player_shows_the_arena_from_above(run: Run, open_page: Open) -> None:
+    page = open_page(run, "#middle/1/3/5")
+    said(page, "Step 5 of 6")
+    above = page.locator("#above-map svg")
+    assert above.get_attribute("aria-label") == "The arena from above at step 5: column 4, row 1"
+    page.get_by_label("goal").check()
+    assert [above.locator(".goal").get_attribute(name) for name in "xy"] == ["5.08", "1.08"]
+
+
+def test_a_report_of_two_models_is_short_before_a_click(
+    browser: playwright.Browser, tmp_path: Path, make_plan: Callable[..., CellPlan], make_run: Callable[..., RunSummary]
+) -> None:
+    cells = [(make_plan(name, model=model), 0.604) for model in ("one", "another") for name in NINE.split()]
+    path = tmp_path / "two.html"
+    path.write_text(render(make_run(cells)), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 800})
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollHeight") <= 4000
+    assert page.locator(".forest:visible").count() == 18
+    page.close()

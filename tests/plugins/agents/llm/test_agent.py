@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import STAY, ChatReply, Message, ModelAgentContext, OptionError
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.agents.llm import SPEC, LlmAgent
-from cheesebench.plugins.agents.llm.agent import REPLY_LENGTH
-from cheesebench.plugins.agents.llm.settings import read_history
+from cheesebench.plugins.agents.llm import LLM as SPEC
+from cheesebench.plugins.agents.llm import REPLY_LENGTH, LlmAgent, read_history
+from cheesebench.plugins.agents.llm.parsing import MAX_READ
 
 REPLIES = st.sampled_from(
     [
@@ -68,7 +68,6 @@ def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
     return [*prompts, subject.prompt()]
 
 
-@settings(deadline=None)
 @given(calls=CALLS, history=HISTORIES, policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]))
 def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
     least, most = WINDOWS[history]
@@ -147,7 +146,6 @@ def test_what_is_no_history_is_refused(text: str) -> None:
         read_history(text)
 
 
-@settings(deadline=None)
 @given(calls=CALLS, seed=st.integers(0, 2**63 - 1))
 def test_nothing_is_random(calls: Calls, seed: int) -> None:
     random.seed(seed)
@@ -155,7 +153,6 @@ def test_nothing_is_random(calls: Calls, seed: int) -> None:
     assert live(other, calls) == live(agent(), calls)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=300), st.integers(1, 16))
 def test_never_more_than_k_actions_and_never_none(text: str, most: int) -> None:
     subject = agent(actions=most)
@@ -179,8 +176,8 @@ def test_half_a_surrogate_pair_can_be_stored() -> None:
 def test_an_endless_reply_does_not_fill_the_prompt() -> None:
     subject = agent()
     subject.begin_trial("#→.#")
-    assert subject.read(ChatReply(text="FORWARD " * 100_000)) == (0,) * 8
-    assert subject.tally()["dropped_actions"] == 100_000 - 8
+    assert subject.read(ChatReply(text="FORWARD " * MAX_READ)) == (0,) * 8
+    assert subject.tally()["dropped_actions"] == MAX_READ // 8 - 8
     assert len(subject.prompt()[2].text) <= REPLY_LENGTH
 
 
@@ -193,6 +190,7 @@ def test_it_is_registered_with_its_settings() -> None:
         "actions": 8,
         "prompt": "default",
         "unparsed": "noop",
+        "interrupt": "change",
         "patience": 5,
         "observations": "full",
         "learnings": 500,
@@ -236,7 +234,8 @@ def test_it_is_registered_with_its_settings() -> None:
         (
             {"histroy": 5},
             "The agent has no setting 'histroy'. Did you mean 'history'? Known: history, actions, prompt, unparsed, "
-            "patience, observations, learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
+            "interrupt, patience, observations, learnings, reasoning_in_history, images_in_history, temperature, "
+            "max_tokens.",
         ),
     ],
 )
@@ -254,4 +253,4 @@ def test_the_view_says_how_it_is_read() -> None:
     context = ModelAgentContext(seed=1, view="mine", settings=SPEC.settings, reading="Read it like a poem.")
     subject = LlmAgent(context)
     subject.begin_trial("#→.#")
-    assert "\nRead it like a poem. Any sign can" in subject.prompt()[0].text
+    assert "\nRead it like a poem. Any sign, and" in subject.prompt()[0].text

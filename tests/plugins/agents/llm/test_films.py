@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cheesebench import FORWARD, ROTATE_LEFT, STAY, ChatReply, Message, ModelAgentContext, Picture
-from cheesebench.plugins.agents.llm import SPEC, LlmAgent
-from cheesebench.plugins.agents.llm.agent import COUNTS, REST
+from cheesebench.plugins.agents.llm import COUNTS, LLM_TOOLS, REST, LlmAgent
+from cheesebench.plugins.agents.llm import LLM as SPEC
 
 WEST, EAST, GONE = "#→..#", "#.→.#", "#..→#\nLIGHT"
 
@@ -65,7 +65,7 @@ def test_a_life_of_two_trials() -> None:
         #→..#
         ASSISTANT
         LEARNINGS: FORWARD may move me
-        ACTIONS: FORWARD, STAY, STAY
+        ACTIONS: FORWARD, STAY
         USER
         FORWARD: reward 0
         #.→.#
@@ -88,7 +88,7 @@ def test_a_life_of_two_trials() -> None:
         #.→.#
         STAY: reward -0.5, unchanged
         ASSISTANT
-        ACTIONS: FORWARD, ROTATE_LEFT
+        ACTIONS: FORWARD
         USER
         FORWARD: reward +1
         #..→#
@@ -195,7 +195,7 @@ def test_only_the_changes() -> None:
 
 
 def test_trials_without_a_call_between_them() -> None:
-    subject = agent(history=0, learnings=0)
+    subject = agent(history=1, learnings=0)
     for _ in range(2):
         subject.begin_trial(WEST)
         subject.observe(STAY, 0.0, WEST, True)
@@ -233,8 +233,7 @@ def test_a_reply_without_an_action_is_one_wasted_step(answer: ChatReply, count: 
     assert subject.read(answer) == (STAY,)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | count | {"unusable": 1}
     subject.observe(STAY, 0.0, WEST, False)
-    said = "I do not know." if answer.text.startswith("I") else "(no answer)"
-    assert f"ASSISTANT\n{said}\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
+    assert "ASSISTANT\n(an answer without an action)\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
 
 
 def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
@@ -258,14 +257,13 @@ def test_asking_again_with_feedback() -> None:
         #→..#
 
         Your LEARNINGS: none
-        Your answer (at most 1 actions):
+        Your answer (one action):
         ASSISTANT
-        LEARNINGS: draft
-        Hm.
+        (an answer without an action)
         USER
         This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
         ASSISTANT
-        (no answer)
+        (an answer without an action)
         USER
         This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
         """)
@@ -279,13 +277,13 @@ def test_asking_again_with_feedback() -> None:
         NEW TRIAL
         #→..#
         ASSISTANT
-        No.
+        (an answer without an action)
         USER
         STAY: reward 0
         #→..#
 
         Your LEARNINGS: none
-        Your answer (at most 1 actions):
+        Your answer (one action):
         """)
     # The next prompt has its own tries.
     assert subject.read(reply("?")) == ()
@@ -401,12 +399,137 @@ def test_pictures_can_be_left_out_of_the_past() -> None:
 
 
 def test_reasoning_enters_the_past_only_when_asked() -> None:
-    for answer in (reply("ACTIONS: STAY", reasoning="why not"), reply("<think>why not</think>ACTIONS: STAY")):
-        subject = agent(reasoning_in_history=True)
+    for answer in (reply("So.\nACTIONS: STAY", reasoning="why not"), reply("<think>why not</think>So.\nACTIONS: STAY")):
+        for kept, said in ((True, "<think>\nwhy not\n</think>\nSo.\nACTIONS: STAY"), (False, "ACTIONS: STAY")):
+            subject = agent(reasoning_in_history=kept)
+            subject.begin_trial(WEST)
+            subject.read(answer)
+            subject.observe(STAY, 0.0, WEST, False)
+            assert subject.prompt()[2].text == said
+
+
+def test_of_a_reply_only_what_was_noted_and_carried_out_is_remembered() -> None:
+    subject = agent(learnings=0)
+    subject.begin_trial(WEST)
+    subject.read(reply("Remember 42.\nLEARNINGS: 42\nACTIONS: FORWARD, STAY, ROTATE_LEFT"))
+    subject.observe(FORWARD, 0.0, EAST, False)
+    assert subject.interrupted()
+    assert not subject.interrupted(), "there is nothing left to drop"
+    assert subject.prompt()[2].text == "ACTIONS: FORWARD"
+    assert subject.tally()["interrupted"] == 1
+    assert subject.tally()["interrupted_actions"] == 2
+
+
+def test_notes_are_asked_for_before_a_new_stretch() -> None:
+    subject = agent(history=0)
+    subject.begin_trial(WEST)
+    assert subject.read(reply("LEARNINGS: one\nACTIONS: FORWARD, STAY")) == (FORWARD, STAY)
+    subject.observe(FORWARD, 0.0, EAST, False)
+    subject.interrupted()
+    subject.observe(STAY, 0.0, GONE, False)  # held
+    subject.observe(STAY, 0.5, WEST, False)
+    subject.freed(WEST)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        FORWARD: reward 0
+        #.→.#
+        waited: reward 0
+        #..→#
+        LIGHT
+        waited: reward +0.5
+
+        Your LEARNINGS: one
+        You cannot act now. What stands above will not be told again. Your answer (LEARNINGS only):
+        """)
+    assert subject.read(reply("LEARNINGS: two\nACTIONS: FORWARD")) == ()
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        YOUR TURN
+        #→..#
+
+        Your LEARNINGS: two
+        Your answer (at most 8 actions):
+        """)
+    subject.read(reply("ACTIONS: FORWARD"))
+    subject.observe(FORWARD, 1.0, GONE, True)
+    counts = subject.tally()
+    assert (counts["calls"], counts["notes"], counts["unparsed"]) == (3, 1, 0)
+    subject.begin_trial(EAST)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        FORWARD: reward +1
+        #..→#
+        LIGHT
+        TRIAL ENDED
+
+        Your LEARNINGS: two
+        You cannot act now. What stands above will not be told again. Your answer (LEARNINGS only):
+        """)
+    assert subject.read(reply("hm")) == ()
+    assert "NEW TRIAL\n#.→.#\n\nYour LEARNINGS: two\n" in film(subject.prompt())
+
+
+def test_without_history_and_learnings_nothing_is_asked_or_kept() -> None:
+    subject = agent(history=0, learnings=0)
+    subject.begin_trial(WEST)
+    first = subject.prompt()
+    subject.read(reply("ACTIONS: FORWARD"))
+    subject.observe(FORWARD, 1.0, GONE, True)
+    subject.begin_trial(WEST)
+    assert subject.prompt() == first
+
+
+def test_a_silent_model_is_not_asked_for_notes() -> None:
+    subject = agent(history=0, patience=1)
+    subject.begin_trial(WEST)
+    assert subject.read(reply("?")) == REST
+    assert not subject.interrupted(), "the rest of the trial passes without calls"
+    subject.observe(STAY, 0.0, WEST, True)
+    subject.begin_trial(EAST)
+    assert "NEW TRIAL" in film(subject.prompt())
+
+
+def test_with_a_history_boundaries_change_no_message() -> None:
+    prompts = []
+    for freed in (True, False):
+        subject = agent(history=1)
         subject.begin_trial(WEST)
-        subject.read(answer)
-        assert subject.prompt()[2].text == "<think>\nwhy not\n</think>\nACTIONS: STAY"
-        subject = agent()
+        subject.read(reply("ACTIONS: STAY"))
+        subject.observe(STAY, 0.0, GONE, False)
+        if freed:
+            subject.freed(GONE)
+        prompts.append(subject.prompt())
+    assert prompts[0] == prompts[1]
+
+
+def test_a_call_of_the_tool_is_a_reply() -> None:
+    context = ModelAgentContext(seed=1, view="ascii_2d", settings=LLM_TOOLS.settings)
+    subject = LlmAgent(context)
+    subject.begin_trial(WEST)
+    assert "Answer by calling act" in subject.prompt()[0].text
+    assert "ACTIONS:" not in subject.prompt()[0].text
+    assert subject.read(reply('{"actions": ["FORWARD", "STAY"], "learnings": "a"}')) == (FORWARD, STAY)
+    subject.observe(FORWARD, 0.0, EAST, False)
+    subject.interrupted()
+    assert subject.prompt()[2].text == '{"actions": ["FORWARD"], "learnings": "a"}'
+    # Cut off: what was said so far is done.
+    assert subject.read(reply('{"actions": ["FORWARD", "ROTATE_LEFT"], "learnings": "the', finish="length"))
+    form = LLM_TOOLS.form({**LLM_TOOLS.settings, "learnings": 0, "actions": 2})
+    assert form is not None
+    assert form.schema["properties"]["actions"]["maxItems"] == 2
+    assert "learnings" not in form.schema["properties"]
+
+
+def test_thoughts_without_a_tag_that_were_cut_off_say_nothing() -> None:
+    thoughts = "If I answer\nLEARNINGS: a wall\nACTIONS: FORWARD\nthen I bump into"
+    for reasoning, read in ((True, (STAY,)), (False, (FORWARD,))):
+        context = ModelAgentContext(seed=1, view="ascii_2d", settings=SPEC.settings, reasoning=reasoning)
+        subject = LlmAgent(context)
         subject.begin_trial(WEST)
-        subject.read(answer)
-        assert subject.prompt()[2].text == "ACTIONS: STAY"
+        assert subject.read(reply(thoughts, finish="length")) == read
+        assert subject.learnings == ("" if reasoning else "a wall")
+        # With the thoughts apart, what is said is an answer even if it was cut off.
+        assert subject.read(reply("ACTIONS: FORWARD, ROTA", finish="length", reasoning="so")) == (FORWARD,)

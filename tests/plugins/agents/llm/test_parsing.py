@@ -1,106 +1,96 @@
-"""Reading replies: what models write, what they write by mistake, and hostile text."""
+"""Reading replies: the table of the documentation, a labelled corpus of replies, and hostile text."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ACTION_LETTERS
-from cheesebench.plugins.agents.llm.parsing import MAX_READ, SHORT, canonical, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.parsing import FULL, MAX_READ, SHORT, canonical, parse, separate_reasoning
+
+TESTS = Path(__file__).parents[3]
+PAGE = (TESTS.parent / "docs" / "prompts.md").read_text(encoding="utf-8")
+#: The table of the page, as reply and letters.
+TABLE = [
+    (reply.replace("⏎", "\n"), means.replace(" ", ""))
+    for reply, means in re.findall(
+        r"^\| `(.+)` \| ?([FLRS ]*?) ?\|$", PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0], re.MULTILINE
+    )
+]
+NAMES = FULL | SHORT
 
 
-def read(reply: str, most: int = 8) -> str:
+def read(reply: str, told: str = "") -> str:
     """Return the letters of the actions in a reply."""
-    return "".join(ACTION_LETTERS[action] for action in parse(separate_reasoning(reply).text, most, 500).actions)
+    return "".join(ACTION_LETTERS[action] for action in parse(separate_reasoning(reply).text, 8, 500, told).actions)
+
+
+@pytest.mark.parametrize(("reply", "letters"), TABLE)
+def test_the_table_of_the_page(reply: str, letters: str) -> None:
+    assert read(reply) == letters
+
+
+def test_the_table_is_whole() -> None:
+    assert len(TABLE) == PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0].count("\n") - 1 > 40
+
+
+def corpus() -> list[dict[str, Any]]:
+    """Return all labelled replies: ``reply``, ``actions`` (what a careful reader says it does), ``source``, and
+    ``told`` (the prompt) for those that repeat it."""
+    files = sorted((TESTS / "replies").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_precision_and_recall_on_the_labelled_corpus() -> None:
+    counts: Counter[str] = Counter()
+    wrong = []
+    for entry in corpus():
+        found, wanted = read(entry["reply"], entry.get("told", "")), entry["actions"]
+        counts["all"] += 1
+        counts["read"] += bool(found)
+        counts["wanted"] += bool(wanted)
+        counts["right"] += found == wanted != ""
+        if found != wanted:
+            wrong.append((entry["reply"][-200:], wanted, found))
+    assert counts["all"] >= 400
+    assert counts["right"] >= 0.99 * counts["read"], wrong
+    assert counts["right"] >= 0.95 * counts["wanted"], wrong
+
+
+TOLD = """\
+Your actions, seen from your own body:
+FORWARD: one cell ahead, if nothing is in the way
+---
+LEARNINGS: & is unknown
+ACTIONS: STAY
+---
+ACTIONS: your next actions
+NEW TRIAL
+#FL#
+FORWARD
+"""
 
 
 @pytest.mark.parametrize(
     ("reply", "letters"),
     [
-        ("LEARNINGS: none yet\nACTIONS: FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY", "FLRS"),
-        ("actions: forward rotate_left", "FL"),
-        ("ACTIONS: forward; Rotate-Left; rotate right; STAY", "FLRS"),
-        ("ACTIONS: F, L, R, S", "FLRS"),
-        ("ACTIONS: f l r s", "FLRS"),
-        ("ACTIONS: turn left, Turn to the right, move forward, go straight, wait, no-op, noop", "LRFFSSS"),
-        ("ACTIONS: left, then right, and then wait", "LRS"),
-        ('ACTIONS: ["FORWARD", "STAY"]', "FS"),
-        ("ACTIONS: FORWARD -> ROTATE_LEFT → STAY", "FLS"),
-        ("**ACTIONS:** FORWARD, **STAY**", "FS"),
-        ("**ACTIONS**: `FORWARD`, `STAY`", "FS"),
-        ("__Actions__:\n_FORWARD_\n_STAY_", "FS"),
-        ("ACTIONS: ROTATE\\_LEFT", "L"),
-        ("### ACTIONS\n\n1. FORWARD\n2. ROTATE_LEFT\n3) STAY", "FLS"),
-        ("ACTIONS:\n- FORWARD\n* ROTATE_LEFT\n• STAY", "FLS"),
-        ("ACTIONS:\n1. FORWARD - to come nearer\n2. ROTATE_LEFT (to look at the left side)\n\nGood luck!", "FL"),
-        ("Action: FORWARD", "F"),
-        ("ACTIONS：FORWARD", "F"),
-        ("ACTIONS FORWARD, STAY", "FS"),
-        ("```\nLEARNINGS: x\nACTIONS: STAY\n```", "S"),
-        ("LEARNINGS: walls do not move ACTIONS: FORWARD, STAY", "FS"),
-        ("ACTIONS: FORWARD LEARNINGS: it is to the left", "F"),
-        ('{"learnings": "x", "actions": ["FORWARD", "ROTATE_LEFT"]}', "FL"),
-        ("ACTIONS: FORWARD\r\nLEARNINGS: x\r\n", "F"),
-        ("**LEARNINGS:**\n- one\n- two\n\n**ACTIONS:**\nFORWARD, FORWARD\n\nLet me know how it goes!", "FF"),
-        ("ACTIONS: move forward 2 steps, turn right\nReason: to STAY is no use", "FR"),
-        ("My next actions will be:\n1. FORWARD\n2. STAY", "FS"),
-        ('```json\n{"ACTIONS": "FORWARD, STAY"}\n```', "FS"),
-        ("ACTIONS: STAY\nThen I would go FORWARD.", "S"),
-        # The last one counts.
-        ("ACTIONS: FORWARD\nOn second thoughts:\nACTIONS: STAY", "S"),
-        # What belongs to no label.
-        ("FORWARD, FORWARD, left", "FFL"),
-        ("R", "R"),
-        ("I look around.\n\nFORWARD\nSTAY", "FS"),
-        ("I think I should go FORWARD and then turn left.", "FL"),
-        ("The possible actions: FORWARD, ROTATE_LEFT, STAY. I choose STAY.", "S"),
-        # What is unknown is left out; what is known stays.
-        ("ACTIONS: FORWARD, JUMP, STAY", "FS"),
-        ("ACTIONS: FORWARD, ROT", "F"),
-        ("ACTIONS: FORWARD x3, STAY", "FS"),
+        ("LEARNINGS: & is unknown\nACTIONS: STAY", ""),  # the example of the prompt
+        ("LEARNINGS: mine\nACTIONS: STAY", "S"),
+        ("ACTIONS: STAY", "S"),
+        ("FORWARD", ""),  # an observation may be a word
+        ("#FL#\nACTIONS: FORWARD", "F"),
+        ("ACTIONS: FORWARD\nACTIONS: your next actions", "F"),
     ],
 )
-def test_what_models_write(reply: str, letters: str) -> None:
-    assert read(reply) == letters
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        " \n\t ",
-        "ACTIONS:",
-        "ACTIONS: none",
-        "ACTIONS: JUMP, NORTH, BACKWARD",
-        # Digits number lists.
-        "ACTIONS: 0, 1, 2",
-        "I do not know what to do.",
-        # What is denied, or left open.
-        "do not go FORWARD",
-        "Don't go FORWARD and never STAY.",
-        "ACTIONS: do not go FORWARD",
-        "ACTIONS: FORWARD or STAY",
-        "Should I turn left or turn right?",
-        "You can choose FORWARD, ROTATE_LEFT, ROTATE_RIGHT or STAY.",
-        # Words that are actions in a list only.
-        "There is a wall on the left, and nothing on the right.",
-        "Wait, that makes no difference.",
-        # What is learnt says nothing about what to do.
-        "LEARNINGS: FORWARD moves me, ROTATE_LEFT turns me\nACTIONS:",
-        "LEARNINGS: FORWARD moves me by one cell, ROTATE_LEFT tur",
-        # What is reasoned is not said.
-        "<think>FORWARD</think>",
-        "<think>I go\nACTIONS: FORWARD",
-        "[THINK]ACTIONS: FORWARD[/THINK]",
-        "<THINKING>\nACTIONS: FORWARD\n</THINKING>\n",
-        "REASONING: the best\nACTION is near, I go FORWARD",
-        "REASONING: these are the best actions: FORWARD, STAY. I take",
-        "ACTIONS: FORWARD</think>",
-    ],
-)
-def test_where_there_is_no_action(reply: str) -> None:
-    assert read(reply) == ""
+def test_lines_of_the_prompt_are_no_answer(reply: str, letters: str) -> None:
+    assert read(reply, TOLD) == letters
 
 
 def test_reasoning_is_parted_from_the_reply() -> None:
@@ -125,12 +115,19 @@ def test_reasoning_is_parted_from_the_reply() -> None:
         ("ACTIONS: STAY\nLEARNINGS: one\ntwo", "one\ntwo"),
         ("LEARNINGS: my best actions: none\nACTIONS: STAY", "my best actions: none"),
         ("Learning: one\nACTIONS: STAY", "one"),
+        ('{"learnings": "one", "actions": ["STAY"]}', "one"),
+        ('{"actions": ["STAY"], "learnings": "cut o', None),
         ("LEARNINGS:\nACTIONS: STAY", None),
         ("ACTIONS: STAY", None),
     ],
 )
 def test_learnings(reply: str, learnings: str | None) -> None:
     assert parse(reply, 8, 500).learnings == learnings
+
+
+def test_learnings_may_repeat_what_was_told() -> None:
+    told = "Your LEARNINGS: one\n- two"
+    assert parse("LEARNINGS: one\n- two\nACTIONS: STAY", 8, 500, told).learnings == "one\n- two"
 
 
 def test_learnings_have_an_end() -> None:
@@ -145,29 +142,17 @@ def test_more_than_asked_for_is_dropped_and_counted() -> None:
 
 FRAGMENTS = st.sampled_from(
     [
-        *SHORT,
-        "ACTIONS:",
-        "LEARNINGS:",
-        "REASONING:",
-        "<think>",
-        "</think>",
-        "not",
-        "or",
-        "wall",
-        "\n",
-        ",",
-        "**",
-        "1.",
-        "-",
+        *NAMES,
+        *("ACTIONS:", "LEARNINGS:", "REASONING:", "<think>", "</think>", "not", "or", "wall", "\n", ",", "**", "1."),
+        *("-", "x3", "(", ")", "3", '{"actions": [', "I will", "<|channel|>final<|message|>", "Step 2:", ": reward 0"),
     ]
 )
 REPLIES = st.one_of(st.text(max_size=200), st.lists(st.one_of(FRAGMENTS, st.text(max_size=5))).map(" ".join))
 
 
-@settings(deadline=None)
-@given(reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500))
-def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: int) -> None:
-    parsed = parse(separate_reasoning(reply).text, most, learnings)
+@given(reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500), told=REPLIES)
+def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: int, told: str) -> None:
+    parsed = parse(separate_reasoning(reply).text, most, learnings, told)
     assert len(parsed.actions) <= most
     assert all(type(action) is int and 0 <= action <= 3 for action in parsed.actions)
     assert parsed.dropped == 0 or len(parsed.actions) == most
@@ -178,19 +163,15 @@ def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: 
         assert parse(again, most, learnings).actions == parsed.actions
 
 
-@settings(deadline=None)
 @given(
-    actions=st.lists(st.sampled_from(sorted(SHORT)), min_size=1, max_size=8),
-    separator=st.sampled_from([", ", ",", "; ", "\n", " , ", "\n- ", "\n\n"]),
+    actions=st.lists(st.sampled_from(sorted(NAMES)), min_size=1, max_size=8),
+    separator=st.sampled_from([", ", ",", "; ", "\n", " , ", "\n- "]),
     blanks=st.text(" \t", max_size=3),
 )
 def test_case_and_blanks_do_not_matter(actions: list[str], separator: str, blanks: str) -> None:
-    reply = (
-        f"Learnings: walls\nActions:{separator.join(['', *actions])}"
-        if "\n" in separator
-        else (f"Learnings: walls\nActions: {separator.join(actions)}")
-    )
-    wanted = "".join(ACTION_LETTERS[SHORT[action]] for action in actions)
+    reply = f"Learnings: walls\nActions:{separator.join(['', *actions])}"
+    reply = reply if "\n" in separator else f"Learnings: walls\nActions: {separator.join(actions)}"
+    wanted = "".join(ACTION_LETTERS[NAMES[action]] for action in actions)
     for variant in (
         reply,
         reply.upper(),
@@ -201,11 +182,10 @@ def test_case_and_blanks_do_not_matter(actions: list[str], separator: str, blank
         assert read(variant) == wanted
 
 
-@settings(deadline=None)
 @given(REPLIES)
 def test_reasoning_never_acts(text: str) -> None:
     hidden = text.replace("</think>", "").replace("</THINK>", "")
-    if "</" not in hidden:
+    if "</" not in hidden and "<|" not in hidden:
         assert read(f"<think>{hidden}</think>ACTIONS: STAY") == "S"
         assert read(f"<think>{hidden}") == ""
 
@@ -215,13 +195,15 @@ def test_reasoning_never_acts(text: str) -> None:
     [
         *("<think>", "</think>", "<think", "ACTIONS:", "actions\n", '"actions" ', "LEARNINGS: ", "1. FORWARD x\n"),
         *("- ", "_", "\n", "(", "'", "a-", "a'", "not FORWARD,", "FORWARD ", "turn ", " ", "*", "#", "\r", "é", "or "),
+        *('{"actions": [', "<a", "1. ", "step 1: ", "x3 ", "FORWARD x99, ", "\n\n", "my ", "[", "STAY: ", "a final"),
     ],
 )
 def test_time_grows_with_the_length_only(unit: str) -> None:
     # No clock is read: a reading whose time grows with the square of the length would not come back from this.
-    reply = unit * (400_000 // len(unit)) + "x"
-    parsed = parse(separate_reasoning(reply).text, 8, 500)
+    reply = unit * (100_000 // len(unit)) + "x"
+    parsed = parse(separate_reasoning(reply).text, 8, 500, reply)
     assert len(parsed.actions) in (0, 8)
+    assert len(parse(separate_reasoning(reply).text, 8, 500).actions) in (0, 8)
 
 
 def test_the_end_of_an_endless_reply_counts() -> None:

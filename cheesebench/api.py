@@ -1,0 +1,526 @@
+"""Running models from Python and notebooks: the same engine, log and verdicts as pytest."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
+from cheesebench.experiment.cells import Broken, RunOptions, Selected, default_protocols, named_protocols
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import inside, locate
+from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.exporting import TABLES, Kind, Source
+from cheesebench.extras import install_command
+from cheesebench.files import write_whole
+from cheesebench.model_run import Cell, ModelRun, Tally, read_earlier, read_settings, summarise_log
+from cheesebench.options import BY_KEY, OPTIONS, Option
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.redaction import redact
+from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.terminal import film_strip, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas
+
+    from cheesebench.records import CellPlan, Frame, TrialRecord
+    from cheesebench.statistics import CellResult, RunSummary
+
+#: Types of pandas that have a missing value.
+TYPES: Mapping[Kind, str] = {"text": "string", "integer": "Int64", "number": "Float64", "truth": "boolean"}
+
+#: Columns of the verdicts, with the kind of their values.
+VERDICTS: Mapping[str, Kind] = {
+    "model": "text", "protocol": "text", "view": "text", "variant": "text", "design": "text", "verdict": "text",
+    "rate": "number", "low": "number", "high": "number", "reference": "number", "reference_low": "number",
+    "reference_high": "number", "chance": "number", "margin": "number", "difference": "number",
+    "difference_low": "number", "difference_high": "number", "p_value": "number", "purse_pass": "number",
+    "purse_fail": "number", "subjects": "integer",
+    "planned": "integer", "valid": "integer", "passed": "integer", "missing": "integer", "calls": "integer",
+    "cost": "number", "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
+    "mean_high": "number",
+}  # fmt: skip
+
+
+def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
+    """Yield the columns of VERDICTS for every cell."""
+    for cell in summary.cells:
+        yield dict(zip(VERDICTS, _verdict(cell), strict=True))
+
+
+def _verdict(cell: CellResult) -> list[Any]:
+    plan, reference, game = cell.plan, cell.plan.reference, cell.game
+    low, high = cell.interval or (None, None)
+    limits: tuple[float | None, float | None] = (None, None)
+    if reference is not None and has_interval(reference):
+        limits = reference_limits(reference, 0.025)
+    totals = None if cell.calls is None else cell.calls.totals
+    return [
+        plan.model, plan.protocol, plan.view, str(plan.variant), plan.design, cell.verdict.value,
+        cell.rate, low, high, None if reference is None else reference.value, *limits, plan.chance, plan.margin,
+        cell.difference, cell.difference_low, cell.difference_high, game and game.p_value, game and game.passing,
+        game and game.failing, cell.subjects,
+        cell.planned, cell.valid, cell.passed, cell.missing, None if totals is None else totals.calls,
+        None if totals is None else totals.cost, "; ".join(cell.warnings), cell.reason, *_measure(cell),
+    ]  # fmt: skip
+
+
+def _measure(cell: CellResult) -> list[Any]:
+    """Return the measure that the verdict is about, with its mean and interval; nothing for a pass rate."""
+    measured, judged = cell.plan.measured, cell.judged
+    low, high = (judged and judged.interval) or (None, None)
+    return [measured and measured.name, judged and judged.mean, low, high]
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, Kind] = VERDICTS) -> pandas.DataFrame:
+    """Return rows as a data frame whose columns have the types of ``kinds``."""
+    return _frame([[row[name] for name in kinds] for row in rows], kinds)
+
+
+def table_frame(log: RunLog, plugins: PluginManager, name: str, observations: bool = False) -> pandas.DataFrame:
+    """Return a table of ``cheesebench export`` as a data frame. Raises UnknownNameError for another name."""
+    if name not in TABLES:
+        raise UnknownNameError("table", name, TABLES)
+    table = TABLES[name]
+    _pandas()  # before the log is read
+    source = Source(log, plugins, observations)
+    return _frame([row for rows in source.rows(table) for row in rows], table.header)
+
+
+def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame:
+    pandas = _pandas()
+    columns = zip(*rows, strict=True) if rows else ([] for _ in kinds)
+    return pandas.DataFrame(
+        {
+            name: pandas.array(list(column), dtype=TYPES[kind])
+            for (name, kind), column in zip(kinds.items(), columns, strict=True)
+        }
+    )
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise OptionError(
+            f"Data frames need pandas, which is not installed. Install it with: {install_command('pandas')}"
+        ) from None
+    return pandas
+
+
+#: Height of the player in a notebook, in pixels.
+HEIGHT = 720
+
+
+@runtime_checkable
+class TrialReporter(Protocol):
+    """Methods of the reporter ``html`` for trials in notebooks."""
+
+    def render_trial(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+        """Return a page with the player and this trial."""
+        ...
+
+
+class PlayedTrial:
+    """One recorded trial; ``record`` is what is in the log."""
+
+    def __init__(self, path: Path, plugins: PluginManager, plan: CellPlan, record: TrialRecord) -> None:
+        """``path`` is the file of the run's log."""
+        self._path = path
+        self._plugins = plugins
+        self.plan = plan
+        self.record = record
+
+    @property
+    def frames(self) -> Sequence[Frame]:
+        """What happened step by step: action, observation and reward; the first frame is the start."""
+        with RunLog.open_read_only(self._path) as log:
+            family = self._plugins.family(recorded_protocol(log, self.plan, self._plugins))
+            wanted = {self.record.subject: {self.record.trial}}
+            return next(iter(family.watch(log, self._plugins, self.plan, wanted))).frames
+
+    def html(self) -> str:
+        """Return a standalone page with the player."""
+        reporter = self._plugins.reporter("html")
+        if not isinstance(reporter, TrialReporter):
+            raise PluginError("The plugin that registers the report format 'html' has no player.")
+        with RunLog.open_read_only(self._path) as log:
+            return reporter.render_trial(log, self._plugins, self.plan, self.record.subject, self.record.trial)
+
+    def _repr_html_(self) -> str:
+        """Show the player in a frame that may run only its own script."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html())}" sandbox="allow-scripts" title="{html.escape(self._title())}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}>"
+
+    def __str__(self) -> str:
+        return f"{self._title()}\n\n{film_strip(self.frames)}"
+
+    def _title(self) -> str:
+        one, plan = self.record, self.plan
+        return printable(
+            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial + 1}, {one.outcome} "
+            f"after {one.steps} steps"
+        )
+
+
+class Run:
+    """A run, read from its log. Everything is computed from the log when you ask for it."""
+
+    def __init__(self, path: Path, plugins: PluginManager | None = None) -> None:
+        """``path`` is the file of the log; ``plugins`` must have the views and families of its protocols."""
+        self._path = path
+        self._plugins = plugins or PluginManager()
+
+    @property
+    def id(self) -> str:
+        """The run's name, for ``resume=`` and for the commands."""
+        return self._path.parent.name
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the run."""
+        return self._path.parent
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """All judged cells and summarised models, as in reports."""
+        with self._log() as log:
+            return summarise_log(log)
+
+    def verdicts(self) -> pandas.DataFrame:
+        """Return one row for each cell: verdict, rate with its 95 % interval, reference, difference, cost.
+
+        Rates, bounds and margins are proportions (0 to 1). Raises OptionError where pandas is not installed.
+        """
+        return frame_of(verdict_rows(self.summary))
+
+    def trials(self) -> pandas.DataFrame:
+        """Return one row for each trial, including missing ones: the table ``trials`` of docs/run-log.md."""
+        return self.table("trials")
+
+    def calls(self) -> pandas.DataFrame:
+        """Return one row for each call to a model; none where only agents were run."""
+        return self.table("calls")
+
+    def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
+        """Return a table of ``cheesebench export``: trials, values, steps, events or calls.
+
+        ``observations`` adds to each step the observation after it.
+        """
+        with self._log() as log:
+            return table_frame(log, self._plugins, name, observations)
+
+    def trial(
+        self,
+        protocol: str | None = None,
+        subject: int = 0,
+        trial: int = 1,
+        *,
+        model: str | None = None,
+        view: str | None = None,
+        variant: str | None = None,
+    ) -> PlayedTrial:
+        """Return one trial, which plays itself in a notebook; subjects count from 0, trials from 1.
+
+        ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed only if the run has several.
+        """
+        wanted = {"protocol": protocol, "model": model, "view": view, "variant": variant}
+        with self._log() as log:
+            plan = _cell(log.plans(), {name: value for name, value in wanted.items() if value is not None})
+            life = [record for record in log.trials(plan, subject) if not record.missing]
+            record = next((one for one in life if one.trial == trial - 1), None)
+            if record is None:
+                said = f"it has {len(life)} trials" if life else f"the cell has subjects 0 to {plan.subjects - 1}"
+                raise OptionError(f"There is no trial {trial} of subject {subject} in {plan.label}: {said}.")
+        return PlayedTrial(self._path, self._plugins, plan, record)
+
+    def report(self, format: str = "markdown") -> str:
+        """Return the report: markdown, text, json, html, or a format of a plugin."""
+        with self._log() as log:
+            return self._plugins.report(format, self.summary, log)
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the HTML report, with a player for every trial; return its path."""
+        target = inside(self.directory, "report.html") if path is None else Path(path)
+        write_whole(target, self.report("html"))
+        return target
+
+    def __repr__(self) -> str:
+        return printable(f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>")
+
+    def _repr_markdown_(self) -> str:
+        """Show the matrix in a notebook."""
+        return self._plugins.reporter("matrix").render(self.summary)
+
+    def _gates(self) -> list[str]:
+        return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
+
+    @contextmanager
+    def _log(self) -> Iterator[RunLog]:
+        with RunLog.open_read_only(self._path) as log:
+            yield log
+
+
+def open_run(run: str | os.PathLike[str], results: str | os.PathLike[str] | None = None) -> Run:
+    """Open an existing run by its id in ``results``, its directory or its file.
+
+    It may still be running. Raises RunLogError, with a suggestion, if there is none.
+    """
+    return Run(locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run)))
+
+
+def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
+    """Return the selected cell. Raises UnknownNameError or OptionError."""
+    candidates = plans
+    for name, value in wanted.items():
+        known = {str(getattr(plan, name)) for plan in candidates}
+        if value not in known:
+            raise UnknownNameError(f"{name} in this run called", value, known)
+        candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
+    plain = [plan for plan in candidates if not plan.control]
+    if len(plain or candidates) == 1:
+        return (plain or candidates)[0]
+    if not candidates:
+        raise OptionError("No cell was run, so there is no trial.")
+    several = {
+        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in candidates))
+        for name in ("protocol", "model", "view", "variant")
+    }
+    name, values = next((name, values) for name, values in several.items() if len(values) > 1)
+    raise OptionError(f"Which trial? Give {name}= as well, one of {', '.join(values)}.")
+
+
+Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+#: Options that only a pytest session has: failing tests, and reports at its end.
+FOR_TESTS = frozenset({"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"})
+#: Named arguments, by key.
+SETTINGS = {option.key: option for option in OPTIONS if option.key not in FOR_TESTS}
+
+
+def run(
+    models: Names,
+    protocols: Names = (),
+    *,
+    design: str | None = None,
+    subjects: int | None = None,
+    seed: int | None = None,
+    view: Names = (),
+    results: str | os.PathLike[str] | None = None,
+    plugins: Iterable[object] = (),
+    progress: bool | Callable[[str], None] | None = None,
+    **options: Any,
+) -> Run:
+    """Run models through protocols, wait until every cell is decided, and return the run.
+
+    It writes the same log as ``pytest --model``: the same seed gives the same records. Ctrl-C (or the stop button of a
+    notebook) ends it; ``cheesebench.run(..., resume=ID)`` continues it, and no finished trial is lost.
+
+    Parameters:
+        models: One name or several, as ``--model`` takes them.
+        protocols: Names, files or directories; by default the nine paradigms.
+        design: How many subjects and trials (``--design``); by default what suits the model.
+        subjects: Number of subjects of each cell, instead of the design's.
+        seed: Seed of the run; by default it is drawn (``run.manifest``).
+        view: One view or several, instead of the design's own.
+        results: Directory of the runs, ``results`` by default.
+        plugins: Modules or objects with hooks (agents, backends, views), in addition to those that are installed.
+        progress: Whether to show progress, or a function that is called with each line of it; by default it is shown
+            on a terminal and in a notebook.
+        options: Any other option of a run by its name in Python: ``max_cost=5``, ``control="blind"``, ...
+
+    Raises:
+        CheeseBenchError: For a mistake in the arguments, before anything is run; the message names a remedy.
+    """
+    given = given_options(
+        models, protocols, view, design=design, subjects=subjects, seed=seed, results=results, **options
+    )
+    return _Work(given, tuple(plugins), _teller(progress)).do()
+
+
+async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run:
+    """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
+    stopped = threading.Event()
+    plugins, progress = tuple(options.pop("plugins", ())), _teller(options.pop("progress", None))
+    work = _Work(given_options(models, protocols, options.pop("view", ()), **options), plugins, progress, stopped)
+    task = asyncio.ensure_future(asyncio.to_thread(work.do))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stopped.set()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
+class _StoppedError(Exception):
+    """The run was cancelled."""
+
+
+class _Work:
+    """One call of ``run``."""
+
+    def __init__(
+        self,
+        given: Mapping[str, Any],
+        plugins: Iterable[object],
+        tell: Callable[[str], None],
+        stopped: threading.Event | None = None,
+    ) -> None:
+        self._given = given
+        self._plugins = PluginManager()
+        for plugin in plugins:
+            self._plugins.register(plugin)
+        self._tell = tell
+        self._stopped = stopped or threading.Event()
+
+    def do(self) -> Run:
+        """Run everything and return the run."""
+        given, plugins, here = self._given, self._plugins, Path.cwd()
+        results = here / (given.get("results") or str(BY_KEY["results"].default))
+        models: list[str] = given.get("model") or []
+        earlier = read_earlier(plugins, results, given.get("resume"), models)
+        replays = earlier.replayed is not None
+        origin = f"model {models[0]}" if replays else f"resume={given.get('resume')}"
+        options = RunOptions(
+            {**given, "model": None} if replays else given,
+            {key: key for key in BY_KEY},
+            earlier.recorded,
+            origin,
+            earlier.made_here,
+        )
+        settings = read_settings(options, plugins, here, _usual_protocols(), earlier.replayed)
+        work = ModelRun(settings, plugins, earlier, self._tell)
+        try:
+            cells = work.of_shard(list(_cells(work, _selected(work, here, given.get("edition")))))
+            work.open(cells)
+            assert work.log is not None
+            path = work.log.path
+            work.start(cells)
+            self._wait(work, cells)
+        finally:
+            work.close()
+        found = Run(path, plugins)
+        write_whole(path.parent / "report.md", found.report())
+        return found
+
+    def _wait(self, work: ModelRun, cells: Iterable[Cell]) -> None:
+        tally = Tally(work, [plan for plan, _ in cells])
+
+        def waiting(_: object) -> None:
+            if self._stopped.is_set():
+                raise _StoppedError
+            self._tell(tally.line())
+
+        for plan, _ in cells:
+            work.wait(plan, waiting)
+        self._tell(tally.line(fresh=True) + "\n")
+
+
+def given_options(models: Names, protocols: Names, view: Names, **options: Any) -> dict[str, Any]:
+    """Return the given values by option key. Raises OptionError for an invalid name or type."""
+    profile = options.pop("profile", None)
+    values = {"model": names_of(models), "protocols": names_of(protocols), "view": names_of(view), **options}
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        option = SETTINGS.get(key)
+        if option is None:
+            known = "only for pytest" if key in FOR_TESTS else "not an option of a run"
+            raise OptionError(f"run(): {key}= is {known}.{did_you_mean(key, SETTINGS)}")
+        if value is not None and value != []:
+            given[key] = _typed(option, value)
+    if profile is not None:
+        from cheesebench.profiles import find_file, read_profile
+
+        found = read_profile(str(profile), find_file(Path.cwd()))
+        given |= {
+            key: _typed(BY_KEY[key], value) for key, value in found.items() if key in SETTINGS and key not in given
+        }
+    return given
+
+
+def names_of(given: Names) -> list[str]:
+    return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(one) for one in given]
+
+
+def _typed(option: Option, value: Any) -> Any:
+    if option.flag:
+        return bool(value)
+    if option.repeatable:
+        several = value if isinstance(value, (list, tuple)) else [value]
+        if option.key.endswith("_option") and isinstance(value, Mapping):
+            several = [f"{name}={one}" for name, one in value.items()]
+        return [_typed_one(option, one) for one in several]
+    return _typed_one(option, value)
+
+
+def _typed_one(option: Option, value: Any) -> Any:
+    try:
+        # True is not a number, and 2.5 subjects are not 2.
+        if isinstance(value, bool) or (option.type is int and int(value) != float(value)):
+            raise ValueError
+        found = option.read(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    except (TypeError, ValueError, OverflowError):
+        wanted = {int: "a whole number", float: "a number"}.get(option.type, "text")  # type: ignore[call-overload]
+        raise OptionError(f"run(): {option.key}={value!r}: expected {wanted}.") from None
+    if option.choices and found not in option.choices:
+        raise OptionError(f"run(): {option.key}={value!r}: it is one of {', '.join(option.choices)}.")
+    return found
+
+
+def _usual_protocols() -> list[str]:
+    return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
+
+
+def _selected(work: ModelRun, here: Path, edition: str | None) -> list[Selected]:
+    if work.settings.protocols:
+        return named_protocols(work.catalogue, here, work.settings.protocols, edition)
+    return default_protocols(work.catalogue, work.settings.edition)
+
+
+def _cells(work: ModelRun, selected: Iterable[Selected]) -> Iterable[Cell]:
+    """Yield every cell once, in the order of pytest. Raises the error of a protocol, or of a model it does not suit."""
+    known = set()
+    for one in selected:
+        if isinstance(one, Broken):
+            raise one.error
+        for model in work.settings.models:
+            for plan in work.plans(one, model):
+                if plan.key not in known:
+                    known.add(plan.key)
+                    yield plan, one
+
+
+def _teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:
+    if callable(progress):
+        return progress
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return _Line() if progress else lambda line: None
+
+
+class _Line:
+    """One line on stderr, overwritten whenever it changes."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, line: str) -> None:
+        text = printable(redact(line))
+        if text != self._said:
+            print(f"\r{text}{' ' * (len(self._said) - len(text))}", end="", file=sys.stderr, flush=True)
+            self._said = text.rstrip("\n")

@@ -1,1 +1,0 @@
-"""Running models from Python and notebooks: the same engine, log and verdicts as pytest."""

@@ -1,0 +1,131 @@
+"""Runs the audit of a protocol and collects its findings. The rules are supplied by the protocol's family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import BaseSpecification
+    from cheesebench.protocol import Specification
+
+#: Verdict of a finding that a rule forbids.
+FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """All findings on one protocol, with the settings of the audit."""
+
+    protocol: str
+    path: Path
+    sha256: str
+    life_sha256: str
+    trials: int
+    seed: int
+    findings: tuple[AuditFinding, ...]
+
+    @property
+    def failures(self) -> tuple[AuditFinding, ...]:
+        return tuple(one for one in self.findings if one.verdict == FAIL)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+def audit_specification(
+    specification: BaseSpecification,
+    settings: AuditSettings,
+    view_names: Sequence[str] | None = None,
+    plugins: PluginManager | None = None,
+) -> AuditReport:
+    """Audit a protocol in all views (or those that are named).
+
+    Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for an unknown view.
+    """
+    from cheesebench.protocol import arenas
+    from cheesebench.protocol.validation import life_hash
+
+    plugins = plugins or installed_plugins()
+    views = [plugins.view(name) for name in dict.fromkeys(view_names)] if view_names else list(plugins.views.values())
+    if settings.progress:  # a name may stand for a shipped protocol or for a file in the working directory
+        settings.progress(specification.path)
+    findings = []
+    for finding in plugins.compile(specification).audit(views, settings):
+        findings.append(finding)
+        if settings.progress:
+            settings.progress(f"{finding.rule}: {finding.verdict}")
+    arena = next(iter(arenas([specification])), None)
+    if arena is not None and (settings.parts is None or "animal" in settings.parts):
+        if settings.progress:
+            settings.progress("animal")
+        findings += audit_animal(arena, settings)
+    return AuditReport(
+        protocol=specification.name,
+        path=Path(specification.path),
+        sha256=specification.sha256,
+        life_sha256=specification.sha256 if arena is None else life_hash(arena),
+        trials=settings.trials,
+        seed=settings.seed,
+        findings=tuple(findings),
+    )
+
+
+def audit_animal(specification: Specification, settings: AuditSettings) -> list[AuditFinding]:
+    """Return how the rule for models would judge animals that match the reference exactly."""
+    from cheesebench.experiment.cells import reference_value
+    from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
+    from cheesebench.statistics.wording import number, percent
+
+    reference, rule = reference_value(specification), "declared animal"
+    if reference is None:
+        return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
+    if reference.measured is None:
+        margin = specification.document.margin
+        animal = declared_animal(reference, specification.judged_sessions, margin, seed=settings.seed)
+        attained = f"succeed in {percent(animal.mean)} of the trials that are compared with {percent(reference.value)}"
+    else:
+        assert specification.judged is not None
+        animal = declared_animal(reference, {}, specification.judged.margin or 0.0, seed=settings.seed)
+        attained = f"have a mean {reference.measured.name} of {number(reference.value)}"
+    fails = " and ".join(f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS)
+    text = (
+        f"animals that follow the reference {attained}; they FAIL in {fails}, and PASS in {percent(animal.passes)} "
+        f"with {MOST}"
+    )
+    if animal.is_at_fault and reference.measured is not None:
+        text += ": the animals differ too much for the margin"
+    elif animal.is_at_fault:
+        text += ": the value is over other trials than the pass rate, or the animals differ too much for the margin"
+    numbers = {
+        "mean": animal.mean,
+        "reference": reference.value,
+        "icc": animal.icc,
+        "passes": animal.passes,
+        "fails": {str(subjects): share for subjects, share in animal.fails.items()},
+        "runs": RUNS,
+    }
+    return [AuditFinding(rule, "FAIL" if animal.is_at_fault else "ok", text, numbers)]
+
+
+def findings_table(report: AuditReport) -> str:
+    """Return the findings as a plain table of rule, verdict and finding, with wrapped lines."""
+    from tabulate import tabulate
+
+    from cheesebench.terminal import printable
+
+    rows = [[printable(one.rule), one.verdict, printable(" ".join(one.text.split()))] for one in report.findings]
+    text: str = tabulate(
+        rows,
+        headers=["rule", "verdict", "result"],
+        tablefmt="simple",
+        disable_numparse=True,
+        maxcolwidths=[30, None, 84],
+    )
+    return "\n".join(line.rstrip() for line in text.splitlines())

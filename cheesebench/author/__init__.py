@@ -1,1 +1,0 @@
-"""Templates of plugin packages and protocols, which pass their own tests."""

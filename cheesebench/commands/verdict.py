@@ -1,0 +1,51 @@
+"""``cheesebench verdict``: the judge for logs of other evaluations."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from cheesebench.commands import FINDINGS
+from cheesebench.commands.common import add_json, add_output, describe, write_output
+from cheesebench.files import strict_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Says of each task whether A is better or worse than B, or indistinguishable, with items paired, or whether "
+        "the mean of A is above a value (PASS) or below it (FAIL). A and B are Inspect logs (.eval), samples_*.jsonl "
+        "of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, perhaps task), or "
+        "directories. Logs of 'inspect eval cheesebench/...' need neither: they are judged against the animals.",
+        "new.eval old.eval",
+        "new/ old/ --score exact_match,strict-match --fail",
+        "answers.csv --value 0.8",
+        "logs",
+    )
+    parser.add_argument("first", metavar="A", help="a log, or a directory of logs")
+    parser.add_argument("second", metavar="B", nargs="?", help="the log that A is compared with")
+    parser.add_argument("--value", metavar="X", type=float, help="compare the mean score of A with this instead")
+    parser.add_argument("--score", metavar="NAME", help="the score to compare, where items have several")
+    parser.add_argument("--cluster", metavar="FIELD", help="items with the same value of this field are one subject")
+    parser.add_argument(
+        "--range", nargs=2, type=float, metavar=("LOW", "HIGH"), default=(0.0, 1.0), help="of a score (default: 0 1)"
+    )
+    parser.add_argument("--fail", action="store_true", help="exit with 1 if a task is worse, or FAIL")
+    add_json(parser)
+    add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from cheesebench.interop.verdicts import verdict
+
+    found = verdict(
+        options.first,
+        options.second,
+        value=options.value,
+        score=options.score,
+        cluster=options.cluster,
+        limits=tuple(options.range),
+    )
+    text = strict_json(dataclasses.asdict(found), indent=2) if options.json else str(found)
+    write_output(f"{text}\n", options.output)
+    return FINDINGS if options.fail and found.worse else 0

@@ -1,0 +1,255 @@
+"""Findings for a protocol's author: one line each, with position, sentence and remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.redaction import quoted
+
+#: Maximum errors, and maximum warnings and notes, reported for one protocol; more usually repeat one mistake.
+MAX_FINDINGS = 100
+
+#: Code of an unknown key, which often causes further errors.
+UNKNOWN_KEY = 121
+
+#: Maximum names listed in one remedy.
+MAX_LISTED = 30
+
+#: Longer words are cut. (A path may have 255 characters without a blank.)
+_LONG_WORD = re.compile(r"(\S{80})\S{176,}")
+
+Severity = Literal["error", "warning", "info"]
+
+#: First letter of a code by severity, as in ``E121``.
+LETTERS = {"error": "E", "warning": "W", "info": "I"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file; ``line`` and ``column`` count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding."""
+
+    position: Position
+    severity: Severity
+    code: int
+    sentence: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.position}: {self.severity} {LETTERS[self.severity]}{self.code}: {self.sentence}"
+        if self.remedy:
+            text = f"{text} {self.remedy}"
+        text = _LONG_WORD.sub(lambda found: f"{found[1]}...", text)
+        # The text may quote the file; escape control characters before they reach a terminal.
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class EnoughFindingsError(CheeseBenchError):
+    """Ends a pass once the maximum number of findings is reached; not an error of the family."""
+
+
+class Diagnostics:
+    """Collects the findings of one pass over one protocol; raises EnoughFindingsError beyond MAX_FINDINGS."""
+
+    def __init__(self) -> None:
+        self._found: dict[Diagnostic, None] = {}
+
+    def error(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add a finding that prevents the protocol from being compiled."""
+        self._add(Diagnostic(position, "error", code, sentence, remedy))
+
+    def warning(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add a probable mistake."""
+        self._add(Diagnostic(position, "warning", code, sentence, remedy))
+
+    def info(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add a note."""
+        self._add(Diagnostic(position, "info", code, sentence, remedy))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        if not isinstance(diagnostic.position, Position):  # a plugin's family may have omitted it
+            raise PluginError(
+                f"diagnostics.{diagnostic.severity}: the position is {quoted(repr(diagnostic.position), 60)}. "
+                "Give the code, the position of a node, a sentence and a remedy."
+            )
+        self._found[diagnostic] = None
+        kind = [d for d in self._found if (d.severity == "error") == (diagnostic.severity == "error")]
+        if len(kind) > MAX_FINDINGS:
+            del self._found[diagnostic]
+            if diagnostic.severity == "error":
+                sentence = f"There are more than {MAX_FINDINGS} errors."
+                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Fix the ones above first.")] = None
+            raise EnoughFindingsError
+
+    @property
+    def found(self) -> list[Diagnostic]:
+        """All findings, each once, in order of detection."""
+        return list(self._found)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """The findings that are errors."""
+        return [d for d in self.found if d.severity == "error"]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list for a remedy, truncated to MAX_LISTED."""
+    names = list(names)
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"
+
+
+def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings sorted by position, stably.
+
+    Unknown keys come first, because they may cause other errors.
+    """
+    return sorted(diagnostics, key=lambda d: (d.code != UNKNOWN_KEY, d.position))
+
+
+#: Groups of codes: the lowest, the highest, and the subject.
+GROUPS = (
+    (101, 119, "The file"),
+    (120, 129, "Keys and values"),
+    (130, 139, "Expressions"),
+    (140, 149, "The arena"),
+    (150, 199, "Parents; and too many errors to continue"),
+    (200, 229, "Names and rules"),
+    (230, 249, "Dialogues"),
+    (300, 399, "Warnings: probably mistakes"),
+    (400, 499, "Notes: worth knowing"),
+)
+
+_ERRORS = {
+    101: "The file cannot be read.",
+    102: "The file is not UTF-8, or holds a character that is not text.",
+    103: "The file or text is too large.",
+    104: "It is not valid YAML.",
+    105: "A key appears twice in a mapping.",
+    106: "A YAML tag; tags are not allowed.",
+    107: "A YAML anchor or alias; repeat the value instead.",
+    108: "Values are nested too deep.",
+    109: "The file holds more than one YAML document.",
+    110: "The file is not a mapping of keys.",
+    111: "A number is out of range.",
+    112: "YAML reads rows of a map as comments, because its first row begins with blanks.",
+    120: "The version of the language is unknown; a newer CheeseBench may support it.",
+    121: "There is no such key here.",
+    122: "A key is missing.",
+    123: "A value does not fit its key.",
+    124: "A key is of the wrong kind (a name, a node or one character is needed).",
+    130: "An expression cannot be read.",
+    131: "An expression uses an unknown name.",
+    132: "`it` is used where no rule has fired.",
+    133: "A condition, a number or a name is needed, and this is something else; or two sides can never be equal.",
+    134: "An unknown function, or a wrong argument.",
+    140: "The arena has no map or generator, or more than one.",
+    141: "A generator cannot draw an arena with these options.",
+    142: "A generator with a legend; only a map has one.",
+    143: "The map is empty, too large, one line, or has no floor.",
+    144: "A character of the map has no legend entry.",
+    145: "A name is both floor (a zone or door) and a solid.",
+    146: "A group is empty, or has the name of a zone.",
+    147: "A landmark is on the floor, too far away, not in a compass direction, or in the place of another one.",
+    148: "The picture is rotated by something other than quarter turns, or is not square.",
+    150: "`extends` names an unknown protocol, or is circular.",
+    199: "There are too many errors; the rest are not listed.",
+    201: "An unknown name (of a zone, state, variable, group, condition, scene, ...).",
+    202: "A name is already taken, or is a reserved word.",
+    203: "A set or column mixes numbers and names, or columns differ in length.",
+    204: "A variable does not hold a zone where one is needed.",
+    205: "`enter` or `place` names something solid, or `press` names floor.",
+    206: "A draw contradicts itself: `pick`, `copies`, `max_run`, `order`.",
+    207: "Not a heading, or not one of this arena.",
+    208: "An initial state gives a reward on entry, but a reset cannot return one.",
+    209: "`trial: start` names no state, or may select none.",
+    210: "A variable is shown that cannot hold a glyph.",
+    211: "`close` or `open` names something that is not a door.",
+    212: "A rule sets a variable that is not declared, or cannot be set.",
+    213: "A rule has no trigger, or more than one.",
+    214: "A rule (or an entry of `finish`) has both `go` and `end`.",
+    215: "A watch rule has an exit or a clock.",
+    216: "`until` can never hold: `count` is larger than `of`.",
+    217: "A reference's rate is outside 0 to 1, or its interval is reversed.",
+    218: "A number is impossible: a reward that divides by 0 or is infinite, a probability above 1, ...",
+    219: "An end is called `timeout`, which is reserved for trials cut off by the limit.",
+    220: "The reference is on `success`, which is not declared.",
+    221: "A class of a measure comes after one that always holds.",
+    222: "A lesion is unknown, removes nothing, or would hide a variable.",
+    223: "A lesion appears twice in a construct.",
+    224: "The schedule has more trials than a subject can have.",
+    225: "A CSV file (of animals, or a draw's) cannot be read, is not in the protocol's folder, or has an invalid row.",
+    226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
+    227: "A brace in `say` is neither doubled nor one of a pair, or there is no name in braces.",
+    228: "`by` of a measure names the measure itself, or a name twice.",
+    229: "A dialogue is asked for something that only an arena has, such as a picture.",
+    230: "The graph has no such node.",
+    231: "A node has no name in a vocabulary.",
+    232: "Two nodes have the same name, or a name cannot be read in an answer.",
+    233: "An edit removes an edge that does not exist.",
+    234: "An edit adds an edge that already exists.",
+    235: "There is no path from the start to a reward, or to the goal.",
+    236: "An edit changes nothing: the best answer stays the same.",
+    237: "The probabilities of leaving a node do not add up to 1.",
+    238: "A condition contradicts itself, or would have to come before itself.",
+    239: "No two nodes are that far apart.",
+    240: "A sentence has a placeholder that nothing fills.",
+    241: "An edge appears twice, or leads from a node to itself; or there are too many nodes.",
+    242: "Too many answers would be right.",
+}
+_WARNINGS = {
+    301: "A legend entry whose character is not on the map.",
+    302: "A state that no rule leads to.",
+    303: "A rule that never fires: an earlier rule covers every case, or its clock is longer than the trial.",
+    304: "A frozen state that never ends.",
+    305: "No rule gives a positive reward.",
+    306: "A zone that cannot be reached, even with all doors open.",
+    307: "No end of the trial can be reached, or none within the limit.",
+    308: "A variable, draw, symbol or zone that nothing uses.",
+    310: "A glyph that looks like something else in a view.",
+    311: "A rewarded place is drawn unlike the others: the goal is visible.",
+    312: "`success` is a number, not a condition.",
+    313: "`finish` reads a clock, but is tested only when a rule fires.",
+    314: "`say` shows the name of a variable, not its value: braces are missing.",
+    315: "`until` needs more trials (or repetitions) than there are, or `trials` of `repeat` can never end the block.",
+    316: "`null` has nothing to delete.",
+    317: "`estimand: {last: K}` asks for more trials than a subject has.",
+    318: "CheeseBench or a plugin already has a protocol with this id.",
+    319: "`split` has nothing to split, because there is no `success`.",
+    320: "`open` names a door that the state does not close.",
+    321: "`add` or `remove` is given a group, and takes its name instead of its members.",
+    325: "The animals' value and the pass rate compared with it cover different sessions.",
+    326: "The animals' curve covers other sessions than the schedule.",
+    327: "`trial` or `session` is compared with a number that the schedule never reaches.",
+    328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
+    329: "A subject with a lesion could pass: `at_most` is above the animals' value less the margin. Not validated.",
+    330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`. Not validated.",
+    331: "An event forgives errors, and a rotated picture leaves only four places without landmarks.",
+}
+_NOTES = {
+    401: "Two rules can fire on the same step; the first one wins.",
+    402: "No reference is on `success`, or on a measure with `better`, so there will be no verdict.",
+    405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
+}
+
+#: Code -> its severity and its meaning in one sentence, in the order of the codes.
+MEANINGS: Mapping[int, tuple[Severity, str]] = {
+    **{code: ("error", meaning) for code, meaning in _ERRORS.items()},
+    **{code: ("warning", meaning) for code, meaning in _WARNINGS.items()},
+    **{code: ("info", meaning) for code, meaning in _NOTES.items()},
+}

@@ -1,0 +1,629 @@
+"""The cells of a run: its options, models, designs, studies and protocols."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from cheesebench.chat import BackendContext, BackendSpec, Connection, ModelAgentSpec, ModelEntry
+from cheesebench.errors import OptionError, PluginError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.experiment.calling import addresses
+from cheesebench.family import CellRequest, Design, LanguageModel, Study
+from cheesebench.interface_checks import blaming, returned_list
+from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification, PictureView
+from cheesebench.options import BY_KEY, OPTIONS, Option
+from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol.catalogue import file_names, protocol_name
+from cheesebench.protocol.structure import read_document
+from cheesebench.protocol.validation import audited_ceilings, construct_status, doubts, most_left
+from cheesebench.records import (
+    GOAL,
+    MOST_SUBJECTS,
+    PLAIN,
+    CellPlan,
+    Construct,
+    Measured,
+    ReferenceValue,
+    Variant,
+)
+from cheesebench.redaction import quoted, redactor
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Memory, View
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import Specification
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of one run by key (``cheesebench.options``), wherever they were given."""
+
+    given: Mapping[str, Any]
+    """None, or no entry, where an option is not given."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """How options are spelled where they were given; ``--NAME`` without an entry."""
+    recorded: Mapping[str, Any] | None = None
+    """The options in the manifest of the run that is resumed or replayed."""
+    origin: str = ""
+    """The option that names that run, as it was given."""
+    made_here: bool = True
+    """Whether that run was made by this user on this machine (``cheesebench.experiment.provenance``)."""
+
+    def spelling(self, key: str) -> str:
+        """Return the spelling of an option that the user used."""
+        return self.spellings.get(key, BY_KEY[key].short)
+
+    def with_given(self, **given: Any) -> RunOptions:
+        return replace(self, given={**self.given, **given})
+
+    def check(self) -> None:
+        """Raise OptionError for a number that makes no sense, and for a key, which would be recorded."""
+        for key in ("prompt", "study"):  # names of a stranger's run are as good as ours, but no files of this machine
+            if not str((self.recorded or {}).get(key) or "x").replace("_", "").replace("-", "").isalnum():
+                self._refuse_recorded(key)
+        redacted = redactor()
+        for option in OPTIONS:
+            value = self.given.get(option.key)
+            if value is None:
+                continue
+            if any(redacted(text) != text for text in map(str, as_list(value))):
+                raise OptionError(
+                    f"{self.spelling(option.key)} contains a key, and would be recorded. Put the key in an environment "
+                    "variable, which --backend-option api_key_env=NAME names."
+                )
+            if option.minimum is not None and value < option.minimum:
+                raise OptionError(f"{self.spelling(option.key)} {value}: the minimum is {option.minimum}.")
+            if option.positive and not 0 < value < math.inf:
+                finite = "finite " if value == math.inf else ""
+                raise OptionError(f"{self.spelling(option.key)} {value}: give a {finite}number above 0.")
+
+    def value(self, key: str) -> Any:
+        """Return the value of an option; a repeatable one is a list, None if there is no default.
+
+        Raises OptionError for a value that contradicts the run that is resumed.
+        """
+        option = BY_KEY[key]
+        given = _given(option, self.given.get(key))
+        if self.recorded is None or not option.recorded or key not in self.recorded:
+            return option.default if given is None else given
+        recorded = self.recorded[key]
+        if given is None:
+            return recorded
+        if option.overridable or given == recorded:
+            return given
+        if isinstance(given, list) and set(given) <= set(as_list(recorded)):
+            return given
+        raise OptionError(
+            f"{self.origin}: that run was made {self._with(key, recorded)}, not {_shown(given)}. Remove "
+            f"{self.spelling(key)}, or start a new run."
+        )
+
+    def check_trusted(self) -> None:
+        """Raise OptionError if a stranger's run would say what is started, what is called, or where a key goes."""
+        for option in OPTIONS:
+            if option.trusted_only:
+                self._refuse_recorded(option.key)
+
+    def _refuse_recorded(self, key: str) -> None:
+        recorded = (self.recorded or {}).get(key)
+        if recorded and self.given.get(key) is None and not self.made_here:
+            raise OptionError(
+                f"{self.origin}: that run was not made by you on this machine, so {self.spelling(key)} "
+                f"{quoted(_shown(recorded), 120)} is not used. Give the option again if you trust it."
+            )
+
+    def _with(self, key: str, value: Any) -> str:
+        """Return "with OPTION VALUE" or "without OPTION"."""
+        spelling = self.spelling(key)
+        return f"without {spelling}" if value is None else f"with {spelling} {_shown(value)}"
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the value of an option as a list: empty for None, else one or several values."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _given(option: Option, value: Any) -> Any:
+    if value is None or not option.commas:
+        return value
+    # Split at commas; drop repetitions, keep the order.
+    names = (name.strip() for part in value for name in part.split(","))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+#: Limit of a reply of a reasoning model, whose thoughts count, unless its entry has one.
+REASONING_TOKENS = 8192
+
+
+def language_model(
+    plugins: PluginManager,
+    entry: ModelEntry,
+    *,
+    agent: str = "llm",
+    settings: Mapping[str, Any] | None = None,
+    served: Mapping[str, Any] | None = None,
+    base_url: str | Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LanguageModel:
+    """Return a model with its agent; ``settings`` are the user's own (strings are read as the defaults' types).
+
+    ``served`` adds to the parameters of the request body that the entry names.
+    ``base_url`` is one or several, also with commas between them; the backend's option of that name counts without it.
+
+    Raises OptionError for settings that the agent, the model or its backend does not have.
+    """
+    backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
+    wanted = {name: value for name, value in (settings or {}).items() if value is not None}
+    left_out = wanted.get("temperature") == "none"
+    if left_out:
+        del wanted["temperature"]
+    values = {**asker.settings, **{name: _typed(asker, name, value) for name, value in wanted.items()}}
+    if "max_tokens" not in wanted and (most := entry.max_tokens or (REASONING_TOKENS if entry.reasoning else None)):
+        values["max_tokens"] = most
+    asker.check(values)
+    able = {"temperature": backend.capabilities.temperature, "seed": backend.capabilities.seed}
+    dropped = [name for name in ("temperature", "seed") if name in entry.drops or not able[name]]
+    if left_out and "temperature" not in dropped:
+        dropped.append("temperature")
+    if "temperature" in dropped and "temperature" in wanted:
+        raise OptionError(
+            f"--temperature {wanted['temperature']}: the model '{entry.name}' does not support it. Remove the option."
+        )
+    if "temperature" in dropped:
+        values["temperature"] = None
+    given = dict(options or {})
+    unknown = sorted(set(given) - set(backend.options))
+    if unknown:
+        hint = did_you_mean(unknown[0], backend.options) or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
+        raise OptionError(f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}")
+    wishes = {**entry.options, **given}
+    return LanguageModel(
+        entry=entry,
+        backend=backend,
+        agent=asker,
+        settings={
+            **values,
+            "backend": entry.backend,
+            "id": entry.id,
+            "served": {**entry.served, **(served or {})},
+            "dropped": dropped,
+            "reasoning": entry.reasoning,
+            "memory": asker.remembers(values),
+            **({"trained_on": list(entry.trained_on)} if entry.trained_on else {}),
+        },
+        base_urls=addresses(base_url) or addresses(wishes.get("base_url")),
+        options=wishes,
+    )
+
+
+def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a model with some of its agent's changed; OptionError where that makes no sense."""
+    agent = model.agent
+    values = {name: model.settings[name] for name in agent.settings}
+    values |= {name: _typed(agent, name, value) for name, value in changes.items()}
+    if values.get("temperature") != model.settings.get("temperature") and "temperature" in model.settings["dropped"]:
+        raise OptionError(f"The model '{model.entry.name}' does not support a temperature, so it cannot be varied.")
+    agent.check(values)
+    return {**model.settings, **values, "memory": agent.remembers(values)}
+
+
+def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
+    if name not in agent.settings:
+        hint = did_you_mean(name, agent.settings) or f" Known: {', '.join(agent.settings) or 'none'}."
+        raise OptionError(f"The agent '{agent.name}' has no setting '{name}'.{hint}")
+    default = agent.settings[name]
+    reader = agent.readers.get(name)
+    if not isinstance(value, str) or (reader is None and isinstance(default, str)):
+        return value
+    try:
+        if reader is not None:
+            return reader(value)
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
+        return type(default)(value)
+    except (KeyError, ValueError):
+        raise OptionError(f"{name}={value}: expected a value such as {default!r}.") from None
+
+
+def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
+    """Raise OptionError if ``name`` (None: an agent that acts by itself) cannot look at one of the views."""
+    for view in views:
+        if not isinstance(view, PictureView):
+            continue
+        if model is None:
+            who = f"the agent '{name}' reads text"
+        elif not model.entry.images:
+            who = f"the model '{name}' is not registered as a vision model"
+        elif not model.backend.capabilities.images:
+            who = f"the backend '{model.backend.name}' cannot send images"
+        else:
+            continue
+        raise OptionError(f"--view {view.name} draws images, but {who}. Choose a text view, such as ascii_2d.")
+
+
+def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:
+    """Return the language models of a recorded run, as described by its plans, without a server."""
+    return {
+        plan.model: LanguageModel(
+            entry=ModelEntry(name=plan.model, backend=REPLAY.name, id=plan.settings["id"]),
+            backend=REPLAY,
+            agent=plugins.model_agent(plan.agent),
+            settings=plan.settings,
+        )
+        for plan in plans
+        if plan.agent
+    }
+
+
+def _no_server(context: BackendContext) -> Connection:
+    raise PluginError(f"A replay has no server for '{context.entry.name}'.")
+
+
+#: Stands for the backend where recorded replies are given once more.
+REPLAY = BackendSpec(name="replay", connect=_no_server, probe=False, summary="replies of a finished run, without calls")
+
+
+#: How the paper asks models: exactly five past pairs, plans carried out to their end, and to the end of every trial.
+_PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
+#: Subjects where several live through a protocol and their number is fixed.
+COHORT = 20
+#: The designs that ``--design`` can name.
+DESIGNS = {
+    design.name: design
+    for design in (
+        Design(name="smoke", subjects=2, trials=2, claims=False, summary="checks that everything runs; claims nothing"),
+        Design(
+            name="paper",
+            subjects=1,
+            views=("ascii_2d", "ascii_2d_fpv", "ascii_3d"),
+            settings=_PAPER,
+            summary="one subject through the protocol's schedule, in each of the three text views",
+        ),
+        Design(name="cohort", subjects=COHORT, summary="several subjects, each through the protocol's schedule"),
+        Design(name="leaderboard", subjects=40, summary="a fixed number of subjects, to rank models by their rates"),
+        Design(
+            name="sequential",
+            subjects=MOST_SUBJECTS,
+            sequential=True,
+            summary="as many subjects as a verdict needs, in sets: 6, 10, 14, ... 120",
+        ),
+    )
+}
+
+
+def usual_design(asks_model: bool, compares: bool = False) -> str:
+    """Return the name of the default design; language models get the one that saves calls.
+
+    A run that is compared with another needs a number of subjects that does not depend on its results.
+    """
+    return "sequential" if asks_model and not compares else "cohort"
+
+
+def find_design(name: str, subjects: int | None = None) -> Design:
+    """Return the design of that name, with its number of subjects replaced if ``subjects`` is given.
+
+    Raises UnknownNameError for another name and OptionError for fewer subjects than one.
+    """
+    flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)
+    if flat is None and name not in DESIGNS:
+        raise UnknownNameError("design", name, [*DESIGNS, "flat-15"])
+    design = DESIGNS[name] if flat is None else _flat(int(flat[1]))
+    if subjects is None:
+        return design
+    if subjects < 1:
+        raise OptionError(f"--subjects {subjects}: a run needs at least one subject. Give a number from 1.")
+    return dataclasses.replace(design, subjects=subjects)
+
+
+def _flat(trials: int) -> Design:
+    """Return the design of the paper's studies: one subject with this many trials, whatever the schedule."""
+    return Design(
+        name=f"flat-{trials}",
+        subjects=1,
+        trials=trials,
+        claims=False,
+        settings=_PAPER,
+        summary="for comparing settings",
+    )
+
+
+def plan_cell(
+    specification: Specification,
+    model: str,
+    view: str,
+    design: Design,
+    memory: Memory = "life",
+    *,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    variant: Variant = PLAIN,
+) -> CellPlan:
+    """Return the plan of one cell: ``model`` on a protocol in a view.
+
+    ``memory`` is that of the agent. For a language model, ``agent`` prompts it, with these ``settings``.
+    """
+    document = specification.document
+    trials = specification.planned_trials
+    reference = reference_value(specification)
+    # Without a reference there is no decision to stop for.
+    sequential = design.sequential and reference is not None
+    design = design if sequential else with_fixed_number(design)
+    return CellPlan(
+        model=model,
+        protocol=specification.name,
+        view=view,
+        title=specification.title,
+        dimension=document.dimension,
+        species=document.species or "",
+        sha256=specification.sha256,
+        design=design.name,
+        subjects=design.subjects,
+        sequential=sequential,
+        trials=trials if design.trials is None else min(trials, design.trials),
+        memory=memory,
+        estimand=specification.estimand,
+        margin=document.margin if specification.judged is None else specification.judged.margin or document.margin,
+        split=tuple(document.split),
+        by=tuple(getattr(document, "by", ())),
+        reference=reference,
+        chance=None if document.chance is None else document.chance.value,
+        goal_visible=specification.goal_visible,
+        claims=design.claims,
+        agent=agent,
+        settings=settings or {},
+        variant=variant,
+        construct=_construct(specification),
+        ceilings=audited_ceilings(specification),
+        twin_of=document.twin_of or "",
+    )
+
+
+def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
+    """Return the cells with verdicts that hold for all cells of a model, view and variant at once."""
+
+    def group(plan: CellPlan) -> tuple[str, str, str]:
+        return plan.model, plan.view, plan.series
+
+    together = Counter(group(plan) for plan in cells if plan.claims and plan.comparable)
+    return [dataclasses.replace(plan, goal=GOAL * max(1, together[group(plan)])) for plan in cells]
+
+
+def with_fixed_number(design: Design) -> Design:
+    """Return the design for a cell without a verdict to stop for: a cohort if the run's design is sequential."""
+    if not design.sequential:
+        return design
+    return dataclasses.replace(DESIGNS["cohort"], subjects=min(design.subjects, COHORT))
+
+
+def _construct(specification: Specification) -> Construct | None:
+    construct = specification.construct
+    if construct is None:
+        return None
+    abolished = tuple((str(lesion), at_most) for lesion, at_most in construct.abolished_by)
+    doubt = next((one.sentence for one in doubts(specification)), "")
+    return Construct(
+        name=construct.name,
+        abolished_by=abolished,
+        status=construct_status(specification),
+        doubt=doubt,
+        leaves=most_left(specification),
+    )
+
+
+def reference_value(specification: Specification) -> ReferenceValue | None:
+    """Return the animals' value that the verdict is about: a pass rate, or the mean of a measure."""
+    reference = specification.judged
+    if reference is None:
+        return None
+    measured = None
+    if reference.better is not None and reference.range is not None:
+        measured = Measured(name=reference.measure, better=reference.better, range=reference.range)
+    return ReferenceValue(
+        value=reference.value,
+        interval=reference.interval,
+        n_animals=reference.n_animals,
+        sd=reference.sd,
+        kind=reference.kind,
+        curve=reference.curve,
+        curve_sd=reference.curve_sd,
+        over=reference.over,
+        species=reference.species,
+        source=reference.source,
+        status=reference.status,
+        measured=measured,
+    )
+
+
+STUDY_SUFFIX = ".study.yaml"
+
+_Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]*$", max_length=100)]
+_Level = int | float | bool | Annotated[str, StringConstraints(pattern=r"^[^\s,=][^,=\n]*$", max_length=60)]
+
+
+class _Document(BaseModel):
+    """Content of a study file; for the keys see Study."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    version: Literal[1]
+    study: _Word
+    title: str
+    about: str = ""
+    views: list[_Word] = Field(default_factory=list)
+    models: list[_Word] = Field(default_factory=list)
+    trials: Annotated[int, Field(ge=1)] = 15
+    axes: dict[_Word, Annotated[list[_Level], Field(min_length=1)]] = Field(default_factory=dict)
+
+
+def check_study(study: Study, models: Mapping[str, LanguageModel], names: tuple[str, ...]) -> None:
+    """Raise OptionError if one of the models (``names``) cannot be varied in this way."""
+    for name in names:
+        if study.axes and name not in models:
+            raise OptionError(
+                f"The study '{study.name}' varies {', '.join(study.axes)}, but '{name}' asks no model and has no "
+                "such settings."
+            )
+        for changes in study.variants():
+            if name in models:
+                varied(models[name], changes)
+
+
+def variant_of(changes: Mapping[str, Any]) -> Variant:
+    """Return the variant of a cell, such as ``history=1``, with the settings in the study's order."""
+    return Variant(settings=tuple((name, str(value)) for name, value in changes.items()))
+
+
+def shipped_studies() -> dict[str, Path]:
+    folder = Path(str(files("cheesebench.studies")))
+    return {path.name.removesuffix(STUDY_SUFFIX): path for path in sorted(folder.glob(f"*{STUDY_SUFFIX}"))}
+
+
+def find_study(name: str, directory: Path) -> Study:
+    """Return a study by name, or from a file (relative to ``directory``).
+
+    Raises UnknownNameError, FileError with ``file:line:col`` for each error in the file, and OptionError for a study
+    that varies nothing.
+    """
+    shipped = shipped_studies()
+    path = directory / name
+    if not (name.endswith(STUDY_SUFFIX) or path.is_file()):
+        if name not in shipped:
+            raise UnknownNameError("study", name, shipped)
+        path = shipped[name]
+    document = read_document(path, _Document, "study", "study:")
+    if not document.axes and len(document.views) < 2 and len(document.models) < 2:
+        raise OptionError(f"{path}: the study varies nothing. Add axes, or several views or models.")
+    return Study(
+        name=document.study,
+        title=document.title,
+        about=document.about,
+        views=tuple(document.views),
+        models=tuple(document.models),
+        trials=document.trials,
+        axes={axis: tuple(levels) for axis, levels in document.axes.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A protocol file that cannot be loaded, and why."""
+
+    path: Path
+    error: ProtocolError
+
+
+Selected = BaseSpecification | Broken
+
+
+def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
+    """Return the built-in protocols of an edition; a later directory's file of the same name goes first.
+
+    An edition that stands in none of them is that of a folder: ``paper``.
+    """
+    built_in = Catalogue(catalogue.directories[:1]).files
+    files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
+    # Ours have their edition in their name. The others would take a tenth of a short run.
+    others = [path for stem, path in files.items() if path == built_in[stem] and _edition(stem) != edition]
+    found = _load(catalogue, [path for path in files.values() if path not in others])
+    chosen = _of_edition(found, edition)
+    if all(isinstance(one, Broken) for one in chosen):
+        found += _load(catalogue, [*others, *catalogue.inside()])
+        chosen = _of_edition(found, edition)
+    if all(isinstance(one, Broken) for one in chosen):
+        known = {one.edition for one in found if not isinstance(one, Broken)}
+        raise UnknownNameError("edition", edition, known)
+    return chosen
+
+
+def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
+    """Return the protocols for ``--protocols``: directories and files (relative to ``directory``), and names.
+
+    A name refers to an installed protocol, else to a file in ``directory`` (``my_maze``, ``my_maze@short``). Without
+    ``edition``, a directory gives all of its editions, and a name the default one.
+    """
+    # Commas separate, as they do for models, unless they are in the name of a file.
+    single = (part for name in names for part in ([name] if (directory / name).exists() else name.split(",")))
+    return [one for name in filter(None, map(str.strip, single)) for one in _named(catalogue, directory, name, edition)]
+
+
+def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
+    path = directory / name
+    if not path.exists() and name in catalogue.folders:
+        path = catalogue.folders[name]
+    if path.is_dir():
+        found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
+        if not found:
+            raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
+        chosen = found if edition is None else _of_edition(found, edition)
+        if not chosen:
+            known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+            raise OptionError(
+                f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
+                "Change --edition, or leave it out."
+            )
+        return chosen
+    if name.endswith(("/", "\\")):
+        raise OptionError(f"--protocols {name}: there is no such directory.")
+    if name.endswith(SUFFIX) and not path.exists():
+        near = did_you_mean(path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")])
+        raise OptionError(f"--protocols {name}: there is no such file.{near}")
+    if path.is_file() or name.endswith(SUFFIX):
+        return [_load_one(catalogue, path)]
+    try:
+        return [catalogue.find(name, edition)]
+    except UnknownNameError:
+        here = [directory / file for file in file_names(name if edition is None else f"{name}@{edition}")]
+        if (local := next(filter(Path.is_file, here), None)) is None:
+            raise
+        return [_load_one(catalogue, local)]
+    except ProtocolError as error:
+        return [Broken(catalogue.files.get(name, path), error)]
+
+
+def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
+    return [_load_one(catalogue, path) for path in paths]
+
+
+def cells_of(specification: BaseSpecification, request: CellRequest) -> list[CellPlan]:
+    """Return a model's cells on a protocol. Raises UnsuitableError as the family does; PluginError if it is wrong."""
+    family = request.plugins.family(specification)
+    who = f"The family '{family.name}': cells"
+    with blaming(who):
+        return returned_list(family.cells(specification, request), CellPlan, who)
+
+
+def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
+    """Load a file under the path that diagnostics and records show: relative to the working directory if inside it."""
+    here = Path.cwd()
+    return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _load_one(catalogue: Catalogue, path: Path) -> Selected:
+    try:
+        return load_shortly_named(catalogue, path)
+    except ProtocolError as error:
+        return Broken(path, error)
+
+
+def _edition(stem: str) -> str:
+    return protocol_name(stem).partition("@")[2] or DEFAULT_EDITION
+
+
+def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
+    """Keep the broken ones: their edition is unknown."""
+    return [one for one in found if isinstance(one, Broken) or one.edition == edition]

@@ -1,0 +1,350 @@
+"""What a CI system reads: annotations, the job summary, and the cases of a JUnit file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cheesebench.redaction import redact
+from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.wording import with_doubts
+from cheesebench.terminal import printable
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import CellResult
+
+Properties = list[tuple[str, str]]
+
+PREFIX = "cheesebench."
+
+
+def case_properties(result: CellResult) -> Properties:
+    """Return the properties of one judged cell; what is unknown is left out. Rates are proportions.
+
+    A control has its name (``control``) instead of a verdict, unless it could not be measured.
+    """
+    plan, flags, reference = result.plan, result.flags, result.plan.reference
+    interval = result.interval
+    animals = reference_limits(reference, 0.025) if reference is not None and has_interval(reference) else None
+    return _properties(
+        [
+            ("model", plan.model),
+            ("protocol", plan.protocol),
+            ("protocol_sha256", plan.sha256),
+            ("view", plan.view),
+            ("variant", str(plan.variant)),
+            ("design", plan.design),
+            ("control", plan.control),
+            ("verdict", None if plan.control and result.verdict != "ERROR" else result.verdict.value),
+            ("reason", result.reason),
+            ("n", result.n_text),
+            ("subjects", result.subjects),
+            ("trials_per_subject", plan.trials),
+            ("planned", result.planned),
+            ("valid", result.valid),
+            ("passed", result.passed),
+            ("missing", result.missing),
+            ("rate", result.rate),
+            ("interval_low", interval and interval[0]),
+            ("interval_high", interval and interval[1]),
+            ("interval_method", result.interval_method),
+            *_measure_properties(result),
+            ("reference", reference and reference.value),
+            ("reference_low", animals and animals[0]),
+            ("reference_high", animals and animals[1]),
+            ("reference_declared", flags.reference_declared if reference is not None else None),
+            ("margin", plan.margin),
+            ("difference", result.difference),
+            ("difference_low", result.difference_low),
+            ("difference_high", result.difference_high),
+            ("icc", result.icc),
+            ("random", plan.chance),
+            ("subjects_needed", result.subjects_needed),
+            ("not_diagnostic", flags.not_diagnostic),
+            ("goal_visible", flags.goal_visible),
+            ("this_subject_only", flags.this_subject_only),
+            ("duplicate_subjects", flags.duplicate_subjects),
+            ("memory_contradicted", flags.memory_contradicted),
+            ("analogy", flags.analogy or None),
+            ("warnings", "; ".join(result.warnings)),
+            ("causes", "; ".join(result.causes)),
+            *_game_properties(result),
+            *_validity_properties(result),
+            *_call_properties(result),
+        ]
+    )
+
+
+def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
+    """Return the measure that a verdict is about: reference, margin and differences are then in its unit."""
+    measured, judged = result.plan.measured, result.judged
+    if measured is None:
+        return []
+    return [
+        ("measure", measured.name),
+        ("measure_better", measured.better),
+        ("measure_mean", judged and judged.mean),
+        ("measure_low", judged and judged.interval and judged.interval[0]),
+        ("measure_high", judged and judged.interval and judged.interval[1]),
+        ("measure_sd", judged and judged.sd),
+        ("measure_subjects", judged and judged.subjects),
+    ]
+
+
+def _game_properties(result: CellResult) -> list[tuple[str, object]]:
+    game = result.game
+    if game is None:
+        return []
+    return [
+        ("purse_pass", game.passing),
+        ("purse_fail", game.failing),
+        ("purse_goal", game.goal),
+        ("p_value", game.p_value),
+        ("decided_after", game.decided),
+        ("stale", game.stale or None),
+        ("subjects_most", game.most),
+        ("subjects_beyond", game.beyond or None),
+        ("stopped_by_result", result.flags.stopped_by_result or None),
+    ]
+
+
+def _validity_properties(result: CellResult) -> list[tuple[str, object]]:
+    plan = result.plan
+    if plan.items:
+        return []
+    construct, lesion = plan.construct, plan.lesion
+    return [
+        ("construct", construct and construct.name),
+        ("validity", "not validated" if construct is None or construct.doubt else construct.status),
+        ("abolished_by", construct and [f"{name} {most:g}" for name, most in construct.abolished_by]),
+        ("lesion", plan.control if lesion else None),
+        ("lesion_at_most", lesion and lesion.at_most),
+        ("contradicted", " ".join(result.contradicted)),
+        ("memory", plan.settings.get("memory") or None),
+        ("remarks", " ".join(result.remarks)),
+    ]
+
+
+def _call_properties(result: CellResult) -> list[tuple[str, object]]:
+    pairs: list[tuple[str, object]] = [(f"agent.{name}", count) for name, count in result.agent_counts.items()]
+    if result.calls is not None:
+        totals = result.calls.totals
+        pairs += [(f"calls.{name}", getattr(totals, name)) for name in totals.__slots__]
+        pairs.append(("served_by", result.calls.served_by))
+    return pairs
+
+
+def suite_properties(summary: RunSummary) -> Properties:
+    """Return the properties of the whole run: its identity, and the result of each model in each view."""
+    manifest = summary.manifest
+    pairs: list[tuple[str, object]] = [(name, manifest.get(name)) for name in ("run_id", "created", "format")]
+    for section in ("options", "versions", "git"):
+        values = manifest.get(section)
+        if isinstance(values, Mapping):
+            pairs.extend((f"{section}.{name}", value) for name, value in values.items())
+    for model in summary.models:
+        where = f"{model.model}[{'-'.join(filter(None, (model.view, model.variant)))}]"
+        pairs.append((f"{where}.gate", model.gate.value))
+        pairs.append((f"{where}.gate_reason", model.gate_reason))
+        if model.overall is not None:
+            pairs.append((f"{where}.mean_rate", model.overall.mean))
+            pairs.append((f"{where}.mean_rate_standard_error", model.overall.standard_error))
+    return _properties(pairs)
+
+
+def comparison_properties(found: RunComparison) -> Properties:
+    """Return the properties of the comparison with a baseline, which is about the whole run."""
+    pairs: list[tuple[str, object]] = [("compared_with", found.second), ("worse", found.worse)]
+    for model in found.models:
+        where = "-".join(filter(None, (model.view, model.variant)))
+        for cell in model.cells:
+            name = f"{model.first_model}[{where}].{cell.protocol}.compared"
+            pairs += [(name, cell.answer), (f"{name}_difference", cell.paired.difference)]
+        pairs.append((f"{model.first_model}[{where}].compared", model.overall.answer))
+    pairs.append(("not_compared", list(found.unseen) or None))
+    pairs.append(("comparison_warnings", " ".join(found.warnings)))
+    return _properties(pairs)
+
+
+def _properties(pairs: Iterable[tuple[str, object]]) -> Properties:
+    return [(printable(PREFIX + name), _text(value)) for name, value in pairs if value is not None and value != ""]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return printable(",".join(map(str, value)))
+    return printable(str(value))
+
+
+#: GitHub drops the whole page of a step that is larger.
+LIMIT = 2**20
+_FENCE = "```"
+_CUT = (
+    "\n\n*Cut here, because GitHub limits a summary to 1 MiB. The whole report is `report.md` in the run's "
+    "directory.*\n"
+)
+
+
+def append_step_summary(text: str) -> None:
+    """Append a Markdown report to the summary of this step, if there is one. Raises OSError."""
+    given = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not given:
+        return
+    path = Path(given)
+    taken = path.stat().st_size if path.exists() else 0
+    with path.open("a", encoding="utf-8") as file:
+        file.write(cut(text, LIMIT - taken))
+
+
+def cut(text: str, room: int) -> str:
+    """Return the text if it fits into ``room`` bytes, else as many whole lines as fit and a notice."""
+    content = text.encode()
+    if len(content) <= room:
+        return text
+    # A truncated code block must be closed, or the rest of the page would be code.
+    closing = f"{_FENCE}{_CUT}"
+    room -= len(closing.encode())
+    if room <= 0:
+        return ""
+    kept = content[:room].rpartition(b"\n")[0].decode()
+    return kept + "\n" + (closing if kept.count(f"\n{_FENCE}") % 2 else _CUT.lstrip("\n"))
+
+
+#: GitHub shows this many annotations of a kind for one step.
+MOST = 10
+_KINDS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
+
+
+def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool) -> Iterator[str]:
+    """Yield commands of GitHub Actions for cells without a PASS, on GitHub; ``paths`` are files by protocol.
+
+    A FAIL that does not affect the exit code is a warning, and so is anything that makes a cell's numbers doubtful.
+    """
+    if not is_github():
+        return
+    left = {"error": MOST, "warning": MOST}
+    for cell in summary.cells:
+        kind = _KINDS.get(cell.verdict, "")
+        if cell.verdict is Verdict.FAIL and not fail_is_error:
+            kind = "warning"
+        if kind == "warning" and not cell.plan.claims:
+            kind = ""
+        if not kind and cell.warnings:
+            kind = "warning"
+        if cell.plan.control or not kind or not left[kind]:
+            continue
+        left[kind] -= 1
+        title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
+        yield command(kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root)
+
+
+def annotate_comparison(
+    found: RunComparison, paths: dict[str, Path], root: Path, worse_is_error: bool
+) -> Iterator[str]:
+    """Yield commands of GitHub Actions for what is worse than the baseline, and for what the baseline lacks."""
+    if not is_github():
+        return
+    for title, protocol, reason in found.losses:
+        yield command("error" if worse_is_error else "warning", title, reason, paths.get(protocol), root)
+    for line in found.warnings:
+        yield command("warning", "not compared", line)
+
+
+def is_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def job_address() -> str:
+    """Return the address of this job of GitHub Actions; empty elsewhere."""
+    server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    parts = (server, repository, os.environ.get("GITHUB_RUN_ID", ""))
+    if not (is_github() and all(parts)) or re.search(r"[^\w:/.-]", "".join(parts)):
+        return ""
+    return "{}/{}/actions/runs/{}".format(*parts)
+
+
+def command(kind: str, title: str, text: str, path: Path | None = None, root: Path = Path()) -> str:
+    """Return the command for one annotation, at a file if it is inside ``root``."""
+    properties = {"title": title}
+    if path is not None and path.absolute().is_relative_to(root):  # GitHub knows only files of the repository
+        properties = {"file": path.absolute().relative_to(root).as_posix(), "line": "1", **properties}
+    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
+    return f"::{kind} {shown}::{_escaped(text)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Return text that ends neither the command nor the property, as GitHub asks for it."""
+    text = printable(text)
+    for glyph in f"%\r\n{more}":
+        text = text.replace(glyph, f"%{ord(glyph):02X}")
+    return text
+
+
+#: Class name of JUnit cases that are not tests.
+_CLASS = "cheesebench"
+
+
+def refused(config: pytest.Config, error: Exception) -> pytest.UsageError:
+    """Return the error that ends a session (exit code 4), after telling every reader of the pipeline."""
+    text = printable(redact(str(error)))
+    tell_refusal(config, text)
+    return pytest.UsageError(text)
+
+
+def tell_refusal(config: pytest.Config, text: str) -> None:
+    """Report to GitHub, to the job's summary page, and to the JUnit file, which would look green without a case."""
+    if is_github():
+        print(command("error", "cheesebench", text), flush=True)
+    with contextlib.suppress(OSError):  # the terminal shows the error itself
+        quoted = text.replace("`", "'")  # nothing in it may end the block
+        append_step_summary(f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n")
+    add_case(config, "start", text, when="setup")
+
+
+def add_case(config: pytest.Config, name: str, text: str, *, when: str = "call") -> None:
+    """Add a failed case to the JUnit file, if there is one: an error if ``when`` is *setup*."""
+    from _pytest.junitxml import LogXML, xml_key
+
+    xml, own = config.stash.get(xml_key, None), None
+    if xml is None and config.getoption("xmlpath", None) and not hasattr(config, "workerinput"):
+        # Options are checked before pytest configures JUnit; it then writes no file, and an old one would remain.
+        suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
+        xml = own = LogXML(config.option.xmlpath, config.option.junitprefix, suite, family=family)
+        own.pytest_sessionstart()
+    if xml is None:
+        return
+    xml.pytest_runtest_logreport(
+        pytest.TestReport(
+            nodeid=f"{_CLASS}::{printable(name)}",
+            location=("", None, name),
+            keywords={},
+            outcome="failed",
+            longrepr=printable(text),
+            when="setup" if when == "setup" else "call",
+        )
+    )
+    if own is not None:
+        with contextlib.suppress(OSError):
+            own.pytest_sessionfinish()
+
+
+def add_suite_properties(config: pytest.Config, properties: Properties) -> None:
+    """Add properties of the whole run to the JUnit file, if there is one."""
+    from _pytest.junitxml import xml_key
+
+    xml = config.stash.get(xml_key, None)
+    if xml is not None:
+        for name, value in properties:
+            xml.add_global_property(name, value)

@@ -1,1 +1,0 @@
-"""Runs models through protocols: what pytest and Python have in common."""

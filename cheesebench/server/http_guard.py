@@ -1,0 +1,266 @@
+"""Who is let in: a secret token in the address, the right host, no other origin, and no more methods than needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import hmac
+import ipaddress
+import logging
+import secrets
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cheesebench.errors import OptionError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+#: Default address of the pages: other machines cannot reach it.
+LOOPBACK = "127.0.0.1"
+#: Bytes of a request's body: a person's key is a few dozen.
+LARGEST = 4096
+#: Seconds in which a request has to arrive; seconds in which a client with the token has to take the reply and ask
+#: again; and connections without a request that are kept at once. Each takes a file descriptor, of which there are few:
+#: a client that opens many silent ones would shut all others out.
+PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
+#: What every reply has. No header allows another origin anything (there is no CORS).
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+#: For replies that are no page, and for errors.
+NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+def new_token() -> str:
+    """Return a token that cannot be guessed (192 bits)."""
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestGuard:
+    """What a request must have: the token as the first part of its path, one of the hosts, one of the methods."""
+
+    token: str
+    address: str = LOOPBACK
+    port: int = 0
+    names: tuple[str, ...] = ()
+    """Further hosts that the page may be asked for by (``lab.example``, ``lab.example:8443``)."""
+    methods: tuple[str, ...] = ("GET", "HEAD")
+
+    def hosts(self, port: int) -> frozenset[str]:
+        """Return all values of the header Host that are accepted."""
+        own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
+        if not own or ipaddress.ip_address(self.address).is_loopback:
+            own |= {LOOPBACK, "localhost", "[::1]"}
+        shown = {f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own}
+        return frozenset(f"{one}:{port}" for one in shown) | {name.lower() for name in self.names}
+
+    def url(self, port: int, path: str = "") -> str:
+        """Return the address to be opened: of a name that was given, else of this machine."""
+        host = (
+            self.names[0] if self.names else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
+        )
+        return f"http://{host}/{self.token}/{path}"
+
+    def check(self, request: web.Request, port: int) -> None:
+        """Raise the error of HTTP that the request deserves, if any; it says nothing that the token protects."""
+        from aiohttp import web
+
+        if request.headers.get("Host", "").lower() not in self.hosts(port):
+            raise web.HTTPMisdirectedRequest(text="This page is not served under that name.")
+        if request.method not in self.methods:
+            raise web.HTTPMethodNotAllowed(request.method, self.methods)
+        given = request.path.removeprefix("/").partition("/")[0]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            raise web.HTTPNotFound(text="There is nothing here. Use the whole address that was given.")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not _is_visit(request):
+            raise web.HTTPForbidden(text="Another site asks for this page.")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.lower().partition("://")[2] not in self.hosts(port):
+            raise web.HTTPForbidden(text="Another site asks for this page.")
+
+
+def _is_visit(request: web.Request) -> bool:
+    """Return whether a person follows a link from elsewhere: holders of the token may come from anywhere."""
+    return request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+
+
+Handler = Callable[["web.Request"], Awaitable["web.StreamResponse"]]
+
+
+@dataclass
+class Serving:
+    """An application behind its guard, from ``start`` until ``stop``."""
+
+    guard: RequestGuard
+    routes: Iterable[tuple[str, str, Handler]]
+    """Method, path below the token (may have ``{name}``), handler."""
+    explains: bool = True
+    """Whether visitors see errors of this machine; otherwise only the terminal of the server does."""
+    port: int = 0
+    patience: float = PATIENCE
+    _runner: web.AppRunner | None = field(default=None, init=False)
+    _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
+    #: Connections over which a client with the token has asked, and those of them that are being answered.
+    _known: set[object] = field(default_factory=set, init=False)
+    _busy: set[object] = field(default_factory=set, init=False)
+    #: Since when a connection has not been answered (by the clock of the loop).
+    _since: dict[Any, float] = field(default_factory=dict, init=False)
+
+    async def start(self) -> None:
+        """Listen. Raises OptionError for a port or an address that cannot be had."""
+        from aiohttp import web
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        application = web.Application(middlewares=[guard], client_max_size=LARGEST)
+        for method, path, handler in self.routes:
+            application.router.add_route(method, f"/{{token}}/{path}", handler)
+        # No access log: it would hold the token and people's addresses. Requests that aiohttp cannot parse are not
+        # logged either: each would print a traceback, so noise would fill the terminal. ``_guard`` reports our errors.
+        silent = logging.Logger("cheesebench.server", logging.CRITICAL + 1)
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0
+        )
+        await self._runner.setup()
+        listening = _listen(self.guard)
+        self.port = listening.getsockname()[1]
+        await web.SockSite(self._runner, listening).start()
+        self._sweeping = asyncio.create_task(self._sweep(self._runner))
+
+    async def _sweep(self, runner: web.AppRunner) -> None:
+        """End connections over which nothing has come for too long, again and again."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(min(1.0, self.patience / 4))
+            connections = set(runner.server.connections) if runner.server is not None else set()
+            self._known &= connections
+            self._since = {one: self._since.get(one, clock()) for one in connections}
+            idle = connections - self._busy
+            # Strangers first, and of those the ones that have been silent for longest.
+            order = sorted(idle, key=lambda one: (one in self._known, self._since[one]))
+            for number, one in enumerate(order):
+                patience = KEPT if one in self._known else self.patience
+                late = clock() - self._since[one] > patience
+                if one.transport is not None and (late or number < len(idle) - WAITING):
+                    one.transport.abort()
+
+    async def stop(self) -> None:
+        """Stop listening, and end all requests."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        from aiohttp import web
+
+        from cheesebench.errors import CheeseBenchError
+        from cheesebench.redaction import quoted, redact
+
+        try:
+            self.guard.check(request, self.port)
+            with self._answering(request.protocol):
+                if request.can_read_body:
+                    async with asyncio.timeout(self.patience):
+                        await request.read()  # and kept: handlers read it again
+                response = await handler(request)
+        except ConnectionError:  # the client is gone
+            raise
+        except web.RequestPayloadError:
+            response = web.Response(status=web.HTTPBadRequest.status_code, text="The request cannot be read.")
+            response.force_close()
+        except TimeoutError:
+            response = web.Response(status=web.HTTPRequestTimeout.status_code, text="The request is not whole.")
+            response.force_close()
+        except web.HTTPException as error:
+            response = web.Response(status=error.status, text=error.text)
+            response.force_close()
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
+        except CheeseBenchError as error:
+            said = quoted(str(error), 2000)
+            if not self.explains:
+                print(f"cheesebench: {said}", file=sys.stderr, flush=True)
+                said = "The server cannot record this now. Nothing is lost. Try again later."
+            response = web.Response(status=503, text=said)
+        except Exception as error:
+            # An error of ours: its place is shown on the server's terminal only.
+            print(redact("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
+            response = web.Response(status=500, text="The server has failed. Try again later.")
+            response.force_close()
+        if not response.prepared:
+            for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
+                response.headers.setdefault(name, value)
+        return response
+
+    @contextlib.contextmanager
+    def _answering(self, connection: object) -> Iterator[None]:
+        """Keep a connection of a client with the token while a request is answered."""
+        self._known.add(connection)
+        self._busy.add(connection)
+        try:
+            yield
+        finally:
+            self._busy.discard(connection)
+            self._since[connection] = asyncio.get_running_loop().time()
+
+
+def check_address(address: str, port: int) -> None:
+    """Raise OptionError unless one can listen at an address of this machine, at any port if it is 0."""
+    _listen(RequestGuard(token=new_token(), address=address, port=port)).close()
+
+
+def _listen(guard: RequestGuard) -> socket.socket:
+    family = socket.AF_INET6 if ":" in guard.address else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # a server that was killed leaves its port behind for a minute
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((guard.address, guard.port))
+    except OSError as error:
+        listening.close()
+        _refuse(guard, error)
+    return listening
+
+
+def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
+    if error.errno == errno.EADDRNOTAVAIL or not guard.port:
+        where, remedy = guard.address, "Leave --address out, or name an address that this machine has."
+    else:
+        where, remedy = f"{guard.address}:{guard.port}", "Leave --port out, or give another one."
+    raise OptionError(f"Cannot listen on {where} ({error.strerror}). {remedy}") from None
+
+
+def serve(serving: Serving, begun: Callable[[int], None]) -> None:
+    """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once it accepts connections."""
+
+    async def main() -> None:
+        over = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows: KeyboardInterrupt ends it
+                loop.add_signal_handler(name, over.set)
+        await serving.start()
+        try:
+            begun(serving.port)
+            await over.wait()
+        finally:
+            await serving.stop()
+
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())

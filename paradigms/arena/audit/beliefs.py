@@ -1,0 +1,765 @@
+"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by percepts.
+
+A hypothesis in a trial is a node (what the rest of the trial depends on) and a history (draws and schedule, which stay
+as they are for the trial). Between trials it is a number that stands for all that later trials depend on.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from cheesebench.interfaces import RUNNING, STAY, Scene, View
+from cheesebench.lesions import MOST_SCENES, Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.hypotheses import History, Hypothesis, Script
+from cheesebench.paradigms.arena.audit.relevance import Relevance
+from cheesebench.paradigms.arena.audit.search import WAIT, Ending, Found, Move, Search, SearchNode
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import NEVER, Program
+from cheesebench.paradigms.arena.schedule import Schedule
+from cheesebench.protocol import Specification
+from cheesebench.protocol.expressions import RuntimeValue
+
+#: Steps of the search for moves that lead to success, and for shorter ones.
+EFFORT, POLISH = 3000, 600
+
+
+# -- plans of an adversary that knows which hypothesis is true: actions to success, by moves along distance tables
+
+
+#: What a step of a life, an expansion and a way of keeping on cost, in steps of nodes within beliefs.
+PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
+#: Failed searches after which no more are made in a stage that has had no success.
+IN_VAIN = 4
+#: Lists of moves to try before a search (for like circumstances; for the same state), and most cached plans.
+LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Actions to the end of the trial, and whether that is a success."""
+
+    actions: tuple[int, ...]
+    success: bool
+
+
+class Solver(Search):
+    """The search of the audit; hypotheses themselves say whether a trial is a success."""
+
+    def __init__(self, program: Program, specification: Specification) -> None:
+        super().__init__(program, specification)
+        self._groups = [tuple(group) for group in program.geometry.arena.groups.values() if len(group) > 2]
+
+    def look(self, life: ArenaSubject, effort: int, polish: int) -> Found:
+        return self._descend(life, Found(), effort, polish)
+
+    def keep_on(self, life: ArenaSubject, found: Found) -> None:
+        """Add what repeating one action through the trial leads to; if that succeeds nowhere, what going round does."""
+        self._keep_on(life, found)
+        if found.shortest is None:
+            self._go_round(life, found)
+
+    def _go_round(self, life: ArenaSubject, found: Found) -> None:
+        """Visit the members of each group in turn, from each one, in both directions, until the trial ends."""
+        for members in self._groups:
+            for first, step in itertools.product(range(len(members)), (1, -1)):
+                node, place = SearchNode(life.twin()), first
+                while node.status == RUNNING:
+                    if self.follow(node, ("go to", members[place % len(members)])):
+                        place += step
+                    else:
+                        self.follow(node, WAIT)
+                if self.judged(node.life):
+                    found.add(node.ending(), True)
+
+    def judged(self, life: ArenaSubject) -> bool | None:
+        return life.is_success()
+
+
+class Plans:
+    """Plans for hypotheses, cached: a plan for one is tried first for others in like circumstances."""
+
+    def __init__(self, program: Program, *, reads_clock: bool) -> None:
+        self._solver = Solver(program, program.specification)
+        self._places = {*program.geometry.arena.zones, *program.geometry.arena.solids}
+        self._plans: dict[Hashable, Plan] = {}
+        #: Plans whose success does not depend on the time, and the steps after which each leaves the first state.
+        self._timeless: dict[Hashable, list[tuple[Plan, int]]] = {}
+        self._reads_clock = reads_clock
+        #: What was spent on searching, in steps of hypotheses.
+        self.work = 0
+        #: Circumstances -> lists of moves that led to success, the latest first.
+        self._moves: dict[Hashable, list[tuple[Move, ...]]] = {}
+        #: State -> lists of moves by the names of variables instead of their values, for other circumstances.
+        self._general: dict[str, list[tuple[Move, ...]]] = {}
+        #: Stage -> the fewest steps from there to success, ways to fail, and the number of failed searches.
+        self._soonest: dict[Hashable, int] = {}
+        self._failures: dict[Hashable, list[tuple[Move, ...]]] = {}
+        self._searched_in_vain: dict[Hashable, int] = {}
+        #: Circumstances -> the step from which success is not searched for any more, and the best failure.
+        self._hopeless: dict[Hashable, tuple[int, tuple[Move, ...]]] = {}
+
+    def of(self, life: Hypothesis) -> Plan:
+        """Return the plan for a hypothesis, which is left unchanged.
+
+        A success for which no clock matters is one at any time that leaves enough steps for it.
+        """
+        timeless = life.matters, life.pose
+        for known, leaves in self._timeless.get(timeless, ()):
+            if leaves < life.due and life.steps + len(known.actions) <= life.limit:
+                return known
+        key = *timeless, *life.clocks(0), life.steps
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+                self._timeless.clear()
+            plan = self._plans[key] = self._find(life)
+            if plan.success and not self._reads_clock:
+                leaves = self._leaves(life, plan)
+                if leaves < life.due:
+                    self._timeless.setdefault(timeless, []).append((plan, leaves))
+        return plan
+
+    def _leaves(self, life: Hypothesis, plan: Plan) -> int:
+        """Return after how many steps the first state is left, or the trial ended."""
+        twin, state = life.twin(), life.state
+        for number, action in enumerate(plan.actions, 1):
+            twin.step(action)
+            self.work += PER_STEP
+            if twin.state != state or twin.entered == twin.steps:
+                return number
+        return len(plan.actions)
+
+    def _find(self, life: Hypothesis) -> Plan:
+        circumstances = life.matters
+        if circumstances not in self._moves:
+            general = self._general.get(life.state, ())
+            self._moves[circumstances] = list(dict.fromkeys(_instance(moves, life) for moves in general))
+        lists = self._moves[circumstances]
+        best: Plan | None = None
+        for number, moves in enumerate(lists):
+            plan = self._follow(life, moves)
+            if plan is not None and plan.success and (best is None or len(plan.actions) < len(best.actions)):
+                best, chosen = plan, number
+        if best is not None:
+            lists.insert(0, lists.pop(chosen))
+            del lists[LISTS:]
+            return best
+        hopeless = self._hopeless.get(circumstances)
+        if hopeless is not None and life.steps >= hopeless[0]:
+            return self._follow(life, hopeless[1]) or self._wait(life)
+        if self._is_vain(life):
+            return self._fail(life)
+        found = self._search(life)
+        if found.shortest is not None:
+            lists.insert(0, found.shortest.moves)
+            self._soonest[life.stage] = min(self._soonest.get(life.stage, NEVER), found.shortest.steps)
+            general = self._general.setdefault(life.state, [])
+            if (moves := _generalised(found.shortest.moves, life)) not in general:
+                general.insert(0, moves)
+                del general[GENERAL:]
+            return _plan(found.shortest, success=True)
+        moves = found.best_failure.moves if found.best_failure else ()
+        self._hopeless[circumstances] = (life.steps, moves)
+        failures = self._failures.setdefault(life.stage, [])
+        if (ways := _generalised(moves, life)) in failures:
+            failures.remove(ways)
+        failures.insert(0, ways)
+        self._searched_in_vain[life.stage] = self._searched_in_vain.get(life.stage, 0) + 1
+        return _plan(found.best_failure, success=False) if found.best_failure else self._wait(life)
+
+    def _search(self, life: Hypothesis) -> Found:
+        """Search for success; after ``IN_VAIN`` failed searches, repeating one action is not tried any more."""
+        found = self._solver.look(life, EFFORT, POLISH)
+        self.work += PER_STEP * self._solver.spent
+        is_vain = self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
+        if found.shortest is None and (not is_vain or found.best_failure is None):
+            self._solver.keep_on(life, found)
+            self.work += PER_STEP * KEEPING_ON * (life.limit - life.steps)
+        return found
+
+    def _is_vain(self, life: Hypothesis) -> bool:
+        """Return whether a search would probably fail, given others in this stage."""
+        soonest = self._soonest.get(life.stage)
+        if soonest is None:
+            return self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
+        return life.steps + soonest > life.limit
+
+    def _fail(self, life: Hypothesis) -> Plan:
+        """Return a way to end the trial that ended it for others."""
+        for moves in self._failures.get(life.stage, [])[:LISTS]:
+            plan = self._follow(life, _instance(moves, life))
+            if plan is not None:
+                return plan
+        return self._wait(life)
+
+    def _follow(self, life: Hypothesis, moves: tuple[Move, ...]) -> Plan | None:
+        """Make moves that led somewhere before; None if they are impossible here, or do not end the trial."""
+        node = SearchNode(life.twin())
+        for move in moves:
+            if (
+                node.status != RUNNING
+                or move[0].startswith("always")
+                or not self._can(move)
+                or not self._solver.follow(node, move)
+            ):
+                break
+        self.work += PER_STEP * len(node.actions)
+        if node.status == RUNNING:
+            return None
+        return Plan(tuple(node.actions), bool(self._solver.judged(node.life)))
+
+    def _can(self, move: Move) -> bool:
+        return move == WAIT or move[1] in self._places
+
+    def _wait(self, life: Hypothesis) -> Plan:
+        twin, status, actions = life.twin(), RUNNING, 0
+        while status == RUNNING:
+            _, _, status = twin.step(STAY)
+            actions += 1
+        self.work += PER_STEP * actions
+        return Plan((STAY,) * actions, twin.is_success())
+
+
+def _generalised(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
+    """Return moves with the (marked) names of variables in place of the places that they hold now."""
+    names = {value: name for name, value in reversed(life.named.items()) if isinstance(value, str)}
+    return tuple((kind, f"={names[place]}" if place in names else place) for kind, place in moves)
+
+
+def _instance(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
+    """Return generalised moves with the places that this hypothesis has."""
+    named = life.named
+    return tuple((kind, str(named.get(place[1:])) if place.startswith("=") else place) for kind, place in moves)
+
+
+def _plan(ending: Ending, *, success: bool) -> Plan:
+    return Plan(ending.actions, success)
+
+
+#: Returns the number of a percept: observation, reward, ending and waiting.
+Perceive = Callable[[str, float, bool, bool], int]
+
+
+# -- nodes: hypotheses that differ in nothing are one, and what a step leads to is worked out once
+#
+# A node keeps no time: all of a belief are at the same step, and the last one before the limit is another transition.
+
+
+class Node:
+    """All hypotheses that agree in everything that the rest of the trial depends on.
+
+    One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has happened since. Few nodes hold a life.
+    """
+
+    __slots__ = (
+        "ahead", "bare", "circumstances", "kind", "lasting", "leads", "limit", "number", "origin", "plans", "pose",
+        "success",
+    )  # fmt: skip
+
+    def __init__(self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int) -> None:
+        #: Nodes have numbers, which depend only on the order in which they were met.
+        self.number = number
+        self.origin, self.limit, self.circumstances = origin, limit, circumstances
+        self.kind, self.pose, self.ahead = kind, origin.pose, 0
+        #: What a trial can tell of what outlasts it, where it can (0: nothing), and the node without it.
+        self.lasting, self.bare = 0, self
+        #: Where the actions lead; then where they lead in the last step before the limit.
+        self.leads: list[tuple[Lead, ...] | None] = [None] * 8
+        #: By the steps that were taken in the trial.
+        self.plans: dict[int, Plan] | None = None
+        #: For a trial that has ended: whether it is a success.
+        self.success = False
+
+    @property
+    def waiting(self) -> bool:
+        return self.origin.waiting
+
+    @property
+    def state(self) -> str:
+        return self.origin.state
+
+
+#: One outcome of a step: its chance, its percept (see ``Nodes.step``), and the node.
+Lead = tuple[float, int, Node]
+Cloud = dict[Node, float]
+"""A belief within a trial: nodes and weights."""
+
+
+class Nodes:
+    """The nodes of one world."""
+
+    def __init__(self, relevance: Relevance, script: Script, perceive: Perceive) -> None:
+        self._relevance, self._script, self._perceive = relevance, script, perceive
+        self._nodes: dict[Hashable, Node] = {}
+        self._circumstances: dict[Hashable, int] = {}
+        self._telling: dict[tuple[int, int], Node] = {}
+        self._count = 0
+        #: What was spent on finding where actions lead, in steps of nodes within beliefs.
+        self.work = 0
+        #: Number of lives that nodes hold: these take the memory.
+        self.lives = 0
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def clear(self) -> None:
+        """Forget all nodes; those that are still in use will not be shared with later ones."""
+        self._nodes.clear()
+        self._telling.clear()
+        self._circumstances.clear()
+        self.lives = 0
+
+    def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
+        """Return what an action leads to, the likeliest first; ``-1 - percept`` where the trial ends.
+
+        ``steps`` is the number of steps taken in the trial.
+        """
+        place = action if steps + 1 < node.limit else action + 4
+        leads = node.leads[place]
+        if leads is None and node.bare is not node:
+            ways = self.leads(node.bare, action, steps)
+            leads = tuple([(chance, percept, self.telling(there, node.lasting)) for chance, percept, there in ways])
+            node.leads[place] = leads
+        elif leads is None:
+            leads = node.leads[place] = tuple(self._expanded(node, action, is_last=place >= 4))
+        return leads
+
+    def telling(self, bare: Node, lasting: int) -> Node:
+        """Return the node with what outlasts the trial."""
+        key = bare.number, lasting
+        node = self._telling.get(key)
+        if node is None:
+            self._count += 1
+            node = self._telling[key] = Node(self._count, bare.origin, bare.limit, bare.circumstances, bare.kind)
+            node.pose, node.ahead, node.success = bare.pose, bare.ahead, bare.success
+            node.lasting, node.bare = lasting, bare
+        return node
+
+    def step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
+        """Return the clouds after an action, by percept; those whose trial has ended under ``-1 - percept``.
+
+        ``steps`` is the number of steps taken in the trial.
+        """
+        parts: dict[int, Cloud] = {}
+        for node, weight in cloud.items():
+            place = action if steps + 1 < node.limit else action + 4
+            for chance, percept, there in node.leads[place] or self.leads(node, action, steps):
+                part = parts.get(percept)
+                if part is None:
+                    parts[percept] = {there: weight * chance}
+                else:
+                    part[there] = part.get(there, 0.0) + weight * chance
+        return parts
+
+    def release(self, cloud: Cloud) -> None:
+        """Forget what the nodes of a cloud lead to, where no others will ever share it."""
+        if self._relevance.trace:
+            self._telling.clear()
+            for node in cloud:
+                node.leads = node.bare.leads = [None] * 8
+
+    def life(self, node: Node, steps: int) -> Hypothesis:
+        """Return a life of the node that has taken ``steps`` steps."""
+        return node.origin.further(node.pose, node.ahead).at(steps, node.limit)
+
+    def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
+        origin, ahead = node.origin, node.ahead
+        self.work += PER_EXPANSION
+        if not is_last and not self._relevance.trace and (pose := origin.quietly(node.pose, ahead, action)) is not None:
+            observation, reward, waiting = origin.seen_from(pose)
+            yield 1.0, self._perceive(observation, reward, False, waiting), self.moved(node, pose, ahead + 1)
+            return
+        life = origin.further(node.pose, ahead)
+        if is_last:
+            life.shorten(life.steps + 1)
+
+        def step() -> tuple[Hypothesis, tuple[str, float, int]]:
+            twin = life.twin()
+            return twin, twin.step(action)
+
+        ways = self._script.all_of(step) if life.can_branch(action) else [(1.0, (life, life.step(action)))]
+        for chance, (twin, (observation, reward, status)) in ways:
+            percept = self._perceive(observation, reward, status != RUNNING, twin.waiting)
+            if status == RUNNING:
+                yield chance, percept, self.node(twin, node.limit)
+            else:
+                there = self._ended(twin, node.limit)
+                yield chance, -1 - percept, there
+
+    def moved(self, node: Node, pose: int, ahead: int) -> Node:
+        """Return the node at another pose, ``ahead`` steps after its origin, where nothing else has happened."""
+        origin = node.origin
+        key = node.circumstances, pose, *origin.clocks(ahead)
+        there = self._nodes.get(key)
+        if there is None:
+            there = self._nodes[key] = self._new(origin, node.limit, node.circumstances)
+            there.pose, there.ahead = pose, ahead
+        return there
+
+    def node(self, life: Hypothesis, limit: int) -> Node:
+        """Return the node of a life without a limit, to which the node may hold on."""
+        if self._relevance.trace:
+            return self._new(life, limit, 0)
+        around = life.matters, limit
+        circumstances = self._circumstances.setdefault(around, len(self._circumstances))
+        key = circumstances, life.pose, *life.clocks(0)
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = self._new(life, limit, circumstances)
+            self.lives += 1
+        return node
+
+    def _ended(self, life: Hypothesis, limit: int) -> Node:
+        """Return the node of a trial that has ended: how, and what later trials may depend on."""
+        success = life.is_success()
+        pose = life.pose if self._relevance.carry else 0
+        recent = (life.outcome, life.noted) if self._relevance.behaviour else None
+        key = "ended", success, recent, life.kept(), pose
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = self._new(life, limit, 0)
+            node.success = success
+            self.lives += 1
+        return node
+
+    def _new(self, life: Hypothesis, limit: int, circumstances: int) -> Node:
+        self._count += 1
+        return Node(self._count, life, limit, circumstances, life.kind)
+
+
+# -- beliefs
+
+
+K = TypeVar("K")
+#: Most hypotheses that are kept; beyond that, the least likely are dropped.
+MOST = 20_000
+#: Most nodes, lives in nodes, and beginnings of trials that are kept; beyond that, all are forgotten.
+MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 400_000, 60_000, 400_000
+
+Grain = tuple[Node, int]
+"""A node, and the number of what may have come before."""
+Belief = dict[Grain, float]
+"""What is believed in a trial; weights need not add up to 1."""
+Past = tuple[int, tuple[RuntimeValue, ...]]
+"""What a trial leaves as it is: the number of a history, and the values that outlast the trial."""
+Ways = tuple[tuple[int, Node, float], ...]
+"""How a trial can begin: percept, node and chance."""
+Rest = dict[int, float]
+"""What is believed between trials."""
+Parts = dict[int, Belief]
+"""Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the trial has ended."""
+
+
+class Everything:
+    """A view of everything that any view can show: the whole scene, and the pose.
+
+    Its texts are short, and only compared.
+    """
+
+    characters = "0123456789 "
+
+    def __init__(self, name: str) -> None:
+        self.name = f"everything {name}"
+        self._numbers: dict[Scene, int] = {}
+        self._kept: dict[int, tuple[Scene, int]] = {}
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        kept = self._kept.get(id(scene))
+        if kept is None:
+            if len(self._kept) >= MOST_SCENES:
+                self._kept.clear()
+            kept = self._kept[id(scene)] = scene, self._numbers.setdefault(scene, len(self._numbers))
+        return f"{kept[1]} {column} {row} {heading}"
+
+    def max_length(self, scene: Scene) -> int:
+        return 40
+
+
+class World:
+    """One protocol as a subject with a lesion meets it: which hypotheses there are, and what distinguishes them."""
+
+    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion) -> None:
+        self.paradigm, self.lesion = paradigm, lesion
+        self.program = paradigm.program
+        self._feels_nothing = lesion.feels_no_reward
+        self.view: View = paradigm.lesioned(Everything(str(lesion)), lesion)
+        self.script = Script()
+        self.relevance = Relevance(self.program, lesion, self.view)
+        self.nodes = Nodes(self.relevance, self.script, self.percept)
+        self.plans = Plans(self.program, reads_clock=self.relevance.clock)
+        #: Steps of nodes within beliefs.
+        self.work = 0
+        self._percepts: dict[Hashable, int] = {}
+        self.histories: list[History] = []
+        self._history_numbers: dict[Hashable, int] = {}
+        #: Between trials: the numbers of hypotheses, a life for each, and how its next trial begins.
+        self._resting: dict[Hashable, int] = {}
+        self._lives: list[Hypothesis] = []
+        self._begun: dict[int, list[tuple[float, Past, int]]] = {}
+        self._alike: dict[Hashable, list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]] = {}
+        #: The ways in which trials begin; pasts for which they are the same are told apart by nothing in the trial.
+        self._ways: list[Ways] = []
+        self._way_numbers: dict[Hashable, int] = {}
+        #: Distributions of pasts.
+        self._pasts: list[tuple[tuple[Past, float], ...]] = []
+        self._past_numbers: dict[Hashable, int] = {}
+        self._room = MOST_BEGINNINGS
+
+    @property
+    def spent(self) -> int:
+        """Everything that was done, in steps of nodes within beliefs: the measure of all effort."""
+        return self.work + self.nodes.work + self.plans.work
+
+    def prior(self) -> Rest:
+        """Return the belief before the first trial."""
+        return {self._rest("prior", lambda: Hypothesis(self.program, self.view, self.script, self.relevance)): 1.0}
+
+    def percept(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
+        """Return the number of what is perceived in a step; two hypotheses must agree on it."""
+        percept = observation, 0.0 if self._feels_nothing else reward, ended, waiting and not ended
+        return self._percepts.setdefault(percept, len(self._percepts))
+
+    # -- trials
+
+    def begin(self, rest: Rest) -> dict[int | None, Belief]:
+        """Begin the next trial in each hypothesis; return them by percept (None: the schedule is over)."""
+        if len(self.nodes) > MOST_NODES or self.nodes.lives > MOST_LIVES or self._room < 0:
+            self.nodes.clear()
+            for kept in (self._begun, self._alike, self._ways, self._way_numbers):
+                kept.clear()
+            self._room = MOST_BEGINNINGS
+        parts: dict[int | None, Belief] = defaultdict(dict)
+        alike: dict[int, dict[Past, float]] = defaultdict(dict)
+        for number, weight in rest.items():
+            begun = self._begun.get(number)
+            if begun is None:
+                begun = self._begun[number] = self._beginnings(number)
+            if not begun:
+                parts[None] = {}
+            for chance, past, ways in begun:
+                pasts = alike[ways]
+                pasts[past] = pasts.get(past, 0.0) + weight * chance
+        for ways, pasts in alike.items():
+            whole = sum(pasts.values())
+            before = self._past(pasts, whole)
+            self.work += len(self._ways[ways])
+            for percept, node, chance in self._ways[ways]:
+                grain = node if len(alike) == 1 else self.nodes.telling(node, ways + 1), before
+                part = parts[percept]
+                part[grain] = part.get(grain, 0.0) + whole * chance
+        return {percept: likeliest(part) for percept, part in parts.items()}
+
+    def _past(self, pasts: dict[Past, float], whole: float) -> int:
+        key = tuple([(past, round(weight / whole, 12)) for past, weight in pasts.items()])
+        number = self._past_numbers.setdefault(key, len(self._pasts))
+        if number == len(self._pasts):
+            self._pasts.append(key)
+        return number
+
+    def _beginnings(self, number: int) -> list[tuple[float, Past, int]]:
+        """Return what may have come before the next trial, how likely it is, and how the trial begins then."""
+        life = self._lives[number]
+        plan, key = life.beginning()
+        if key is None:
+            return []
+        if key not in self._alike:
+            self._alike[key] = self._begin(life)
+        found: dict[Past, dict[tuple[int, Node], float]] = defaultdict(lambda: defaultdict(float))
+        for chance, percept, node, history, held in self._alike[key]:
+            past = self._history(History(plan, history.sequences, (plan.key(), history.key[1]))), held
+            found[past][percept, node] += chance
+        begun = []
+        for past, ways in found.items():
+            whole = sum(ways.values())
+            shares = {one: chance / whole for one, chance in ways.items()}
+            alike = frozenset([(percept, node.number, round(p, 12)) for (percept, node), p in shares.items()])
+            kind = self._way_numbers.setdefault(alike, len(self._ways))
+            if kind == len(self._ways):
+                self._ways.append(tuple([(percept, node, p) for (percept, node), p in shares.items()]))
+                self._room -= len(shares)
+            begun.append((whole, past, kind))
+        return begun
+
+    def _begin(self, life: Hypothesis) -> list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]:
+        def begin() -> tuple[Hypothesis, str | None]:
+            twin = life.twin()
+            return twin, twin.begin_trial()
+
+        found: dict[Hashable, tuple[float, int, Node, History, tuple[RuntimeValue, ...]]] = {}
+        for chance, (twin, observation) in self.script.all_of(begin):
+            assert observation is not None
+            percept = self.percept(observation, 0.0, False, twin.waiting)
+            history, limit, held = twin.history, twin.limit, twin.held()
+            node = self.nodes.node(twin.unhurried(), limit)
+            self.nodes.work += PER_EXPANSION
+            key = percept, node.number, history.key[1], held
+            before = found[key][0] if key in found else 0.0
+            found[key] = before + chance, percept, node, history, held
+        return list(found.values())
+
+    def step(self, belief: Belief, action: int, steps: int) -> Parts:
+        """Return the beliefs after an action, by percept; ``steps`` have been taken in the trial."""
+        parts: Parts = {}
+        self.work += len(belief)
+        leads = self.nodes.leads
+        for (node, history), weight in belief.items():
+            for chance, percept, there in leads(node, action, steps):
+                part = parts.get(percept)
+                if part is None:
+                    parts[percept] = {(there, history): weight * chance}
+                else:
+                    grain = there, history
+                    part[grain] = part.get(grain, 0.0) + weight * chance
+        return parts
+
+    def rest(self, belief: Belief) -> Rest:
+        """Return the belief once trials have ended."""
+        rest: Rest = defaultdict(float)
+        carry = self.relevance.carry
+        for (node, before), weight in belief.items():
+            life = node.origin
+            pose, kept = life.pose if carry else 0, life.kept()
+            for (number, held), share in self._pasts[before]:
+                history = self.histories[number]
+                recent = (life.outcome, life.noted) if history.plan.counts_outcomes or self.relevance.last else None
+                resting = self._resting.get(key := (number, held, kept, pose, recent))
+                if resting is None:
+                    resting = self._rest(key, lambda one=life, own=history, out=held: one.resting(own, out))  # type: ignore[misc]
+                rest[resting] += weight * share
+        return normalised(rest)
+
+    def plan_of(self, belief: Belief) -> Schedule:
+        """Return the schedule once this trial has begun."""
+        _, before = next(iter(belief))
+        return self.histories[self._pasts[before][0][0][0]].plan
+
+    def _rest(self, key: Hashable, life: Callable[[], Hypothesis]) -> int:
+        number = self._resting.setdefault(key, len(self._lives))
+        if number == len(self._lives):
+            self._lives.append(life())
+        return number
+
+    def _history(self, history: History) -> int:
+        number = self._history_numbers.setdefault(history.key, len(self.histories))
+        if number == len(self.histories):
+            self.histories.append(history)
+        return number
+
+
+def cloud_of(belief: Belief) -> Cloud:
+    """Return the part of a belief that is about this trial."""
+    cloud: Cloud = {}
+    for (node, _), weight in belief.items():
+        cloud[node] = cloud.get(node, 0.0) + weight
+    return cloud
+
+
+def normalised(weights: dict[K, float]) -> dict[K, float]:
+    whole = sum(weights.values())
+    return {one: weight / whole for one, weight in weights.items()}
+
+
+def likeliest(belief: Belief) -> Belief:
+    """Return the belief without its least likely hypotheses, where there are too many."""
+    if len(belief) <= MOST:
+        return belief
+    return dict(sorted(belief.items(), key=lambda entry: -entry[1])[:MOST])
+
+
+def sampled(cloud: Cloud, size: int) -> Cloud:
+    """Return a systematic sample of at most ``size`` hypotheses, so that equal beliefs give equal samples."""
+    if len(cloud) <= size:
+        return cloud
+    stride, place, chosen, so_far = sum(cloud.values()) / size, 0.5, Cloud(), 0.0
+    for node, weight in cloud.items():
+        so_far += weight
+        times = 0
+        while so_far > place * stride and place < size:
+            place += 1
+            times += 1
+        if times:
+            chosen[node] = times * stride
+    return chosen
+
+
+def signature(cloud: Cloud) -> Hashable:
+    """Return a key that equal clouds share."""
+    whole = sum(cloud.values())
+    return frozenset([(node.number, round(weight / whole, 9)) for node, weight in cloud.items()])
+
+
+#: Most pairs examined for one question, and most circumstances that are checked for possible success.
+PAIRS, ASKED = 3000, 30
+
+IsAlive = Callable[[Node, int], bool]
+"""Returns whether success is still possible from a node after so many steps."""
+
+
+# -- the shortest actions after which two hypotheses differ in percepts, before it is too late
+#
+# Following the plan of a hypothesis shows that it was wrong, but often only by the mistake itself. This searches
+# everything that two hypotheses could do in step, so it finds a wall to feel where no plan and no macro leads.
+
+
+def mistaken(
+    nodes: Nodes, cloud: Cloud, leader: Node, actions: tuple[int, ...], steps: int, is_alive: IsAlive
+) -> list[Node]:
+    """Return the hypotheses in which the leader's plan fails before it shows that it is wrong; the likeliest first."""
+    percepts, there = [], leader
+    for number, action in enumerate(actions):
+        _, percept, there = nodes.leads(there, action, steps + number)[0]
+        percepts.append(percept)
+        if percept < 0:
+            break
+    found = []
+    for node, weight in cloud.items():
+        here = node
+        for number, expected in enumerate(percepts):
+            _, percept, here = nodes.leads(here, actions[number], steps + number)[0]
+            if percept < 0 or percept != expected:
+                if not (here.success if percept < 0 else is_alive(here, steps + number + 1)):
+                    found.append((weight, node))
+                break
+    return [node for _, node in sorted(found, key=lambda entry: (-entry[0], entry[1].number))]
+
+
+def tell_apart(
+    nodes: Nodes, pair: tuple[Node, Node], steps: int, is_alive: IsAlive, *, pairs: int = PAIRS, asked: int = ASKED
+) -> tuple[tuple[int, ...], int]:
+    """Return the actions after which two hypotheses differ and both can still succeed, and the effort in steps.
+
+    No actions: none were found within the bounds. The likeliest outcome of random events is assumed.
+    """
+    pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(*pair, ())])
+    seen = {(pair[0].number, pair[1].number)}
+    alive = {node.circumstances: True for node in pair}
+    spent = 0
+
+    def is_lost(node: Node, percept: int, taken: int) -> bool:
+        if percept < 0:
+            return not node.success
+        if node.circumstances not in alive:
+            alive[node.circumstances] = is_alive(node, steps + taken)
+        return not alive[node.circumstances]
+
+    while pending and len(seen) < pairs and len(alive) < asked:
+        one, other, taken = pending.popleft()
+        for action in range(4):
+            spent += 2
+            _, percept, here = nodes.leads(one, action, steps + len(taken))[0]
+            _, opposite, there = nodes.leads(other, action, steps + len(taken))[0]
+            if is_lost(here, percept, len(taken) + 1) or is_lost(there, opposite, len(taken) + 1):
+                continue
+            if percept != opposite:
+                return (*taken, action), spent
+            key = here.number, there.number
+            if percept >= 0 and key not in seen:
+                seen.add(key)
+                pending.append((here, there, (*taken, action)))
+    return (), spent

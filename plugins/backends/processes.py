@@ -1,0 +1,323 @@
+"""Programs and servers that a backend starts: they end with us, whatever happens to us, and leave nothing behind.
+
+A small process in a session of its own stands between us and the program. It ends the program and everything that the
+program has started, when it is told to or when we are gone (``kill -9`` included), and writes the program's output into
+a log file without secrets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
+
+#: Seconds between two polls of the program and of our parent.
+_TICK = 0.2
+#: Seconds that the supervisor itself is given, on top of the program's own, before it is ended by force.
+_MARGIN = 10.0
+#: The address that only this machine reaches.
+LOOPBACK = "127.0.0.1"
+#: Seconds between two checks whether a server is healthy, and between two lines that it is still loading.
+_POLL, _SAY = 0.1, 15.0
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+#: prctl(2): orphans of this process's descendants become its children, so that none can slip away.
+_PR_SET_CHILD_SUBREAPER = 36
+#: prctl(2): the signal that this process is sent when the thread that started it is gone.
+_PR_SET_PDEATHSIG = 1
+
+
+class Supervised:
+    """A running program, its output in ``log``. One that cannot be started has ended with 127, and the log says why."""
+
+    def __init__(
+        self, command: Sequence[str], log: Path, *, grace: float = 20.0, variables: Iterable[str] | None = None
+    ) -> None:
+        """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL.
+
+        ``variables`` names those of the environment that it is given (None: all): ours may hold keys of other services.
+        Raises PluginError on Windows, which has no process groups that could be ended.
+        """
+        if os.name != "posix":
+            raise PluginError(
+                "Servers are started on Linux and macOS only. Start the server yourself and give its address with "
+                "--base-url, or run CheeseBench in WSL."
+            )
+        self.log = log
+        self._grace = grace
+        self._process = _start(
+            main, str(log), str(grace), json.dumps(None if variables is None else sorted(variables)), *command
+        )
+
+    @property
+    def ended(self) -> int | None:
+        """The program's exit code (128 + n: ended by signal n), or None while it runs."""
+        return self._process.poll()
+
+    def tail(self, lines: int = 15) -> str:
+        """Return the last lines of the log that are not empty."""
+        try:
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
+
+    def stop(self) -> None:
+        """End the program and all that it has started; return when they are gone. Telling it twice does no harm."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(self._grace + _MARGIN)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class StartedServer:
+    """A server in a process of its own (a ``Server``); ``name`` is its program's name in messages."""
+
+    def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
+        self.base_url = ""
+        self.process = process
+        self._context, self._name = context, name
+        self._what = f"The {name} server for '{context.entry.id}'"
+
+    def wait_until(self, healthy: Callable[[], bool], timeout: float) -> float:
+        """Wait until ``healthy`` returns true; return the seconds that it took.
+
+        If that fails, the server is stopped. Raises EndedError when the process ends first, and PluginError after
+        ``timeout`` seconds; both have the end of the server's log.
+        """
+        began = said = time.monotonic()
+        try:
+            while not healthy():
+                now = time.monotonic()
+                if (code := self.process.ended) is not None:
+                    raise EndedError(self.with_log(f"{self._what} ended with code {code} before it was ready."))
+                if now - began > timeout:
+                    raise PluginError(
+                        self.with_log(
+                            f"{self._what} was not ready after {timeout:g} s. If it was still loading, allow more "
+                            "(--backend-option startup_timeout=SECONDS)."
+                        )
+                    )
+                if now - said >= _SAY:
+                    said = now
+                    line = f"{self._name} is loading {self._context.entry.id} ({now - began:.0f} s, log: "
+                    self._context.progress(f"{line}{self.process.log}): {quoted(self.process.tail(1), 100)}")
+                time.sleep(_POLL)
+            if (code := self.process.ended) is not None:  # another program has taken the port meanwhile
+                raise EndedError(self.with_log(f"{self._what} ended with code {code}."))
+        except BaseException:
+            self.process.stop()
+            raise
+        return time.monotonic() - began
+
+    def with_log(self, said: str) -> str:
+        """Stop the server, and return the sentence with the end of the server's log."""
+        self.process.stop()  # its last words are then in the log
+        lines = "\n".join(f"    {quoted(line, 200)}" for line in self.process.tail().splitlines())
+        return f"{said} Its log, {self.process.log}, ends with\n{lines or '    (nothing)'}"
+
+    def stop(self) -> None:
+        """Stop the server and all of its processes, and return when they are gone; report one that ended before."""
+        code = self.process.ended
+        self.process.stop()
+        if code is not None:
+            self._context.progress(self.with_log(f"{self._what} ended with code {code} during the run."))
+
+
+class EndedError(PluginError):
+    """A server ended before it was ready."""
+
+
+def log_path(context: BackendContext, name: str) -> Path:
+    """Return the log file of a model's server in the run's directory."""
+    model = re.sub(r"[^A-Za-z0-9._-]+", "-", context.entry.id).strip("-.")[-100:]
+    return context.directory / f"{name}-{model}.log"
+
+
+def free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
+        return int(listener.getsockname()[1])
+
+
+def is_healthy(host: str, port: int) -> bool:
+    # Not urllib: it would ask a proxy that the environment names.
+    connection = http.client.HTTPConnection(host, port, timeout=5.0)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def typed(name: str, value: Any, kind: type) -> Any:
+    """Return an option's value as ``kind``; raise OptionError if it is none. Strings come from the command line."""
+    try:
+        if kind is bool:
+            return value if isinstance(value, bool) else _WORDS[str(value).lower()]
+        if kind is str and isinstance(value, str) and value:
+            return value
+        if kind in (int, float) and not isinstance(value, bool) and (number := kind(value)) > 0:
+            return number
+    except (KeyError, ValueError, TypeError):
+        pass
+    wanted = {int: "a whole number above 0", float: "a number above 0", bool: "true or false", str: "a word"}[kind]
+    raise OptionError(f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'.")
+
+
+class Guard:
+    """Kills processes that others have started for us if we are killed; until then it leaves them alone."""
+
+    def __init__(self, processes: Iterable[int]) -> None:
+        self._process = _start(guard, *map(str, processes))
+
+    def release(self) -> None:
+        """Guard no longer; the processes live on."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def python_command(function: Callable[[], object], *arguments: str) -> list[str]:
+    """Return the command that runs a module's function in a Python of its own; it reads ``sys.argv[1:]``."""
+    # It finds the module where we found it, however we were installed; -P: never in the working directory.
+    code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    code += f"import {function.__module__} as module; sys.exit(module.{function.__name__}())"
+    return [sys.executable, "-P", "-c", code, json.dumps(sys.path), *arguments]
+
+
+def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
+    """Run a function of this module in a process of its own; its first argument is our process id."""
+    return subprocess.Popen(
+        python_command(function, str(os.getpid()), *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C in the terminal is ours to answer: the run wants to end its calls before the server goes.
+        start_new_session=True,
+    )
+
+
+def guard() -> int:
+    """Be the guard (arguments: parent's process id, those of the guarded); return its exit code."""
+    parent, *guarded = map(int, sys.argv[1:])
+    while os.getppid() == parent:
+        time.sleep(_TICK)
+    for process in guarded:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    return 0
+
+
+def main() -> int:
+    """Be the supervisor (arguments: parent's process id, log, grace, variables, command); return its exit code."""
+    parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[5:]
+    names: list[str] | None = json.loads(sys.argv[4])
+    stop_requested = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop_requested.set())
+    _adopt_orphans()
+    with log.open("a", encoding="utf-8") as sink:
+        try:
+            program = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=None if names is None else {name: os.environ[name] for name in names if name in os.environ},
+                start_new_session=True,
+                # Should somebody kill this supervisor: Ray does, with the children of an actor that ends.
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            sink.write(f"{command[0]}: {error.strerror}\n")
+            return 127
+        writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
+        writer.start()
+        # A parent that is gone shows in another parent's id: a pipe would be kept open by processes forked from it.
+        while program.poll() is None and not stop_requested.is_set() and os.getppid() == parent:
+            stop_requested.wait(_TICK)
+        _end(program, grace)
+        writer.join(_MARGIN / 2)  # what is still in the pipe: the last words say most
+    return program.returncode if program.returncode >= 0 else 128 - program.returncode
+
+
+def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
+    assert program.stdout is not None
+    for line in program.stdout:
+        # A full disk must not stop a program that only wants to log; when closed, no one reads the rest.
+        with contextlib.suppress(OSError, ValueError):
+            print(redact(line.rstrip("\n")), file=sink, flush=True)
+
+
+def _end(program: subprocess.Popen[str], grace: float) -> None:
+    """End the program's process group, politely and then not, and whoever has left the group."""
+    deadline = time.monotonic() + grace
+    _signal_group(program.pid, signal.SIGTERM)
+    while time.monotonic() < deadline and (program.poll() is None or _signal_group(program.pid, 0)):
+        time.sleep(_TICK / 4)
+        _bury(program.pid)
+    _signal_group(program.pid, signal.SIGKILL)
+    program.wait()
+    # Children of those who are killed become ours in their turn, hence the loop.
+    while left := _children():
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_TICK / 4)
+        _bury(program.pid)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    """Signal a process group; return whether there was one (macOS says of a group of zombies that it may not)."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs. Linux alone has this; elsewhere the group must do."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _children() -> list[int]:
+    """Return the ids of this process's children, including zombies."""
+    found: list[int] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
+
+
+def _bury(program: int) -> None:
+    """Wait for dead children, except the program, whose exit code is still wanted."""
+    for process in _children():
+        if process != program:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process, os.WNOHANG)

@@ -1,0 +1,350 @@
+"""The trials of a run as data for the page's player: selected, replayed and compressed."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cheesebench.behaviour import ground
+from cheesebench.chat import Picture
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.records import Frame
+from cheesebench.reports.cells import clean, visible
+from cheesebench.statistics.sample import enter_estimand
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.records import CallRecord, CellPlan, ReplayedCall, TrialRecord
+
+#: Characters of a question, a reply, its reasoning or learnings that the page shows.
+LONGEST_REPLY = 20_000
+
+
+def call_of(replayed: ReplayedCall) -> dict[str, Any]:
+    """Return a call in its place as JSON values."""
+    record = replayed.record
+    return {
+        "step": replayed.step,
+        "asked": visible(record.asked, LONGEST_REPLY),
+        "reply": visible(record.reply.text, LONGEST_REPLY),
+        "reasoning": visible(record.reply.reasoning, LONGEST_REPLY),
+        "learnings": visible(replayed.learnings, LONGEST_REPLY),
+        "usage": clean(_usage(record)),
+    }
+
+
+def _usage(record: CallRecord) -> str:
+    """Return what a call took, in a line."""
+    used = record.reply.usage
+    shares = {"cached": used.cached, "written to the cache": used.written}
+    replayed = ", ".join(f"{tokens:,} {what}" for what, tokens in shares.items() if tokens)
+    parts = [f"{used.prompt:,} tokens asked" + (f" ({replayed})" if replayed else "")]
+    parts.append(f"{used.completion:,} replied" + (f" ({used.reasoning:,} reasoning)" if used.reasoning else ""))
+    parts.append(f"{record.seconds:.1f} s")
+    if record.attempts > 1:
+        parts.append(f"{record.attempts} attempts")
+    if record.reply.finish == "length":
+        parts.append("cut off at the limit")
+    if record.cost is not None:
+        parts.append(f"${record.cost:.4f}")
+    if record.reply.model:
+        parts.append(record.reply.model)
+    return ", ".join(parts)
+
+
+#: Maximum number of steps that are replayed for one page: some seconds, and 130 MB.
+MAX_STEPS = 2_000_000
+#: Characters of an observation that the page shows.
+LONGEST = 10_000
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The trials of one cell that a page can show.
+
+    ``trials`` holds one JSON object per trial, in the order of preference; ``played`` and ``failed`` count all
+    trials of the cell that were run. ``problem`` says why no trial can be shown, ``note`` why replies cannot.
+    """
+
+    plan: CellPlan
+    played: int = 0
+    failed: int = 0
+    trials: list[dict[str, Any]] = field(default_factory=list)
+    problem: str = ""
+    note: str = ""
+    packed: str = ""
+    """The first ``shown`` trials, as written by ``pack``; empty until ``make_room``."""
+    shown: int = 0
+    """Number of trials on the page."""
+    ground: dict[str, Any] | None = None
+    """The floor of the arena from above, for the page."""
+
+    @property
+    def shown_failed(self) -> int:
+        """Failed trials among those on the page."""
+        return sum(trial["success"] is False for trial in self.trials[: self.shown])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every trial that was run is on the page."""
+        return self.shown == self.played
+
+
+def shelves(log: RunLog, plugins: PluginManager, plans: Sequence[CellPlan], budget: int = MAX_STEPS) -> list[Shelf]:
+    """Return one shelf per cell, in the order of ``plans``; together they replay at most ``budget`` steps.
+
+    Where that is too little for all trials, failed ones come first.
+    """
+    return [_fill(log, plugins, plan, budget // len(plans), range(plan.subjects)) for plan in plans]
+
+
+def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
+    return _fill(log, plugins, plan, budget, range(subject, subject + 1))
+
+
+def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
+    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
+    record = next(one for one in log.trials(plan, subject) if one.trial == trial and not one.missing)
+    shelf = Shelf(plan, 1, int(record.success is False))
+    shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
+    shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
+    return shelf
+
+
+def make_room(filled: Sequence[Shelf], room: int) -> None:
+    """Set ``packed`` and ``shown`` of all shelves so that together they take at most ``room`` characters."""
+    for shelf in filled:
+        shelf.packed = pack(shelf.trials) if shelf.trials else ""
+    share = fair_share([len(shelf.packed) for shelf in filled], room)
+    for shelf in filled:
+        if len(shelf.packed) > share:
+            shelf.shown = _most(shelf.trials, share)
+            shelf.packed = pack(shelf.trials[: shelf.shown]) if shelf.shown else ""
+
+
+def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
+    """Return how many of the trials can be packed into ``share`` characters."""
+    return max(0, bisect_right(range(len(trials) + 1), share, key=lambda count: len(pack(trials[:count]))) - 1)
+
+
+def fair_share(sizes: Sequence[int], room: int) -> int:
+    """Return the largest limit for each of ``sizes`` with which their sum fits into ``room``."""
+    left = room
+    for number, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - number)
+        if size > share:
+            return share
+        left -= size
+    return room
+
+
+class Sketch(NamedTuple):
+    """The facts about a trial that decide whether it is shown."""
+
+    subject: int
+    trial: int
+    steps: int
+    success: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Subjects:
+    """The trials of a cell by subject, as often as they are asked for; one subject is in memory at a time."""
+
+    log: RunLog
+    plan: CellPlan
+    numbers: range
+
+    def __iter__(self) -> Iterator[list[Sketch]]:
+        found = self.log.stream(
+            "SELECT subject, trial, steps, success FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
+            "variant = ? AND subject >= ? AND subject < ? AND missing = '' ORDER BY subject, trial",
+            (*self.plan.key, self.numbers.start, self.numbers.stop),
+        )
+        sketches = (
+            Sketch(subject, trial, steps, None if success is None else bool(success))
+            for subject, trial, steps, success in found
+        )
+        for _, subjects in groupby(sketches, lambda sketch: sketch.subject):
+            yield list(subjects)
+
+
+def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
+    """Return the trials to be shown, failed ones first, within ``budget`` steps.
+
+    ``subjects`` are by rising number, and are gone through twice. To replay a trial, all earlier trials of its subject
+    must be replayed too.
+    """
+    reached: dict[int, int] = {}
+    chosen = []
+    for failed in (True, False):
+        for sketches in subjects:
+            for sketch, end in zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True):
+                if (sketch.success is False) is not failed:
+                    continue
+                before = reached.get(sketch.subject, 0)
+                cost = max(0, end - before)
+                if cost <= budget:
+                    budget -= cost
+                    reached[sketch.subject] = before + cost
+                    chosen.append(sketch)
+    return chosen
+
+
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: range) -> Shelf:
+    subjects = _Subjects(log, plan, numbers)
+    chosen = choose(subjects, budget)
+    shelf = Shelf(plan)
+    for sketches in subjects:
+        shelf.played += len(sketches)
+        shelf.failed += sum(sketch.success is False for sketch in sketches)
+    try:
+        replayed = {(trial["subject"], trial["trial"]): trial for trial in _replayed(log, plugins, shelf, chosen)}
+    except Exception as error:
+        # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
+        shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
+    else:
+        shelf.trials = [replayed[sketch.subject, sketch.trial + 1] for sketch in chosen]
+        shelf.shown = len(chosen)
+    return shelf
+
+
+def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
+    """Yield the chosen trials as JSON values; equal observations are one object."""
+    plan = shelf.plan
+    wanted: dict[int, set[int]] = {}
+    for sketch in chosen:
+        wanted.setdefault(sketch.subject, set()).add(sketch.trial)
+    if not wanted:
+        return
+    known: dict[str, Any] = {}
+    shelf.ground = _ground(log, plugins, plan)
+    family = plugins.family(recorded_protocol(log, plan, plugins))
+    judged = {subject: _judged(log, plan, subject) for subject in wanted}
+    for trial in family.watch(log, plugins, plan, wanted):
+        shelf.note = shelf.note or trial.note
+        calls = [call_of(one) for one in trial.calls]
+        enters = trial.record.trial in judged[trial.record.subject]
+        yield _trial(log, trial.record, trial.frames, known, enters) | ({"calls": calls} if calls else {})
+
+
+def _ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> dict[str, Any] | None:
+    """Return the arena as the page draws it: one letter for each square, and its landmarks."""
+    found = ground(log, plugins, plan)
+    if found is None:
+        return None
+    tiles = found.scene.tiles
+    return {
+        "left": found.left,
+        "top": found.top,
+        "rows": ["".join(tile.kind[0] for tile in row) for row in tiles],
+        "marks": [
+            [x + found.left, y + found.top, clean(tile.glyph)]
+            for y, row in enumerate(tiles)
+            for x, tile in enumerate(row)
+            if tile.kind == "landmark"
+        ],
+    }
+
+
+def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
+    """Return the trials of a subject that the pass rate is taken over; those to come are among its last."""
+    life = log.trials(plan, subject)
+    if life and subject not in log.completed_subjects(plan):
+        coming = range(life[-1].trial + 1, plan.trials)
+        life += [replace(life[-1], trial=trial, block="", missing="not run", compared=True) for trial in coming]
+    return {record.trial for record in enter_estimand(plan.estimand, life)}
+
+
+def _trial(
+    log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dict[str, Any], enters: bool
+) -> dict[str, Any]:
+    where: dict[str, Any] = {}
+    if all(frame.at is not None for frame in frames):
+        # Column, row and heading of every frame; the goals from each step on which they change.
+        where["at"] = [number for frame in frames if (at := frame.at) for number in (at.x, at.y, at.heading)]
+        changes = [step for step, frame in enumerate(frames) if not step or frame.goals != frames[step - 1].goals]
+        where["goals"] = [[step, sorted(frames[step].goals)] for step in changes]
+    return where | {
+        "subject": record.subject,
+        "trial": record.trial + 1,
+        "block": clean(record.block),
+        "session": record.session,
+        "outcome": clean(record.outcome),
+        "success": record.success,
+        "compared": enters,
+        "actions": "".join(frame.action for frame in frames),
+        "observations": [_observation(frame.observation, known) for frame in frames],
+        "rewards": {step: _value(frame.reward) for step, frame in enumerate(frames) if frame.reward},
+        "events": [[event.step, clean(event.state), clean(event.event)] for event in log.events(record)],
+        "measures": {clean(name): _value(value) for name, value in (*record.measures.items(), *record.tally.items())},
+    }
+
+
+def _observation(observation: str, known: dict[str, Any]) -> Any:
+    """Return what the page shows of an observation: text, or a picture and its text."""
+    if observation not in known:
+        text = visible(str(observation), LONGEST)
+        known[observation] = text
+        if isinstance(observation, Picture):
+            picture = base64.b64encode(_small(observation.png)).decode("ascii")
+            known[observation] = {"webp": picture, "text": text}
+    return known[observation]
+
+
+def _small(png: bytes) -> bytes:
+    """Return the picture as lossless WebP, in about a tenth of the bytes."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as picture:
+        picture.save(small, format="WEBP", lossless=True, method=1, quality=20)
+    return small.getvalue()
+
+
+def _value(value: object) -> object:
+    """Return a measure as valid JSON (no NaN or infinity), with texts cleaned."""
+    if isinstance(value, list):
+        return ", ".join(map(clean, value))
+    if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+        return clean(value)
+    return value
+
+
+def pack(trials: Sequence[Mapping[str, Any]]) -> str:
+    """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small and contains no HTML.
+
+    Each observation is written once; trials refer to them by number.
+    """
+    numbers: dict[int, int] = {}
+    observations: list[Any] = []
+    for trial in trials:
+        for observation in trial["observations"]:
+            if id(observation) not in numbers:
+                numbers[id(observation)] = len(observations)
+                observations.append(observation)
+    packed = io.BytesIO()
+    # One trial at a time: the JSON of all takes several hundred megabytes.
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
+        file.write(b'{"observations":%b,"trials":[' % _json(observations))
+        # By subject and trial, as the player lists them.
+        for place, trial in enumerate(sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))):
+            shown = [numbers[id(observation)] for observation in trial["observations"]]
+            file.write(b"," * (place > 0) + _json({**trial, "observations": shown}))
+        file.write(b"]}")
+    return base64.b64encode(packed.getvalue()).decode("ascii")
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")

@@ -1,0 +1,108 @@
+"use strict";
+// One paradigm at a time, and below its curves where the subjects went: session by session, all of them or a single one.
+(function () {
+  const paradigms = [...document.querySelectorAll(".paradigm")];
+  const form = document.getElementById("pick-paradigm");
+  if (!form) return;
+  const picked = form.querySelector("select");
+
+  function element(name, text, className) {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  // ---- where the subjects went
+
+  async function drawMaps(place) {
+    if (place.dataset.drawn) return;
+    place.dataset.drawn = "yes";
+    const number = trials.index.findIndex((entry) => entry.link === place.dataset.link);
+    const entry = trials.index[number];
+    if (!entry || !entry.ground || !document.getElementById("trials-" + number).textContent) return;
+    const shelf = await trials.unpack(number);
+    const played = shelf.trials.filter((one) => one.at);
+    if (!played.length) return;
+    const subjects = [...new Set(played.map((one) => one.subject))].sort((a, b) => a - b);
+    const sessions = [...new Set(played.map((one) => one.session))].sort((a, b) => a - b);
+    const pick = element("select");
+    pick.autocomplete = "off";
+    pick.append(new Option("all subjects: time spent on each square", ""));
+    for (const one of subjects) pick.append(new Option("subject " + one + ": its tracks", String(one)));
+    const label = element("label", "Where they went ");
+    label.append(pick);
+    const goal = element("input");
+    goal.type = "checkbox";
+    goal.autocomplete = "off";
+    const check = element("label", undefined, "check");
+    check.append(goal, " goals");
+    const bar = element("div", undefined, "pick");
+    bar.append(label, check);
+    const grid = element("div", undefined, "floors");
+    place.append(bar, grid, element("p", maps.caption(entry.ground) + ", however the picture was turned for the model. ● start, ▲ end; green: passed, red: failed." + (entry.whole ? "" : " Failed trials come first on this page, so not all trials are in these maps."), "aside"));
+
+    function show() {
+      const only = pick.value;
+      const scale = Math.max(...sessions.map((session) => Math.max(0, ...heat(played.filter((one) => one.session === session)).values())));
+      grid.replaceChildren(...sessions.map((session) => {
+        const own = played.filter((one) => one.session === session && (only === "" || String(one.subject) === only));
+        const spent = heat(own);
+        const said = "session " + session + ", " + own.length + (own.length === 1 ? " trial" : " trials");
+        const shades = only === "" ? new Map([...spent].map(([square, share]) => [square, Math.sqrt(share / scale)])) : null;
+        const svg = maps.floor(entry.ground, place.dataset.name + ", " + said, shades);
+        if (only !== "") for (const one of own) {
+          const last = one.at.length / 3 - 1;
+          const kind = one.success === null ? "" : one.success ? " passed" : " failed";
+          maps.path(svg, one.at, last, "track" + kind);
+          maps.dot(svg, one.at, 0, "start");
+          maps.subject(svg, one.at, last);
+        }
+        if (goal.checked) {
+          const squares = new Map();
+          for (const one of own) for (const [, found] of one.goals) for (const square of found) squares.set(String(square), square);
+          maps.goals(svg, squares.values());
+        }
+        const figure = element("figure");
+        figure.append(svg, element("figcaption", "session " + session));
+        return figure;
+      }));
+    }
+    pick.addEventListener("change", show);
+    goal.addEventListener("change", show);
+    show();
+  }
+
+  // Share of all steps of these trials by square.
+  function heat(own) {
+    const spent = new Map();
+    let all = 0;
+    for (const one of own) for (let n = 3; n < one.at.length; n += 3) {
+      const square = one.at[n] + "," + one.at[n + 1];
+      spent.set(square, (spent.get(square) || 0) + 1);
+      all += 1;
+    }
+    for (const [square, steps] of spent) spent.set(square, steps / all);
+    return spent;
+  }
+
+  // ---- one paradigm at a time
+
+  function show() {
+    paradigms.forEach((one, number) => { one.hidden = number !== picked.selectedIndex; });
+    const shown = paradigms[picked.selectedIndex];
+    for (const place of shown.querySelectorAll(".maps")) watch(place);
+  }
+  // Unpacked when it comes into sight, not before.
+  const seen = new IntersectionObserver((found) => found.forEach((one) => {
+    if (one.isIntersecting) { seen.unobserve(one.target); drawMaps(one.target); }
+  }));
+  const watch = (place) => { if (!place.dataset.drawn) seen.observe(place); };
+  paradigms.forEach((one) => picked.append(new Option(one.dataset.title)));
+  picked.addEventListener("change", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = paradigms.length < 2;
+  show();
+  window.addEventListener("beforeprint", () => { for (const one of paradigms) one.hidden = false; });
+  window.addEventListener("afterprint", show);
+})();

@@ -1,0 +1,9 @@
+"""No test is timed: on a busy machine hypothesis would take a slow example for a fault."""
+
+import contextlib
+
+with contextlib.suppress(ImportError):  # the README's first command reads this file, and has no hypothesis
+    import hypothesis
+
+    hypothesis.settings.register_profile("cheesebench", deadline=None)
+    hypothesis.settings.load_profile("cheesebench")

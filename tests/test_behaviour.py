@@ -1,0 +1,109 @@
+"""Positions, goals, tracks and curves, against what the observations themselves show."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cheesebench
+from cheesebench.behaviour import CURVES, behaviour, ground, occupancy, tracks
+from cheesebench.experiment.log import RunLog
+from cheesebench.plugin_manager import installed_plugins
+
+ARROWS = "↑↗→↘↓↙←↖"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
+    results = tmp_path_factory.mktemp("results")
+    protocols = ["morris_water_maze", "t_maze"]
+    return cheesebench.run(
+        ["place-learner"], protocols, design="cohort", subjects=3, seed=3, results=results, progress=False
+    )
+
+
+def test_every_position_is_where_the_arrow_is_once_the_picture_is_turned_back(run: cheesebench.Run) -> None:
+    for trial in range(1, 5):
+        played = run.trial("morris_water_maze", 0, trial)
+        turned = played.record.variables["view"]
+        assert isinstance(turned, int | float)
+        for frame in played.frames:
+            rows = frame.observation.split("\n")[:21]  # below the picture is what the state says
+            at = next((row, line.index(glyph), n) for row, line in enumerate(rows)
+                      for n, glyph in enumerate(ARROWS) if glyph in line)  # fmt: skip
+            row, column, heading = at
+            for _ in range(-int(turned) // 90 % 4):  # each a quarter turn clockwise
+                row, column = column, len(rows) - 1 - row
+            assert frame.at is not None
+            # The landmarks stand on the edge of the map.
+            assert (frame.at.x, frame.at.y) == (column, row)
+            assert frame.at.heading == (45 * heading - int(turned)) % 360
+
+
+def test_goals_are_where_the_trial_pays(run: cheesebench.Run) -> None:
+    for trial in range(1, 5):
+        played = run.trial("morris_water_maze", 0, trial)
+        if played.record.success:
+            last = played.frames[-1]
+            assert last.at is not None
+            assert (last.at.x, last.at.y) in played.frames[0].goals
+    played = run.trial("t_maze", 0, 20)
+    forced, free = (next(f.goals for f in played.frames if f.at and f.at.state == s) for s in ("forced", "free"))
+    assert len(free) == 1
+    assert free < forced  # either arm pays in the forced run (one gate is closed), then only the other one
+
+
+def test_tracks_and_occupancy_are_those_of_the_exported_steps(run: cheesebench.Run) -> None:
+    steps = run.table("steps").query("protocol == 'morris_water_maze'")
+    plugins = installed_plugins()
+    with RunLog.open_read_only(run.directory / "run.sqlite") as log:
+        plan = next(plan for plan in log.plans() if plan.protocol == "morris_water_maze")
+        found = list(tracks(log, plugins, plan, 10**6))
+        assert len(found) == plan.subjects
+        for own in found:
+            for track in own:
+                rows = steps.query(f"subject == {track.subject} and trial == {track.trial + 1}")
+                assert list(track.squares) == list(zip(rows.x, rows.y, strict=True))
+        walked = steps.query("step > 0")
+        spent = Counter(zip(walked.x, walked.y, strict=True))
+        assert occupancy(track for own in found for track in own) == spent
+        floor = ground(log, plugins, plan)
+        assert floor is not None
+        kinds = {floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent}
+        assert kinds == {"floor"}
+        north = next(tile.glyph for tile in floor.scene.tiles[0] if tile.kind == "landmark")
+        assert north == "1"
+        # A budget that holds one subject shows one, whole.
+        first = sum(len(track.squares) - 1 for track in found[0])
+        assert [len(own) for own in tracks(log, plugins, plan, first)] == [len(found[0])]
+        assert not list(tracks(log, plugins, plan, first - 1))
+
+
+def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
+    cell = next(cell for cell in run.summary.cells if cell.plan.protocol == "morris_water_maze")
+    with RunLog.open_read_only(run.directory / "run.sqlite") as log:
+        found = behaviour(cell, log.trials_by_subject(cell.plan))
+    trials = run.trials().query("protocol == 'morris_water_maze'")
+    for name, column in zip(CURVES, ("success", "steps", "path_length"), strict=True):
+        own = trials.assign(value=trials[column].astype(float)).groupby(["subject", "session"]).value.mean()
+        means = own.groupby("session").mean()
+        assert list(found.points) == list(means.index)
+        assert all(math.isclose(value, means[point]) for point, value in found.mean(name).items())
+    assert [found.mean("pass rate")[point.session] for point in cell.curve] == pytest.approx(
+        [point.rate for point in cell.curve]
+    )
+    classes = found.strategies["strategy"]
+    assert sum(sum(counts.values()) for counts in classes.values()) == len(trials)
+
+
+def test_a_dialogue_has_no_floor(tmp_path: Path) -> None:
+    run = cheesebench.run(
+        "random-walk", "cogeval_n7line", design="smoke", subjects=1, seed=1, results=tmp_path, progress=False
+    )
+    with RunLog.open_read_only(run.directory / "run.sqlite") as log:
+        for plan in log.plans():
+            assert ground(log, installed_plugins(), plan) is None
+            assert not list(tracks(log, installed_plugins(), plan, 10**6))

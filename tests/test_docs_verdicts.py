@@ -1,0 +1,105 @@
+"""The pages on verdicts have the figures of the stored simulation, which are what is promised; and the picture."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import verdict_simulation as engine
+from cheesebench.planning.simulation import RUNS, Subjects, simulate
+from cheesebench.records import MOST_SUBJECTS, ReferenceValue
+from cheesebench.statistics.question import Question
+from website import purse
+
+FOUND = json.loads(engine.RESULTS.read_text(encoding="utf-8"))
+EXPLAINED = " ".join((Path(__file__).parents[1] / "docs/explanation/verdicts.md").read_text(encoding="utf-8").split())
+
+
+def expected(name: str, key: str) -> float:
+    return float(np.mean([row[key] for row in FOUND["expectations"][name].values()]))
+
+
+def test_the_page_has_the_stored_figures() -> None:
+    page = engine.PAGE.read_text(encoding="utf-8")
+    assert engine.filled(page, FOUND) == page
+    assert page.count("<!-- simulated:") == len(engine.tables(FOUND))
+
+
+def test_no_error_is_above_five_percent() -> None:
+    """Within two standard errors, with new animals: nine paradigms, eleven kinds of subjects, and measures."""
+    most = 0.05 + 2 * (0.05 * 0.95 / FOUND["runs"]) ** 0.5
+    assert FOUND["runs"] >= 10_000
+    assert set(FOUND["errors"]) == set(engine.CASES)
+    for case, protocols in FOUND["errors"].items():
+        assert len(protocols) == 9
+        for name, kinds in protocols.items():
+            assert len(kinds) >= 9
+            for kind, shares in kinds.items():
+                assert max(shares) <= most, (case, name, kind)
+    assert all(max(shares) <= 0.05 for shares in FOUND["measures"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", ["20 points worse", "as good", "10 points better"])
+def test_a_plan_is_right_to_three_points(truth: str) -> None:
+    """The package's simulation against the stored one, which shares no code with it; both have sampling errors."""
+    shift, icc = engine.TRUTHS[truth]
+    assert shift is not None
+    for seed, setting in enumerate(engine.shipped()):
+        animals = ReferenceValue(value=setting.reference, sd=setting.sd, n_animals=setting.animals)
+        subjects = Subjects(sessions=setting.sessions, icc=icc).at(min(1.0, setting.reference + shift))
+        found = simulate(Question(animals, -setting.margin, -setting.margin), subjects, MOST_SUBJECTS, seed=seed)
+        row = FOUND["expectations"][truth][setting.name]
+        for own, stored in ((found.passes, row["PASS"]), (found.fails, row["FAIL"])):
+            noise = 2 * (stored * (1 - stored) * (1 / RUNS + 5 / FOUND["runs"])) ** 0.5
+            assert abs(own - stored) <= 0.03 + noise, (setting.name, own, stored)
+        assert found.counted.mean() == pytest.approx(row["run"], abs=4)
+
+
+def test_what_the_explanation_says() -> None:
+    assert "some eight subjects" in EXPLAINED
+    assert round(expected("random", "decided")) in (7, 8)
+    assert round(expected("perfect", "decided")) in (7, 8)
+    assert "some fifty; it passes in nine of ten runs" in EXPLAINED
+    assert 45 <= expected("as good", "decided") <= 55
+
+
+def test_missing_trials_make_no_claim_and_intervals_hold() -> None:
+    assert FOUND["missing"]["at the bar, all failures missing"][0] <= 0.05
+    assert FOUND["missing"]["at the bar, all successes missing"][1] <= 0.05
+    assert min(FOUND["coverage"].values()) >= 0.95
+
+
+def test_an_equal_model_passes() -> None:
+    assert min(one["PASS"] for one in FOUND["expectations"]["as good"].values()) >= 0.88
+
+
+@pytest.mark.slow
+def test_the_figures_are_still_true() -> None:
+    settings = engine.shipped()
+    again = engine.expectations(settings, engine.chances(), 400)
+    for name, own in again.items():
+        for key, noise in (("PASS", 0.1), ("FAIL", 0.1), ("decided", 8.0)):
+            mean = float(np.mean([row[key] for row in own.values()]))
+            assert mean == pytest.approx(expected(name, key), abs=noise), (name, key)
+
+
+def test_the_picture_is_that_of_the_rule() -> None:
+    assert purse.PICTURE.read_text(encoding="utf-8") == purse.picture()
+
+
+def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And within what was asked for: $12 of a hopeless, weak or competent model, $30 of one like the animals."""
+    monkeypatch.syspath_prepend(Path(engine.__file__).parent)
+    costs = importlib.import_module("verdict_cost")
+    page = costs.PAGE.read_text(encoding="utf-8")
+    assert costs.filled(page) == page
+    rows = [line.split("|") for line in page.partition(costs.START)[2].partition(costs.END)[0].splitlines()[2:]]
+    dollars = {row[1].strip(): float(row[7]) for row in rows}
+    assert {name: cost <= (30 if name == "ratlike" else 12) for name, cost in dollars.items()} == dict.fromkeys(
+        costs.LAPSES, True
+    )

@@ -1,0 +1,173 @@
+"""What the prompts hold: a reasoner that reads nothing else passes, and without a memory it fails, by the real path."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cheesebench
+from cheesebench import ChatReply, ModelAgentContext
+from cheesebench.experiment.controls import UnrewardedSubject
+from cheesebench.interfaces import ACTIONS, Paradigm, SubjectEnvironment, View
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents.llm import LLM, LlmAgent
+from cheesebench.protocol import Catalogue
+from cheesebench.trial_loop import Interrupts, TrialLoop
+from tests import reasoner
+from tests.reasoner import judged, think
+from tests.reasoner_eyes import NINE
+
+VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d")
+#: View, history, learnings, and the verdict of the reasoner in all nine.
+ROWS = [
+    *((view, history, 500, "PASS") for view in VIEWS for history in ("3-7", "0", "3", "10")),
+    *(("ascii_2d", "3", 0, "PASS"), ("ascii_2d", "0", 0, "FAIL")),
+]
+PLUGINS = PluginManager()
+CATALOGUE = Catalogue(PLUGINS.protocol_directories)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", NINE)
+@pytest.mark.parametrize(
+    ("view", "history", "learnings", "wanted"), [row for row in ROWS if row[0] == "ascii_2d" or row[1] == "3-7"]
+)
+def test_memory_decides(protocol: str, view: str, history: str, learnings: int, wanted: str, tmp_path: Path) -> None:
+    assert judged(protocol, history, learnings, tmp_path, view).verdict == wanted
+
+
+def test_the_table_of_the_page_says_so() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "prompts.md").read_text(encoding="utf-8")
+    table = page.split("<!-- reasoner -->\n")[1].split("\n\n")[0].splitlines()
+    head, _, *rows = [[part.strip() for part in line.strip("|").split("|")] for line in table]
+    assert head[3:] == list(NINE)
+    assert [(*row[:3], {cell[-1] for cell in row[3:]}) for row in rows] == [
+        (view, history, str(learnings), {wanted[0]}) for view, history, learnings, wanted in ROWS
+    ]
+
+
+def test_memory_decides_in_the_star_maze(tmp_path: Path) -> None:
+    run = cheesebench.run(
+        "ideal", "star_maze", results=tmp_path, seed=0, plugins=[reasoner], progress=False, control=["no-memory"]
+    )
+    assert run.verdicts().iloc[0].verdict == "PASS"
+    rates = run.trials().groupby("variant").success.mean()
+    assert rates[""] > 0.9
+    # Of four arms, one is right.
+    assert 0.15 < rates["control=no-memory"] < 0.35
+
+
+def environment(protocol: str, seed: int = 1) -> SubjectEnvironment:
+    view: View = PLUGINS.view("ascii_2d")
+    paradigm: Paradigm = PLUGINS.compile(CATALOGUE.find(protocol))
+    return paradigm.environment(view, seed, 0)
+
+
+def subject(**settings: Any) -> LlmAgent:
+    return LlmAgent(ModelAgentContext(seed=1, view="ascii_2d", settings={**LLM.settings, **settings}))
+
+
+def walk(
+    life: SubjectEnvironment, agent: LlmAgent, interrupts: Interrupts, trials: int, seed: int = 0
+) -> list[tuple[str, str]]:
+    """Let a chatterbox act at random; return the last message of each prompt, and the observation at its time."""
+    chance, told = random.Random(seed), []
+    for _ in range(trials):
+        observation = life.begin_trial()
+        assert observation is not None
+        agent.begin_trial(observation)
+        loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+        while not loop.ended:
+            told.append((agent.prompt()[-1].text, loop.observation))
+            said = ", ".join(chance.choice(ACTIONS) for _ in range(8))
+            if plan := agent.read(
+                ChatReply(text=f"Remember {seed}.\nLEARNINGS: {seed}\nACTIONS: {said}\nNote {seed}.")
+            ):
+                loop.act(plan)
+    return told
+
+
+@pytest.mark.parametrize("protocol", NINE)
+def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(protocol: str) -> None:
+    """No note comes through: not in the reply, the plan, its tail, the last action, or the way the body is turned."""
+    begun = 0
+    for seed in range(3):
+        agent = subject(history=0, learnings=0, interrupt="never")
+        for message, observation in walk(environment(protocol), agent, "boundary", 4, seed):
+            assert f"Remember {seed}" not in message
+            if message.startswith(("NEW TRIAL", "YOUR TURN")) and message.count("reward") == 0:
+                begun += 1
+                assert message == f"{message[:9]}\n{observation}\n\nYour answer (at most 8 actions):"
+    assert begun >= 12
+
+
+@pytest.mark.parametrize("protocol", NINE)
+def test_with_a_history_boundaries_change_no_prompt(protocol: str) -> None:
+    class Deaf(LlmAgent):
+        def freed(self, observation: str) -> None:
+            pass
+
+    context = ModelAgentContext(seed=1, view="ascii_2d", settings={**LLM.settings, "history": 1})
+    told = [walk(environment(protocol), kind(context), "change", 3) for kind in (LlmAgent, Deaf)]
+    assert told[0] == told[1]
+
+
+def plans(life: SubjectEnvironment, interrupts: Interrupts, reply: Callable[[LlmAgent], str]) -> list[str]:
+    """Return what is carried out of each reply of a trial."""
+    observation = life.begin_trial()
+    assert observation is not None
+    agent = subject()
+    agent.begin_trial(observation)
+    loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+    pieces = []
+    while not loop.ended:
+        before = len(loop.letters)
+        loop.act(agent.read(ChatReply(text=reply(agent))))
+        pieces.append("".join(loop.letters[before:]))
+    return pieces
+
+
+def stays(times: int) -> Callable[[LlmAgent], str]:
+    return lambda agent: f"ACTIONS: STAY x{times}"
+
+
+def test_a_plan_is_dropped_when_the_world_answers() -> None:
+    # Some quiet steps, then a signal: the animal looks again, and again when it is over.
+    assert plans(environment("shuttle_box"), "change", stays(8))[:4] == ["SS", "SSSSSSSS", "SSSS", "S"]
+    assert plans(environment("shuttle_box"), "never", stays(8)) == [*["SSSSSSSS"] * 4, "SSSSSSS"]
+
+
+@pytest.mark.parametrize("interrupts", ["change", "boundary"])
+def test_what_was_planned_is_not_played_blind_after_the_subject_was_held(interrupts: Interrupts) -> None:
+    def longer(agent: LlmAgent) -> str:
+        return think(agent.prompt()) + ", STAY, STAY, STAY, STAY, STAY"
+
+    pieces = plans(environment("t_maze"), interrupts, longer)
+    assert all(re.fullmatch(r"[FLRS]+\.*", piece) for piece in pieces)
+    assert any(piece.endswith("....") for piece in pieces)
+
+
+def test_what_a_subject_cannot_feel_drops_no_plan() -> None:
+    class Steady:
+        """Nothing changes, and the second step is paid."""
+
+        waiting = False
+
+        def __init__(self) -> None:
+            self.steps = 0
+
+        def begin_trial(self) -> str:
+            return "#→#"
+
+        def step(self, action: int) -> tuple[str, float, int]:
+            self.steps += 1
+            return "#→#", float(self.steps == 2), int(self.steps == 8)
+
+    life: Any = Steady()
+    assert plans(life, "change", stays(4)) == ["SS", "SSSS", "SS"]
+    assert plans(UnrewardedSubject(Steady()), "change", stays(4)) == ["SSSS", "SSSS"]  # type: ignore[arg-type]
