@@ -78,7 +78,35 @@ class Served:
     def app(self, sessions: int) -> Any:
         """Return the server's application, for at most ``sessions`` sessions at once."""
         names = {"env_name": "cheesebench", "state_cls": LifeState}
-        return create_fastapi_app(lambda: CheeseBench(self), Reply, Prompt, max_concurrent_envs=sessions, **names)
+        return forgiving(
+            create_fastapi_app(lambda: CheeseBench(self), Reply, Prompt, max_concurrent_envs=sessions, **names)
+        )
+
+
+def forgiving(app: Any) -> Any:
+    """Return ``app`` without the traceback of 60 lines for each client that leaves in the middle of a life.
+
+    OpenEnv tells a client that its connection has failed, over this connection.
+    """
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        gone = False
+
+        async def sent(message: Any) -> None:
+            nonlocal gone
+            try:
+                await send(message)
+            except OSError:
+                gone = True
+                raise
+
+        try:
+            await app(scope, receive, sent)
+        except RuntimeError:
+            if not gone:
+                raise
+
+    return call
 
 
 class CheeseBench(Environment):  # type: ignore[misc]

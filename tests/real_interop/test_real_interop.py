@@ -83,14 +83,16 @@ def wait_for(url: str) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def openenv(tools: Path) -> Iterator[str]:
+def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url, port = "http://127.0.0.1:", free_port()
     command = [str(tools / "cheesebench"), "serve", "--openenv", "dnms", "t_maze", "--sessions", str(LIVES)]
-    with subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.PIPE, text=True) as server:
+    heard = tmp_path_factory.mktemp("openenv") / "stderr.txt"  # no pipe: one that is not read fills, and stops the server
+    with heard.open("w") as stderr, subprocess.Popen([*command, "--port", str(port)], stderr=stderr) as server:
         wait_for(f"{url}{port}/health")
         yield f"{url}{port}"
         server.send_signal(signal.SIGINT)
-        said = server.communicate(timeout=60)[1]
+        server.wait(timeout=60)
+    said = heard.read_text(encoding="utf-8")
     assert "Traceback" not in said
     assert all(f"{name} " in said.partition("Lives of training:")[2] for name in TRAINED)
 
