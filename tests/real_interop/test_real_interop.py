@@ -86,7 +86,8 @@ def wait_for(url: str) -> bytes:
 def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url, port = "http://127.0.0.1:", free_port()
     command = [str(tools / "cheesebench"), "serve", "--openenv", "dnms", "t_maze", "--sessions", str(LIVES)]
-    heard = tmp_path_factory.mktemp("openenv") / "stderr.txt"  # no pipe: one that is not read fills, and stops the server
+    # No pipe: one that is not read fills, and the server waits.
+    heard = tmp_path_factory.mktemp("openenv") / "stderr.txt"
     with heard.open("w") as stderr, subprocess.Popen([*command, "--port", str(port)], stderr=stderr) as server:
         wait_for(f"{url}{port}/health")
         yield f"{url}{port}"
