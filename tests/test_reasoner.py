@@ -25,7 +25,8 @@ from tests.reasoner_eyes import NINE
 VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d")
 #: View, history, learnings, and the verdict of the reasoner in all nine.
 ROWS = [
-    *((view, history, 500, "PASS") for view in VIEWS for history in ("3-7", "0", "3", "10")),
+    *((view, "3-7", 500, "PASS") for view in VIEWS),
+    *(("ascii_2d", history, 500, "PASS") for history in ("0", "3", "10")),
     *(("ascii_2d", "3", 0, "PASS"), ("ascii_2d", "0", 0, "FAIL")),
 ]
 PLUGINS = PluginManager()
@@ -34,9 +35,7 @@ CATALOGUE = Catalogue(PLUGINS.protocol_directories)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", NINE)
-@pytest.mark.parametrize(
-    ("view", "history", "learnings", "wanted"), [row for row in ROWS if row[0] == "ascii_2d" or row[1] == "3-7"]
-)
+@pytest.mark.parametrize(("view", "history", "learnings", "wanted"), ROWS)
 def test_memory_decides(protocol: str, view: str, history: str, learnings: int, wanted: str, tmp_path: Path) -> None:
     assert judged(protocol, history, learnings, tmp_path, view).verdict == wanted
 
