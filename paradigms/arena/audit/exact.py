@@ -64,12 +64,7 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
     A bound that is not above ``at_most`` need not be the least.
     """
     world = adversary.world
-    if (
-        world.lesion.memoryless
-        or len(world.lesion.forgets_at) > 1
-        or world.relevance.behaviour
-        or world.relevance.trace
-    ):
+    if _hangs_on_the_past(world):
         return None
     specification = world.program.specification
     hasty = without_deadlines(specification)
@@ -103,7 +98,7 @@ def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
 def from_anywhere(adversary: Adversary, effort: float) -> float | None:
     """Return the bound of ``Stages``, in seconds; None where a rule reads the way, or there is too much to do."""
     world = adversary.world
-    if world.relevance.way:
+    if world.relevance.way or _hangs_on_the_past(world):
         return None
     stages = Stages(world, effort)
     try:
@@ -116,6 +111,12 @@ def from_anywhere(adversary: Adversary, effort: float) -> float | None:
         return max(means)
     except TooManyError:
         return None
+
+
+def _hangs_on_the_past(world: World) -> bool:
+    """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
+    lesion, relevance = world.lesion, world.relevance
+    return lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
 
 
 def without_deadlines(specification: Specification) -> Specification:

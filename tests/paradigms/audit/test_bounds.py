@@ -11,6 +11,7 @@ from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
 from cheesebench.paradigms.arena.audit.exact import from_anywhere, upper_bound, without_deadlines
 from cheesebench.paradigms.arena.audit.lesions import Ceiling, shared
 from cheesebench.protocol import with_arena
+from tests.arenas import TWO_ARMS, examine_text
 
 CATALOGUE = installed_catalogue()
 
@@ -100,3 +101,27 @@ def test_a_bound_holds_for_whoever_has_less() -> None:
     assert [one.proven for one in found] == [0.25, 0.25, 0.25, None]
     # A bound after amnesia at a state is about those who go there as this adversary does.
     assert shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
+
+
+def test_no_bound_where_a_draw_hangs_on_what_was_done() -> None:
+    """After an error the arm stays where it was: beliefs that know no behaviour cannot bound this."""
+    text = f"""
+version: 1
+paradigm: kept
+{TWO_ARMS}
+draw:
+  goal: {{per: trial, of: {{side: [left, right]}}, keep_if: last == bad}}
+start: {{at: box}}
+trial:
+  limit: 10
+  start: run
+  states: {{run: {{rules: [{{enter: side, end: good}}, {{enter: arm, end: bad}}]}}}}
+schedule: {{one: {{trials: 2}}}}
+success: last == good
+"""
+    specification, _ = examine_text(text)
+    assert specification is not None
+    for paradigm in (ArenaParadigm(specification), ArenaParadigm(without_deadlines(specification))):
+        adversary = Adversary(paradigm, Lesion.parse("intact"), 1.0)
+        assert from_anywhere(adversary, 1.0) is None
+        assert upper_bound(adversary) is None
