@@ -63,6 +63,8 @@ class RayExecutor:
         self._numbers = itertools.count()
         #: Running jobs by number, each with its report function and the future that ends it.
         self._jobs: dict[int, tuple[Callable[[Report], None], asyncio.Future[None]]] = {}
+        #: Trials of each running job that were reported.
+        self._trials: dict[int, int] = {}
         #: Cells that the driver process knows: (specification, plan) -> number. Kept because ids are reused.
         self._cells: dict[int, tuple[int, Job]] = {}
 
@@ -102,6 +104,7 @@ class RayExecutor:
             await ended
         finally:
             self._jobs.pop(number, None)
+            self._trials.pop(number, None)
 
     async def _listen(self, process: Process) -> None:
         assert process.stdout is not None
@@ -138,6 +141,8 @@ class RayExecutor:
                     report, ended = self._jobs[number]
                     try:
                         message: Report = pickle.loads(packed)
+                        reached = [self._trials.get(number, 0), *(record.trial + 1 for record, _ in message.trials)]
+                        self._trials[number] = max(reached)
                         report(message)
                     except Exception as error:  # of this job only; the others still report
                         if not ended.done():
@@ -147,7 +152,12 @@ class RayExecutor:
                         ended.set_result(None)
         else:
             number, text = values
-            if number in self._jobs and not (ended := self._jobs[number][1]).done():
+            if number not in self._jobs:
+                return
+            report, ended = self._jobs[number]
+            if kind == "again":  # the trial that it was in is run anew, and counted as such
+                report(Report(notes=[("error", f"stopped in trial {self._trials.get(number, 0) + 1}: {text}")]))
+            elif not ended.done():
                 ended.set_exception(WorkerDiedError(text))
 
     async def close(self) -> None:

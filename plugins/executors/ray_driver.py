@@ -198,13 +198,16 @@ class Driver:
             self._again(unfinished.values(), crashes=1, why=f"the Ray worker died ({_line(error)})")
 
     def _again(self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str) -> None:
-        """Retry jobs, one per task, except a job that kills its process."""
-        for work in reversed(list(works)):
+        """Retry jobs, one per task, except a job that kills its process. The first is the one that was in a trial."""
+        works = list(works)
+        for work in reversed(works):
             work.crashes += crashes
             work.deaths += deaths
             if work.crashes >= CRASHES or work.deaths >= DEATHS:
                 self._say("died", work.number, f"{why}, {work.crashes + work.deaths} times")
             else:
+                if work is works[0]:
+                    self._say("again", work.number, why)
                 self._waiting.appendleft(work)
 
 
