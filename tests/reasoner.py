@@ -142,28 +142,23 @@ class Picture:
 
     def in_room(self, spot: Spot) -> list[float]:
         """Return a square relative to the centre, as it is when landmark 1 is up."""
-        r, c = spot[0] - self.centre[0], spot[1] - self.centre[1]
-        for _ in range(self._turned()):
-            r, c = -c, r
-        return [r, c]
+        return self._turned(spot[0] - self.centre[0], spot[1] - self.centre[1], -1)
 
     def between(self, spot: Spot) -> str:
         """Return the two nearest landmarks."""
         return "".join(sorted(self.at[mark] for mark in sorted(self.spots("12345"), key=partial(math.dist, spot))[:2]))
 
     def in_picture(self, place: Sequence[float]) -> Spot:
-        r, c = place
-        for _ in range(-self._turned() % 4):
-            r, c = -c, r
+        r, c = self._turned(place[0], place[1], 1)
         return round(r + self.centre[0]), round(c + self.centre[1])
 
-    def _turned(self) -> int:
-        """Quarter turns (counterclockwise) that bring landmark 1 up."""
-        marks = self.spots("1")
-        if not marks:
-            return 0
-        r, c = marks[0][0] - self.centre[0], marks[0][1] - self.centre[1]
-        return {True: 0 if r < 0 else 2, False: 1 if c > 0 else 3}[abs(r) > abs(c)]
+    def _turned(self, r: float, c: float, sign: int) -> list[float]:
+        """Turn a place about the centre as far as landmark 1 has been turned (or back), by eighths."""
+        for row, column in self.spots("1")[:1]:
+            bearing = math.atan2(column - self.centre[1], self.centre[0] - row)
+            angle = sign * round(bearing / (math.pi / 4)) * math.pi / 4
+            r, c = r * math.cos(angle) + c * math.sin(angle), c * math.cos(angle) - r * math.sin(angle)
+        return [round(r, 2), round(c, 2)]
 
 
 def kind_of(seen: Sequence[str]) -> str:

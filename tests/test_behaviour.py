@@ -19,7 +19,7 @@ ARROWS = "↑↗→↘↓↙←↖"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
     results = tmp_path_factory.mktemp("results")
-    protocols = ["morris_water_maze", "t_maze"]
+    protocols = ["morris_water_maze", "t_maze", Path(__file__).parent / "paradigms/zoo/turned.protocol.yaml"]
     return cheesebench.run(
         ["place-learner"], protocols, design="cohort", subjects=3, seed=3, results=results, progress=False
     )
@@ -27,11 +27,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
 
 def test_every_position_is_where_the_arrow_is_once_the_picture_is_turned_back(run: cheesebench.Run) -> None:
     for trial in range(1, 5):
-        played = run.trial("morris_water_maze", 0, trial)
-        turned = played.record.variables["view"]
+        played = run.trial("turned", 0, trial)
+        turned = played.record.variables["side"]
         assert isinstance(turned, int | float)
         for frame in played.frames:
-            rows = frame.observation.split("\n")[:21]  # below the picture is what the state says
+            rows = frame.observation.split("\n")[:5]  # below the picture is what the state says
             at = next((row, line.index(glyph), n) for row, line in enumerate(rows)
                       for n, glyph in enumerate(ARROWS) if glyph in line)  # fmt: skip
             row, column, heading = at
@@ -49,7 +49,7 @@ def test_goals_are_where_the_trial_pays(run: cheesebench.Run) -> None:
         if played.record.success:
             last = played.frames[-1]
             assert last.at is not None
-            assert (last.at.x, last.at.y) in played.frames[0].goals
+            assert (last.at.x, last.at.y) in played.frames[1].goals
     played = run.trial("t_maze", 0, 20)
     forced, free = (next(f.goals for f in played.frames if f.at and f.at.state == s) for s in ("forced", "free"))
     assert len(free) == 1
@@ -74,7 +74,9 @@ def test_tracks_and_occupancy_are_those_of_the_exported_steps(run: cheesebench.R
         assert floor is not None
         kinds = {floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent}
         assert kinds == {"floor"}
-        north = next(tile.glyph for tile in floor.scene.tiles[0] if tile.kind == "landmark")
+        turned = ground(log, plugins, next(plan for plan in log.plans() if plan.protocol == "turned"))
+        assert turned is not None
+        north = next(tile.glyph for tile in turned.scene.tiles[0] if tile.kind == "landmark")
         assert north == "1"
         # A budget that holds one subject shows one, whole.
         first = sum(len(track.squares) - 1 for track in found[0])

@@ -179,7 +179,7 @@ def test_no_platform_stays_overnight() -> None:
         life = ArenaSubject(ArenaParadigm(specification_of("water_maze_matching")).program, DARKNESS, seed, 0)
         days = []
         while life.begin_trial() is not None:
-            days += [life.values["platform"]] if life.trial == 1 else []
+            days += [life.values["place"]] if life.trial == 1 else []
             while life.step(STAY)[2] == RUNNING:
                 pass
         assert len(days) == 8

@@ -404,8 +404,29 @@ class Program:
         grounds = arena.solids if trigger == "press" else arena.zones
         if not place.variable:
             return list(arena.members(place.name))
-        held = specification.drawn(place.name) or list(grounds)  # a mutable variable can hold any of them
-        return [member for name in held for member in arena.members(name) if member in grounds]
+        held = specification.drawn(place.name) or self._assigned(place.name) or list(grounds)
+        return list(dict.fromkeys(member for name in held for member in arena.members(name) if member in grounds))
+
+    def _assigned(self, variable: str) -> list[str]:
+        """Return the names that a variable can hold; none if an assignment does not say which."""
+        specification = self.specification
+        given = [specification.variables[variable].initial] if variable in specification.variables else []
+        given += [value for block in specification.schedule for name, value in block.set if name == variable]
+        for one in (one for effects in self.all_effects() for one in effects.assignments if one.variable == variable):
+            match one.value:
+                case ex.Constant(name):
+                    given.append(name)
+                case ex.Classes(cases):
+                    given += [name for _, name in cases]
+                case ex.Variable(other) if drawn := specification.drawn(other):
+                    given += drawn
+                case _:
+                    return []
+        return (
+            []
+            if any(isinstance(value, frozenset) for value in given)
+            else [str(one) for one in given if one is not None]
+        )
 
     def _mask(self, events: Iterable[Event]) -> int:
         mask = 0

@@ -5,7 +5,8 @@ where all that is drawn is drawn for the trial alone, or where no trial tells wh
 relaxed: the subject is told all that earlier trials could have told it, which can only help. Clocks after which a
 trial fails for certain are stopped, which can only help, too.
 
-Where there are too many beliefs, the problem is relaxed once more (``Stages``): each step may be taken from anywhere.
+Where there are too many beliefs, the problem is relaxed once more: each step may be taken from anywhere (``Stages``),
+or the subject is told what its hypotheses do not share, and takes the shortest way to each event (``Walks``).
 
 Time is not counted (unless a rule reads it), and a subject may let it run out at will: this can only help, too.
 """
@@ -13,16 +14,15 @@ Time is not counted (unless a rule reads it), and a subject may let it run out a
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Nodes, Parts, Rest, World, cloud_of, signature
-from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
+from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, holds_of, without_deadlines
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import RuleSpec, Specification
 
 #: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
 BELIEFS, STEPS, BEGUN = 60_000, 1_500_000, 8_000_000
@@ -32,16 +32,10 @@ LIVES = 60_000
 BEGINNINGS = 6
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
 FREE_STEPS, STAGES = 100_000, 4_000
-#: Values that differ by less are equal.
-EQUAL = 1e-10
 #: A bound at or above this says nothing.
 CERTAIN = 0.999
 #: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.
 HOPEFUL = 2
-
-
-class TooManyError(Exception):
-    """There are too many beliefs for the effort."""
 
 
 class ToldError(Exception):
@@ -69,16 +63,18 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
     specification = world.program.specification
     hasty = without_deadlines(specification)
     unhurried = adversary if hasty is specification else Adversary(ArenaParadigm(hasty), world.lesion, effort)
-    quick = from_anywhere(unhurried, effort)
-    if quick is not None and quick <= at_most + EQUAL:
-        return quick
+    bounds = []
+    for relaxed in (from_anywhere(unhurried, effort), by_walks(adversary, effort)):
+        if relaxed is not None and relaxed <= at_most + EQUAL:
+            return relaxed
+        bounds += [relaxed] if relaxed is not None and relaxed < CERTAIN else []
     try:
         # Unlimited time can only help. Where that is too much work, the deadlines count.
         if unhurried is not adversary and (bound := _bound(unhurried, effort, tells=True)) < CERTAIN:
             return bound
         return _bound(adversary, effort, tells=False)
     except TooManyError:
-        return quick if quick is not None and quick < CERTAIN else None
+        return min(bounds, default=None)
 
 
 def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
@@ -98,16 +94,25 @@ def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
 def from_anywhere(adversary: Adversary, effort: float) -> float | None:
     """Return the bound of ``Stages``, in seconds; None where a rule reads the way, or there is too much to do."""
     world = adversary.world
-    if world.relevance.way or _hangs_on_the_past(world):
-        return None
-    stages = Stages(world, effort)
+    fits = not world.relevance.way and not _hangs_on_the_past(world)
+    return _relaxed(adversary, Stages(world, effort).value, effort) if fits else None
+
+
+def by_walks(adversary: Adversary, effort: float) -> float | None:
+    """Return the bound of ``Walks``; None where it does not hold, or there is too much to do."""
+    world = adversary.world
+    return None if _hangs_on_the_past(world) else _relaxed(adversary, Walks(world, effort).value, effort)
+
+
+def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: float) -> float | None:
+    """Return a bound by that of each way to begin a trial; None where there is too much to do."""
     try:
-        if world.lesion.forgets_trials or _stands_alone(world):
-            return max(map(stages.value, _beginnings(adversary, effort)))
+        if adversary.world.lesion.forgets_trials or _stands_alone(adversary.world):
+            return max(map(value, _beginnings(adversary, effort)))
         means = []
         for ways in _told(adversary, effort):
             whole = sum(weight for weight, _ in ways)
-            means.append(sum(weight * stages.value(parts) for weight, parts in ways) / whole)
+            means.append(sum(weight * value(parts) for weight, parts in ways) / whole)
         return max(means)
     except TooManyError:
         return None
@@ -117,33 +122,6 @@ def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
     return lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
-
-
-def without_deadlines(specification: Specification) -> Specification:
-    """Return the protocol without the clocks after which a trial fails for certain."""
-    states = {}
-    for name, state in specification.states.items():
-        rules = tuple(rule for rule in state.rules if rule.after is None or not _fails(rule, specification))
-        states[name] = state if len(rules) == len(state.rules) else replace(state, rules=rules)
-    if all(states[name] is state for name, state in specification.states.items()):
-        return specification
-    return replace(specification, states=states)
-
-
-def _fails(rule: RuleSpec, specification: Specification) -> bool:
-    """Return whether no trial in which this rule has fired is a success."""
-    ends = {one.end for one in specification.watch if one.end} | {one.end for one in specification.finish if one.end}
-    ends |= {TIMEOUT}
-    seen = {one.go for one in specification.finish if one.go}
-    pending = [rule, *(one for name in seen for one in specification.states[name].rules)]
-    while pending:
-        one = pending.pop()
-        ends |= {one.end} if one.end else set()
-        if one.go and one.go not in seen:
-            seen.add(one.go)
-            pending += specification.states[one.go].rules
-    pending_watch = [one.go for one in specification.watch if one.go]
-    return not pending_watch and all(_holds_of(specification.success, name) is False for name in ends)
 
 
 def _is_independent(world: World) -> bool:
@@ -233,7 +211,7 @@ class Beliefs:
         self._pending: deque[int] = deque()
         self._lasting: dict[int, float] | None = None
         success = world.program.specification.success
-        self._waits_for_success = _holds_of(success, TIMEOUT) is not False
+        self._waits_for_success = holds_of(success, TIMEOUT) is not False
 
     def best(self, beginnings: Sequence[Parts], *, tells: bool = True) -> float:
         """Return the value of the best beginning; raise ``ToldError`` where a trial tells (and must not) what lasts."""
@@ -348,7 +326,7 @@ class Stages:
         self._steps: dict[Hashable, list[int]] = {}
         self._somewhere: dict[Hashable, Node] = {}
         self._leads: dict[tuple[int, int], list[tuple[float, int, Node]]] = {}
-        self._waits_for_success = _holds_of(world.program.specification.success, TIMEOUT) is not False
+        self._waits_for_success = holds_of(world.program.specification.success, TIMEOUT) is not False
 
     def value(self, parts: Parts) -> float:
         """Return the bound for one way to begin a trial."""
@@ -467,17 +445,3 @@ def _lasting(clouds: Iterable[Cloud]) -> dict[int, float]:
 
 def _equal(some: dict[int, float], others: dict[int, float]) -> bool:
     return some.keys() == others.keys() and all(abs(some[one] - others[one]) < EQUAL for one in some)
-
-
-def _holds_of(tree: Expression | None, outcome: str) -> bool | None:
-    """Return whether this holds of every trial with this outcome; None: it depends."""
-    match tree:
-        case Binary("==", BuiltIn("last"), Constant(name)):
-            return name == outcome
-        case Binary("and", left, right):
-            both = _holds_of(left, outcome), _holds_of(right, outcome)
-            return False if False in both else (None if None in both else True)
-        case Binary("or", left, right):
-            both = _holds_of(left, outcome), _holds_of(right, outcome)
-            return True if True in both else (None if None in both else False)
-    return None

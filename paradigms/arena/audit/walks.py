@@ -1,0 +1,203 @@
+"""Clocks after which a trial fails for certain, and a bound where there are no others: ``Walks``."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+
+from cheesebench.interfaces import STAY
+from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Parts, World, cloud_of, signature
+from cheesebench.paradigms.arena.audit.hypotheses import Hypothesis
+from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
+from cheesebench.protocol.names import TIMEOUT
+from cheesebench.protocol.specification import RuleSpec, Specification
+
+#: Steps of hypotheses, for an effort of 1.
+WALKED = 1_200_000
+#: Values that differ by less are equal.
+EQUAL = 1e-10
+
+
+class TooManyError(Exception):
+    """There are too many beliefs for the effort."""
+
+
+def without_deadlines(specification: Specification) -> Specification:
+    """Return the protocol without the clocks after which a trial fails for certain."""
+    states = {}
+    for name, state in specification.states.items():
+        rules = tuple(rule for rule in state.rules if rule.after is None or not fails(rule, specification))
+        states[name] = state if len(rules) == len(state.rules) else replace(state, rules=rules)
+    if all(states[name] is state for name, state in specification.states.items()):
+        return specification
+    return replace(specification, states=states)
+
+
+def fails(rule: RuleSpec, specification: Specification) -> bool:
+    """Return whether no trial in which this rule has fired is a success."""
+    ends = {one.end for one in specification.watch if one.end} | {one.end for one in specification.finish if one.end}
+    ends |= {TIMEOUT}
+    seen = {one.go for one in specification.finish if one.go}
+    pending = [rule, *(one for name in seen for one in specification.states[name].rules)]
+    while pending:
+        one = pending.pop()
+        ends |= {one.end} if one.end else set()
+        if one.go and one.go not in seen:
+            seen.add(one.go)
+            pending += specification.states[one.go].rules
+    pending_watch = [one.go for one in specification.watch if one.go]
+    return not pending_watch and all(holds_of(specification.success, name) is False for name in ends)
+
+
+def holds_of(tree: Expression | None, outcome: str) -> bool | None:
+    """Return whether this holds of every trial with this outcome; None: it depends."""
+    match tree:
+        case Binary("==", BuiltIn("last"), Constant(name)):
+            return name == outcome
+        case Binary("and", left, right):
+            both = holds_of(left, outcome), holds_of(right, outcome)
+            return False if False in both else (None if None in both else True)
+        case Binary("or", left, right):
+            both = holds_of(left, outcome), holds_of(right, outcome)
+            return True if True in both else (None if None in both else False)
+    return None
+
+
+class Walks:
+    """Bounds where clocks only end trials in failure: between two events a subject then takes the shortest way.
+
+    It is told where it stands and what is not the same in all hypotheses of a belief (pictures, states, doors). So
+    nothing is perceived on the way, and hypotheses whose clock strikes before the end of the way have failed.
+    """
+
+    def __init__(self, world: World, effort: float) -> None:
+        self._world, self._nodes = world, world.nodes
+        self._most = self._nodes.work + WALKED * effort
+        self._values: dict[Hashable, float] = {}
+        self._open: set[Hashable] = set()
+        self._begun: dict[Hashable, float] = {}
+        self._ways: dict[Hashable, tuple[list[tuple[int, int]], dict[int, int]]] = {}
+        self._known: dict[Hypothesis, tuple[int, Hashable, Hashable]] = {}
+        self._fit: dict[str, bool] = {}
+        specification = world.program.specification
+        self._has_doors = bool(specification.arena.doors)
+        counts_time = world.relevance.clock or world.relevance.timed_places
+        self._is_unfit = bool(counts_time) or holds_of(specification.success, TIMEOUT) is not False
+
+    def value(self, parts: Parts) -> float:
+        """Return the bound for one way to begin a trial."""
+        if self._is_unfit:
+            raise TooManyError
+        whole, total = sum(sum(part.values()) for part in parts.values()), 0.0
+        for part in parts.values():
+            for group in self._alike(cloud_of(part)):
+                weight = sum(group.values())
+                key = (
+                    next(iter(group)).pose,
+                    frozenset((*self._matters(node), round(own / weight, 9)) for node, own in group.items()),
+                )
+                if key not in self._begun:
+                    self._begun[key] = self._value(group) / weight
+                total += weight * self._begun[key]
+        return min(1.0, total / whole)
+
+    def _matters(self, node: Node) -> tuple[Hashable, ...]:
+        """Return what decides how a trial goes on, without what is seen: that is the same in a group."""
+        _, rules, pictures = self._told(node)
+        return rules, pictures if self._has_doors else (), node.origin.shared, node.origin.clocks(node.ahead)
+
+    def _alike(self, cloud: Cloud) -> Iterable[Cloud]:
+        groups: dict[Hashable, Cloud] = defaultdict(dict)
+        for node, weight in cloud.items():
+            one = node.origin
+            key = node.pose, one.state, id(one.tables), one.seen_from(node.pose), self._told(node)[2]
+            groups[key][node] = weight
+        return groups.values()
+
+    def _value(self, cloud: Cloud) -> float:
+        """Return at most how much of the weight succeeds."""
+        return sum(map(self._of, self._alike(cloud)))
+
+    def _of(self, cloud: Cloud) -> float:
+        first, whole = next(iter(cloud)), sum(cloud.values())
+        if first.waiting:
+            return self._after(self._nodes.step(cloud, STAY, 0))
+        key = signature(cloud)
+        if key in self._open or not self._fits(first.state):
+            raise TooManyError  # ways may lead in a circle
+        if key not in self._values:
+            self._open.add(key)
+            self._values[key] = max(map(self._after, self._choices(cloud, first)), default=0.0) / whole
+            self._open.remove(key)
+        return self._values[key] * whole
+
+    def _choices(self, cloud: Cloud, first: Node) -> Iterator[dict[int, Cloud]]:
+        """Yield what each event leads to that can be next, without those that another leads to as early."""
+        due = {node: self._due(node) for node in cloud}
+        most = max(due.values())
+        before: list[tuple[int, float, dict[Hashable, float], dict[int, int]]] = []
+        for steps, entry in self._ways_from(first)[0]:
+            if steps >= most:
+                break
+            self._nodes.work += len(cloud)
+            if self._nodes.work > self._most:
+                raise TooManyError
+            near = [(node, weight) for node, weight in cloud.items() if steps < due[node]]
+            there = {self._nodes.moved(node, entry & ~3, node.ahead + steps): weight for node, weight in near}
+            parts = self._nodes.step(there, entry & 3, 0)
+            [(percept, rest), *others] = sorted(parts.items(), reverse=True)
+            if percept >= 0 and not any(other >= 0 for other, _ in others) and not next(iter(rest)).waiting:
+                ends, pose = self._ended(parts), next(iter(rest)).pose
+                left = {(node.circumstances, self._due(node) + steps): weight for node, weight in rest.items()}
+                if any(
+                    ways.get(pose, steps + 1) + early <= steps and ends <= sure + EQUAL and left.items() <= kept.items()
+                    for early, sure, kept, ways in before
+                ):
+                    continue
+                before.append((steps, ends, left, self._ways_from(next(iter(rest)))[1]))
+            yield parts
+
+    def _due(self, node: Node) -> int:
+        return self._told(node)[0] - node.ahead
+
+    def _told(self, node: Node) -> tuple[int, Hashable, Hashable]:
+        """Return when a clock strikes, what rules may read, and which pictures may be seen."""
+        if node.origin not in self._known:
+            self._known[node.origin] = node.origin.due, *self._world.relevance.told(node.origin)
+        return self._known[node.origin]
+
+    def _after(self, parts: dict[int, Cloud]) -> float:
+        return self._ended(parts) + sum(self._value(part) for percept, part in parts.items() if percept >= 0)
+
+    @staticmethod
+    def _ended(parts: dict[int, Cloud]) -> float:
+        ended = (part for percept, part in parts.items() if percept < 0)
+        return sum(weight for part in ended for node, weight in part.items() if node.success)
+
+    def _fits(self, name: str) -> bool:
+        """Return whether in this state nothing happens but by events, or by clocks after which a trial fails."""
+        if name not in self._fit:
+            specification, state = self._world.program.specification, self._world.program.states[name]
+            rules = (*specification.states[name].rules, *specification.watch)
+            plain = all(rule.p is None and rule.action is None and not rule.whatever for rule in rules)
+            lost = all(rule.after is None or fails(rule, specification) for rule in rules)
+            self._fit[name] = plain and lost and not state.busy
+        return self._fit[name]
+
+    def _ways_from(self, node: Node) -> tuple[list[tuple[int, int]], dict[int, int]]:
+        """Return the events (a pose + an action) that can be next, and the fewest steps to them, and to each pose."""
+        tables, listen = node.origin.tables, self._world.program.states[node.state].listen
+        key = node.pose, node.state, id(tables)
+        if key not in self._ways:
+            found, reached, pending = [], {node.pose: 0}, deque([node.pose])
+            while pending:
+                pose = pending.popleft()
+                for entry in range(pose, pose + 4):
+                    if tables.events[entry] & listen:
+                        found.append((reached[pose], entry))
+                    elif (there := tables.moves[entry]) not in reached:
+                        reached[there] = reached[pose] + 1
+                        pending.append(there)
+            self._ways[key] = found, reached
+        return self._ways[key]
