@@ -136,7 +136,7 @@ class Walks:
         """Yield what each event leads to that can be next, without those that another leads to as early."""
         due = {node: self._due(node) for node in cloud}
         most = max(due.values())
-        before: list[tuple[int, float, dict[Hashable, float], dict[int, int]]] = []
+        before: list[tuple[int, float, dict[tuple[int, int], float], dict[int, int]]] = []
         for steps, entry in self._ways_from(first)[0]:
             if steps >= most:
                 break
