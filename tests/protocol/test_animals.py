@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
+import re
 import statistics
 from pathlib import Path
 
@@ -12,7 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench.diagnostics import Diagnostic
-from cheesebench.protocol import Catalogue, Specification, load_protocol
+from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import DARKNESS
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.protocol import Catalogue, Specification, load_protocol, with_arena
 from cheesebench.protocol.csv_files import COLUMNS, MEASURED, row_of
 from tests.arenas import examine, examine_text
 
@@ -276,3 +282,38 @@ def test_load_protocol_reads_animals_too(tmp_path: Path) -> None:
     reference = load_protocol(tmp_path / "maze.protocol.yaml").reference
     assert reference is not None
     assert reference.n_animals == 2
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (SHIPPED / "animals" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
+    """On average, over the protocol's own trials; both in the longest direct path that there is."""
+    maze = ArenaParadigm(with_arena(load_protocol(SHIPPED / "morris_water_maze.protocol.yaml")))
+    assert maze.specification.reference is not None
+    stated = float(re.findall(r"at most ([\d.]+) times", maze.specification.reference.status)[0])
+    budgets, longest = [], 0.0
+    for subject in range(32):
+        life = ArenaSubject(maze.program, DARKNESS, 0, subject)
+        while life.begin_trial() is not None and life.block == "acquisition":
+            while life.state == "ready":
+                life.step(STAY)
+            budgets.append(life.values["budget"])
+            longest = max(longest, *(life.distance(f"site{number}") for number in range(1, 9)))
+            while life.step(STAY)[2] == RUNNING:
+                pass
+    assert len(budgets) == 640
+    assert statistics.mean(budgets) / longest == pytest.approx(stated, abs=0.01)
+    for row in table("morris_water_maze"):
+        assert int(row["within_1_5"]) <= int(row["passed"]) <= int(row["within_1_72"])
+
+
+def test_rats_and_models_may_make_the_same_errors() -> None:
+    """In the protocol's tests a model with seven succeeds, and with eight does not; rats' errors are daily means."""
+    for row in table("barnes_maze"):
+        passed, trials, errors = int(row["passed"]), int(row["trials"]), float(row["primary_errors"])
+        # Of each trial that passed between none and seven, of each other one at least eight (medians of three: 7.5).
+        assert 7.5 * (trials - passed) <= errors * trials
+        assert errors <= 7 or passed < trials
