@@ -14,7 +14,7 @@ from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import RuleSpec, Specification
 
 #: Steps of hypotheses, for an effort of 1.
-WALKED = 1_200_000
+WALKED = 1_600_000
 #: Values that differ by less are equal.
 EQUAL = 1e-10
 
