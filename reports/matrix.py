@@ -154,7 +154,7 @@ def _field(cells: Sequence[CellResult]) -> Field:
         cell = cells[0]
         if cell.plan.measured is not None:
             between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
-            text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
+            text = f"{words.MARKS[cell.verdict]} {words.rate(cell).removeprefix(f'{cell.plan.measured.name} ')}"
             return Field(
                 rate=None,
                 verdict=cell.verdict,
@@ -244,33 +244,22 @@ def _markdown(field: Field) -> str:
     return f"{field.shown} ({details})" if details else field.shown
 
 
-def columns_of(found: Matrix, width: int) -> list[list[list[str]]]:
-    """Return the matrix for a terminal: blocks of lines of cells, paradigms downwards, as many models as fit across.
+def lines_of(found: Matrix) -> list[list[str]]:
+    """Return the matrix for a terminal, models downwards; the first line are the headings.
 
-    Every block begins with the paradigms; the first line of it are the headings. What is published is left out.
+    What is published is left out, and so are columns that say nothing.
     """
-    names = ["", *found.columns, "all pass?", "mean", "cost"]
     one_place = len({row.where for row in found.rows if row.kind == "model"}) == 1
-    first = max(map(len, names))
-    across = []
+    lines = [["", "all", *(column.replace("_", "\n") for column in found.columns), "mean", "cost"]]
     for row in found.rows:
-        if row.kind == "published":
-            continue
-        gate = "" if row.gate is None else words.marked(row.gate)
-        mean = "" if row.mean is None else percent(row.mean)
-        cost = row.cost_shown if row.kind == "model" else ""
-        across.append([row.name if one_place else row.whose, *(field.shown for field in row.fields), gate, mean, cost])
-    blocks: list[list[list[str]]] = []
-    room = 0
-    for column in across:
-        wide = max(min(len(column[0]), 20), *map(len, column[1:])) + 2
-        column[0] = column[0] if len(column[0]) <= wide - 2 else f"{column[0][: wide - 3]}…"
-        if not blocks or wide > room:
-            blocks.append([names])
-            room = width - first
-        blocks[-1].append(column)
-        room -= wide
-    return [[list(line) for line in zip(*block, strict=True)] for block in blocks]
+        if row.kind != "published":
+            gate = "" if row.gate is None else words.MARKS[row.gate]
+            mean = "" if row.mean is None else percent(row.mean)
+            cost = row.cost_shown if row.kind == "model" else ""
+            whose = row.name if one_place else row.whose
+            lines.append([whose, gate, *(field.shown for field in row.fields), mean, cost])
+    kept = [at for at in range(len(lines[0])) if any(line[at] not in ("", words.NOTHING) for line in lines[1:])]
+    return [[line[at] for at in kept] for line in lines]
 
 
 #: By this a job finds its own comment again, to change it instead of writing another one.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
-from cheesebench.reports.matrix import MOST, Matrix, columns_of, matrix
+from cheesebench.reports.matrix import MOST, lines_of, matrix
 from cheesebench.statistics import Verdict
 from cheesebench.statistics.wording import number, plural, shown_value
 
@@ -34,7 +34,7 @@ def render(summary: RunSummary) -> str:
     width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
     found = matrix(summary)
     parts = [progress] if progress else []
-    parts += [_matrix(found, width)] if found.is_several else []
+    parts += _blocks(lines_of(found), width) if found.is_several else []
     parts += [_model(summary, model, width) for model in summary.models]
     parts += [_leaderboard(board, width) for board in summary.leaderboards]
     parts += [_control(result, width) for result in summary.controls]
@@ -45,17 +45,33 @@ def render(summary: RunSummary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _matrix(found: Matrix, width: int) -> str:
+def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a table as several, each with as many columns as fit beside the first one; the first line is the head."""
     from tabulate import tabulate
 
-    tables = []
-    for block in columns_of(found, width):
-        head, *lines = [[clean(value) for value in line] for line in block]
-        rule = ["-" * max(len(line[at]) for line in (head, *lines)) for at in range(len(head))]
-        # The headers are a row like the others: tabulate pads real headers by two columns.
-        align = ["left", *("right" for _ in head[1:])]
-        tables.append(tabulate([head, rule, *lines], tablefmt="plain", disable_numparse=True, colalign=align))
-    return "\n\n".join("\n".join(line.rstrip() for line in table.splitlines()) for table in tables)
+    names, *columns = [
+        ["\n".join(map(clean, cell.split("\n"))) for cell in column] for column in zip(*lines, strict=True)
+    ]
+    widths = [max(len(part) for cell in column for part in cell.split("\n")) for column in (names, *columns)]
+    blocks: list[list[list[str]]] = []
+    room = 0
+    for column, wide in zip(columns, widths[1:], strict=True):
+        if not blocks or wide + 2 > room:
+            blocks.append([names])
+            room = width - widths[0]
+        blocks[-1].append(column)
+        room -= wide + 2
+    # The headers are a row like the others: tabulate pads real headers by two columns.
+    tables = [
+        tabulate(
+            list(zip(*block, strict=True)),
+            tablefmt="plain",
+            disable_numparse=True,
+            colalign=["left", *("right" for _ in block[1:])],
+        )
+        for block in blocks
+    ]
+    return ["\n".join(line.rstrip() for line in table.splitlines()) for table in tables]
 
 
 def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
@@ -93,8 +109,6 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 def _grid(own: Sequence[CellResult], width: int) -> str:
     """Return conditions by protocols: the mean rate, and one mark for the cells that differ only in their domain."""
-    from tabulate import tabulate
-
     groups: dict[tuple[str, str], list[CellResult]] = {}
     for cell in own:
         # A condition is named ``domain-condition``.
@@ -106,28 +120,8 @@ def _grid(own: Sequence[CellResult], width: int) -> str:
     rows = [
         [_shortened(clean(one), 20), *(_field(groups.get((one, name), [])) for name in protocols)] for one in conditions
     ]
-    columns = [list(column) for column in zip(["", *names], *rows, strict=True)]
-    blocks: list[list[list[str]]] = []
-    room = 0
-    for column in columns[1:]:
-        wide = max(map(len, column)) + 2
-        if wide > room:
-            blocks.append([columns[0]])
-            room = width - max(map(len, columns[0]))
-        blocks[-1].append(column)
-        room -= wide
-    # The headers are a row like the others: tabulate pads real headers by two columns.
-    tables = [
-        tabulate(
-            list(zip(*block, strict=True)),
-            tablefmt="plain",
-            disable_numparse=True,
-            colalign=["left", *("right" for _ in block[1:])],
-        )
-        for block in blocks
-    ]
     said = "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails. The report has every cell."
-    return "\n\n".join([*tables, _filled(said, width, "", "")])
+    return "\n\n".join([*_blocks([["", *names], *rows], width), _filled(said, width, "", "")])
 
 
 def _field(group: Sequence[CellResult]) -> str:

@@ -62,11 +62,23 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
     report = text.render(make_run(cells))
     assert "\x1b" not in report
     matrix, walker, swimmer = re.split(r"\n\n(?=walker in|swimmer.* in)", report)
-    assert re.search(r"pool\s+✘ \S+ %\s+✔ \S+ %", matrix)
+    assert re.search(r"all\s+pool.*\nwalker\s+✘\s+✘ \S+ % .*\nswimmer\S*\s+✔\s+✔ \S+ %", matrix), "models are rows"
     assert walker.startswith("walker in ascii_2d (1 FAIL)")
     assert "✘ FAIL" in walker
     assert "✔ PASS" in swimmer
     assert "40 subjects; " in walker
+
+
+def test_models_are_rows_and_their_names_are_whole(make_plan: MakePlan, make_run: MakeRun) -> None:
+    """What does not fit beside them is below, with the models again."""
+    models = [f"provider/a-family-of-models-{size}b-instruct" for size in (7, 70)]
+    labels = [f"paradigm_number_{number}_of_the_run" for number in range(9)]
+    cells = [(make_plan(label, model=model, subjects=40), 0.6) for model in models for label in labels]
+    matrix = text.render(make_run(cells)).partition(f"\n\n{models[0]} in ")[0]
+    assert max(map(len, matrix.splitlines())) <= 80
+    rows = [re.split(r" {2,}", line) for line in matrix.splitlines()]
+    shown = {model: sum(field[0] in "✘?" for row in rows if row[0] == model for field in row[1:]) for model in models}
+    assert shown == dict.fromkeys(models, 1 + 9), "a mark for all, and one for each paradigm"
 
 
 def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakePlan, make_run: MakeRun) -> None:
