@@ -246,7 +246,7 @@ def remarks(cell: CellResult) -> list[str]:
         (validity(cell), True),
         ("no reference", not (cell.plan.comparable or cell.plan.items)),
         ("contradicted by a lesion", bool(cell.contradicted)),
-        (" ".join(cell.remarks), bool(cell.remarks)),
+        (how_it_was_run(cell), bool(cell.remarks)),
         ("better than the rodent", cell.superior),
         ("analogy", flags.analogy),
         ("not diagnostic", flags.not_diagnostic),
@@ -262,7 +262,12 @@ def remarks(cell: CellResult) -> list[str]:
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [*cell.warnings, *(text for text, holds in notes if text and holds)]
+    return [*(text.removesuffix(".") for text in cell.warnings), *(text for text, holds in notes if text and holds)]
+
+
+def how_it_was_run(cell: CellResult) -> str:
+    """Return how the cell was run, without the last stop: it stands in a list."""
+    return " ".join(cell.remarks).removesuffix(".")
 
 
 def stopped(cell: CellResult) -> str:

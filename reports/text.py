@@ -168,12 +168,12 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     # Of a decided row the difference and the margin say enough; the other reports have its bets as well.
     bets = [cells.stopped(cell) if cell.verdict in ("PASS", "FAIL") else "" for cell in own]
     remarks = [
-        [size, *(text for text in cells.remarks(cell) if text not in (bet, " ".join(cell.remarks)))]  # said below
+        [size, *(text for text in cells.remarks(cell) if text not in (bet, cells.how_it_was_run(cell)))]  # said below
         for size, cell, bet in zip(sizes, own, bets, strict=True)
     ]
     common = [text for text in remarks[0] if len(own) > 1 and all(text in others for others in remarks)]
     if 1 < count < len(own):
-        common.insert(0, f"{usual} unless it says otherwise")
+        common.insert(0, f"{usual}, except where noted")
         remarks = [[text for text in texts if text != usual] for texts in remarks]
     found = [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
     found += [head.rstrip(), rule]

@@ -89,9 +89,12 @@ def _lucky(run: CountedRun) -> Iterator[str]:
     few = {len(cell.subjects) for cell in run.cells if len(cell.subjects) < BASELINE_SUBJECTS}
     rates = [[one.passed / one.scored for one in cell.subjects.values() if one.scored] for cell in run.cells]
     if few and any(len(own) > 1 for own in rates):
-        alarms = [max(false_alarms(own, luck) for own in rates) for luck in (1.0, 2.0)]
+        alarms = [percent(max(false_alarms(own, luck) for own in rates)) for luck in (1.0, 2.0)]
+        worse = (
+            f"An unchanged model is called worse in {alarms[0]} of comparisons if they were lucky by one standard "
+            f"error, and in {alarms[1]} if by two. "
+        )
         yield (
-            f"there are only {min(few)} subjects, and their luck stays in all later comparisons. An unchanged model is "
-            f"called worse in {percent(alarms[0])} if they were lucky by one standard error, and in "
-            f"{percent(alarms[1])} if by two. With {BASELINE_SUBJECTS} subjects smaller losses are seen."
+            f"there are only {min(few)} subjects, and their luck stays in all later comparisons. "
+            f"{worse if alarms != [percent(0.0)] * 2 else ''}With {BASELINE_SUBJECTS} subjects smaller losses are seen."
         )
