@@ -100,3 +100,28 @@ def test_the_audit_of_draws_knows_them(load: Callable[[str], Specification]) -> 
     assert found["p"].values == 2
     assert found["p"].is_answer
     assert found["p"].share.value == pytest.approx(0.5, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("value", "entered"),
+    [("member(site, trial)", True), ("start_at", True), ("none", True), ("member(other, trial)", False)],
+)
+def test_a_rule_waits_for_the_places_that_its_variable_can_hold_and_for_no_others(
+    live: Live, value: str, entered: bool
+) -> None:
+    text = (
+        PLUS.replace("}}\n", ", other: [two]}}\n")
+        + f"""
+vars: {{goal: none}}
+draw: {{start_at: {{of: {{start_at: [three, one]}}}}}}
+start: {{at: two, face: E}}
+trial:
+  limit: 3
+  start: run
+  states: {{run: {{set: {{goal: "{value}"}}, rules: [{{enter: goal, end: there}}]}}}}
+schedule: {{main: {{trials: 9}}}}
+"""
+    )
+    program = live(text)._program
+    listens = bool(program.states["run"].listen & program.geometry.bit.get(("enter", "three"), 0))
+    assert listens == entered
