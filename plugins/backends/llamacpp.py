@@ -126,6 +126,8 @@ def main() -> None:
     parameters.model_alias = {Path(settings["path"]).stem}
     parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
     parameters.n_ctx = settings["context"] * settings["slots"]
+    # Prompts of subjects that wait are kept: a model of 135M takes 80 MB for each. The library's own limit is 8 GiB.
+    parameters.cache_ram_mib = 2048
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings["threads"]
     # The sampling is what the request says, and nothing on top of it.
     parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = 0, 1.0, 0.0
