@@ -728,11 +728,19 @@ class Tally:
             seconds=seconds,
         )
 
+    @property
+    def unreadable(self) -> str:
+        """``7 of 8 replies unreadable``; empty while all of them name an action."""
+        language = self._run._language
+        unreadable, read = (0, 0) if language is None else language.unreadable
+        return f"{unreadable} of {read} replies unreadable" if unreadable else ""
+
     def line(self, fresh: bool = False) -> str:
         """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left; 61 %, about 2 min left``."""
         now = self.poll(fresh)
         counts = ", ".join(f"{now.verdicts[verdict]} {verdict}" for verdict in Verdict if now.verdicts[verdict])
         parts = [f"{now.decided} of {now.cells} cells{': ' if counts else ''}{counts}"]
+        parts += filter(None, [self.unreadable])
         if now.cost or now.left is not None:
             parts.append(f"${now.cost:.2f}" + ("" if now.left is None else f", ${now.left:.2f} left"))
         if now.decided < now.cells:

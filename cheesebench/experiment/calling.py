@@ -613,6 +613,9 @@ class ModelChannel:
     #: Whether a reply has ever come: a later refusal may be a temporary fault of a proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
+    #: Replies of which an agent has looked for actions, and those in which it found none.
+    read: int = 0
+    unreadable: int = 0
     sizes: CallSizes = field(default_factory=CallSizes)
     #: Whether no further call is sent, because the session ends; and how many are in flight.
     closing: bool = False
@@ -702,13 +705,18 @@ class Caller:
     stopped: bool = False
     _trial: int = -1
     _call: int = 0
+    _unparsed: int = 0
     _seconds_in_flight: float = 0.0
     #: The call as it was refused, if it is asked again; and the server that it stays with.
     _refused: CallRecord | None = None
     _stay: Stay = field(default_factory=Stay)
 
     def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
-        """See ``Asker``; nothing to do, because actions are in the log."""
+        """See ``Asker``: counted for the progress line; actions are in the log."""
+        unparsed = tally().get("unparsed", 0)
+        self.channel.read += 1
+        self.channel.unreadable += unparsed > self._unparsed
+        self._unparsed = unparsed
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new one which is then recorded.
@@ -716,7 +724,7 @@ class Caller:
         Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was recorded is not what is asked now.
         """
         if trial != self._trial:
-            self._trial, self._call, self._seconds_in_flight = trial, 0, 0.0
+            self._trial, self._call, self._unparsed, self._seconds_in_flight = trial, 0, 0, 0.0
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
         self._check_stopped()

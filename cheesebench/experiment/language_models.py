@@ -578,6 +578,12 @@ class LanguageModels:
         in_flight, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
         return Flight(in_flight, limit, self.options.limits.cost)
 
+    @property
+    def unreadable(self) -> tuple[int, int]:
+        """Replies of this session that named no action, and all that were read."""
+        channels = list(self._channels.values())
+        return sum(one.unreadable for one in channels), sum(one.read for one in channels)
+
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
         waits = [(name, *channel.waited) for name, channel in list(self._channels.items())]

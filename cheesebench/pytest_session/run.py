@@ -196,6 +196,8 @@ def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> It
         if left > 10:
             own += f", about {duration(left)} left"
         note = f"; {progress.note}" if progress.note else ""
+        if tally is not None and tally.cells == 1 and tally.unreadable:
+            own = f" {tally.unreadable};{own}"
         whole = f" {tally.line()}" if tally is not None and tally.cells > 1 else ""
         # Show as much as fits on the line: the progress of the run before that of the cell.
         shown = (f"{whole} |{own}{note}", f"{whole} |{own}", whole) if whole else (f"{own}{note}",)

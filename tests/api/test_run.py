@@ -21,6 +21,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.extras import install_command
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.testing.fake_server import Answer, FakeServer
 from fuzz.run_logs import rewritten
 
 FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
@@ -208,3 +209,16 @@ def test_without_pandas_the_remedy_is_one_line(made: cheesebench.Run, monkeypatc
 def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunLogError, match="There is no run 'x'"):
         cheesebench.open_run("x", tmp_path)
+
+
+def test_progress_names_unreadable_replies_at_once(tmp_path: Path) -> None:
+    """A model that is not understood is seen before its first trial has ended."""
+    lines: list[str] = []
+    options: dict[str, Any] = {"design": "cohort", "subjects": 2, "results": tmp_path, "progress": lines.append}
+    with FakeServer(lambda call: Answer(text="I see a maze.", delay=0.02)) as server:
+        cheesebench.run("openai/tiny", ["t_maze", "dnms"], base_url=server.base_url, **options)
+    said = [re.search(r"; (\d+) of (\d+) replies unreadable; ", line) for line in lines]
+    counted = [tuple(map(int, found.groups())) for found in said if found]
+    assert counted, lines
+    assert all(unreadable == read for unreadable, read in counted)
+    assert counted[0][0] < 32, "the first trial may have as many steps"
