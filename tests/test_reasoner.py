@@ -99,9 +99,11 @@ def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(pr
         agent = subject(history=0, learnings=0, interrupt="never")
         for message, observation in walk(environment(protocol), agent, "boundary", 4, seed):
             assert f"Remember {seed}" not in message
-            if message.startswith(("NEW TRIAL", "YOUR TURN")) and message.count("reward") == 0:
+            # The first step of a trial in the water maze is not asked for.
+            own = message.replace("\nwaited: reward 0, unchanged", "", 1)
+            if own.startswith(("NEW TRIAL", "YOUR TURN")) and own.count("reward") == 0:
                 begun += 1
-                assert message == f"{message[:9]}\n{observation}\n\nYour answer (at most 8 actions):"
+                assert own == f"{message[:9]}\n{observation}\n\nYour answer (at most 8 actions):"
     assert begun >= 12
 
 
