@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cheesebench.behaviour import Behaviour, Track, behaviour, ground, occupancy, tracks
 from cheesebench.reports import cells as words
 from cheesebench.reports import figures
+from cheesebench.reports.matrix import grid
 from cheesebench.statistics.wording import bar, is_alike, number, percent
 
 if TYPE_CHECKING:
@@ -233,6 +234,30 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     axes.set_xlabel("pass rate")
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure, f"Plain cells and their controls. {'; '.join(said)}."
+
+
+def conditions(groups: Sequence[Group]) -> Drawn:
+    """Draw the rates of a dialogue of many cells as a heat map, conditions by graphs, a panel for each model."""
+    found = [(group, by_graph) for group in groups if (by_graph := grid(group.cells)) is not None]
+    if not found:
+        return None
+    figure = figures.new(0.4 + 5.4 * len(found), 6.5)
+    panels = figure.subplots(1, len(found), squeeze=False, sharey=True).flat
+    said = []
+    for axes, (group, by_graph) in zip(panels, found, strict=True):
+        rates = [[math.nan if shade is None else 100 * shade.rate for shade in row] for row in by_graph.rows]
+        image = axes.imshow(rates, cmap="cividis", vmin=0, vmax=100, aspect="auto")
+        for at, row in enumerate(rates):
+            for across, rate in enumerate(row):
+                shade = "white" if rate < 55 else "black"
+                axes.text(across, at, "" if math.isnan(rate) else f"{rate:.0f}", color=shade, ha="center", va="center")
+            known = [f"{name} {rate:.0f}" for name, rate in zip(by_graph.graphs, row, strict=True) if rate == rate]
+            said.append(f"{group.label}, {by_graph.conditions[at]}: {', '.join(known)}")
+        axes.set_xticks(range(len(by_graph.graphs)), map(figures.plain, by_graph.graphs), rotation=30, ha="right")
+        axes.set_yticks(range(len(by_graph.conditions)), map(figures.plain, by_graph.conditions))
+        axes.set_title(figures.plain(group.label), fontsize="small")
+    figure.colorbar(image, ax=figure.axes, label="mean rate over the domains of a graph, %", shrink=0.6)
+    return figure, f"Rates in percent by condition and graph. {'; '.join(said)}."
 
 
 def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:

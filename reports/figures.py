@@ -81,6 +81,7 @@ def render_figures(
         "strategies": lives.strategies(lived),
         "occupancy": lives.maps(lived, single=False),
         "tracks": lives.maps(lived, single=True),
+        "conditions": lives.conditions(groups),
         "controls": lives.controls(summaries),
         "scaling": scaling(groups, sizes),
         "settings": settings(groups),

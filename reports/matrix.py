@@ -262,6 +262,53 @@ def lines_of(found: Matrix) -> list[list[str]]:
     return [[line[at] for at in kept] for line in lines]
 
 
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """The cells of one condition on one graph, which differ in their domain: the mean rate, and the worst verdict."""
+
+    rate: float
+    verdict: Verdict
+
+    @property
+    def shown(self) -> str:
+        return f"{words.MARKS[self.verdict]} {100 * self.rate:.0f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A model on a dialogue of many cells: conditions downwards, graphs across."""
+
+    conditions: tuple[str, ...]
+    graphs: tuple[str, ...]
+    rows: tuple[tuple[Shade | None, ...], ...]
+
+
+HOW_GRID = "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
+
+
+def grid(own: Sequence[CellResult]) -> Grid | None:
+    """Return conditions by graphs; None for anything but the many cells of a dialogue."""
+    if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
+        return None
+    groups: dict[tuple[str, str], list[CellResult]] = {}
+    for cell in own:
+        # A condition is named ``domain-condition``.
+        groups.setdefault((cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []).append(cell)
+    conditions, protocols = (tuple(dict.fromkeys(key[at] for key in groups)) for at in (0, 1))
+    parts = [name.split("_") for name in protocols]
+    shared = next((at for at, heads in enumerate(zip(*parts, strict=False)) if len(set(heads)) > 1), 0)
+    graphs = tuple(clean("_".join(words[shared:])) for words in parts)
+    return Grid(conditions, graphs, tuple(tuple(_shade(groups.get((c, p), [])) for p in protocols) for c in conditions))
+
+
+def _shade(group: Sequence[CellResult]) -> Shade | None:
+    rates = [cell.rate for cell in group if cell.rate is not None]
+    verdicts = {cell.verdict for cell in group}
+    worst = (Verdict.ERROR, Verdict.FAIL, Verdict.INCONCLUSIVE)
+    verdict = next((one for one in worst if one in verdicts), Verdict.PASS)
+    return Shade(sum(rates) / len(rates), verdict) if rates else None
+
+
 #: By this a job finds its own comment again, to change it instead of writing another one.
 MARK = "<!-- cheesebench -->"
 #: Characters that a comment on GitHub may have, with room for the comparison that may follow.

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
-from cheesebench.reports.matrix import MOST, lines_of, matrix
-from cheesebench.statistics import Verdict
+from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
 from cheesebench.statistics.wording import number, plural, shown_value
 
 if TYPE_CHECKING:
@@ -76,9 +75,10 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
 
 def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     own = cells.cells_of(summary, model)
-    if len(own) > MOST and all(cell.plan.variant.condition for cell in own):
+    if (by_graph := grid(own)) is not None:
         title = _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width)
-        return f"{title}\n\n{_grid(own, width)}\n\n{_filled(f'{cells.marked(model.gate)}: {model.gate_reason}', width)}"
+        gate = _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width)
+        return f"{title}\n\n{_grid(by_graph, width)}\n\n{gate}"
     undecided: dict[tuple[str, str], list[str]] = {}
     for cell in own:
         if cell.verdict == "ERROR" or (cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned)):
@@ -107,32 +107,16 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _grid(own: Sequence[CellResult], width: int) -> str:
-    """Return conditions by protocols: the mean rate, and one mark for the cells that differ only in their domain."""
-    groups: dict[tuple[str, str], list[CellResult]] = {}
-    for cell in own:
-        # A condition is named ``domain-condition``.
-        groups.setdefault((cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []).append(cell)
-    conditions, protocols = (list(dict.fromkeys(key[at] for key in groups)) for at in (0, 1))
-    parts = [name.split("_") for name in protocols]
-    shared = next((at for at, words in enumerate(zip(*parts, strict=False)) if len(set(words)) > 1), 0)
-    names = [clean("_".join(words[shared:])) for words in parts]
-    rows = [
-        [_shortened(clean(one), 20), *(_field(groups.get((one, name), [])) for name in protocols)] for one in conditions
-    ]
-    said = "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails. The report has every cell."
-    return "\n\n".join([*_blocks([["", *names], *rows], width), _filled(said, width, "", "")])
-
-
-def _field(group: Sequence[CellResult]) -> str:
-    rates = [cell.rate for cell in group if cell.rate is not None]
-    if not rates:
-        return cells.NOTHING
-    verdicts = {cell.verdict for cell in group}
-    verdict = next(
-        (one for one in (Verdict.ERROR, Verdict.FAIL, Verdict.INCONCLUSIVE) if one in verdicts), Verdict.PASS
+def _grid(found: Grid, width: int) -> str:
+    conditions = [_shortened(clean(one), 20) for one in found.conditions]
+    fields = [[cells.NOTHING if field is None else field.shown for field in row] for row in found.rows]
+    rows = [[name, *row] for name, row in zip(conditions, fields, strict=True)]
+    return "\n\n".join(
+        [
+            *_blocks([["", *found.graphs], *rows], width),
+            _filled(f"{HOW_GRID} The report has every cell.", width, "", ""),
+        ]
     )
-    return f"{cells.MARKS[verdict]} {100 * sum(rates) / len(rates):.0f} %"
 
 
 def _by(curve: ConditionCurve) -> str:

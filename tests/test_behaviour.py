@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -109,3 +110,23 @@ def test_a_dialogue_has_no_floor(tmp_path: Path) -> None:
         for plan in log.plans():
             assert ground(log, installed_plugins(), plan) is None
             assert not list(tracks(log, installed_plugins(), plan, 10**6))
+
+
+def test_many_conditions_are_one_heat_map(tmp_path: Path) -> None:
+    """In the terminal, on the page and as a figure: means over a graph's domains, computed here from the trials."""
+    run = cheesebench.run(
+        "random-walk", "cogeval_n7line", design="cohort", subjects=2, seed=1, results=tmp_path, progress=False
+    )
+    trials = run.trials()
+    rates = trials.groupby("variant")["success"].mean()
+    by_condition = rates.groupby(lambda variant: variant.rpartition("-")[2]).mean() * 100
+    assert len(rates) > 24
+    assert 0 < by_condition.max() <= 100
+    page, text = run.report("html"), run.report("text")
+    alt = cheesebench.figures(run.directory, formats=["svg"])["conditions.svg"].decode()
+    for name, rate in by_condition.items():
+        row = re.search(rf'<th scope="row">{name}</th><td class="n h(\d+)">. (\d+) %</td>', page)
+        assert row is not None, name
+        assert (int(row[1]), int(row[2])) == (round(rate / 10), pytest.approx(rate, abs=0.51))
+        assert re.search(rf"^{name} +. {row[2]} %$", text, re.MULTILINE)
+        assert f"{name}: cogeval_n7line {row[2]}" in alt
