@@ -103,3 +103,11 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
     assert {name: cost <= (30 if name == "ratlike" else 12) for name, cost in dollars.items()} == dict.fromkeys(
         costs.LAPSES, True
     )
+    readme = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert f"${dollars['hopeless']:.2f} for a model that never names an action and ${dollars['ratlike']:.2f}" in readme
+    open_ = [
+        f"{1 - expected(name, 'PASS') - expected(name, 'FAIL'):.0%}".replace("%", " %")
+        for name in ("as good", "20 points worse", "30 points worse")
+    ]
+    assert f"{open_[0]} of verdicts on a model as good as the animals are INCONCLUSIVE" in readme
+    assert f"{open_[1]} on one that is 20 points worse, and {open_[2]} on one that is 30 points worse" in readme

@@ -1,0 +1,39 @@
+"""The README's screenshot: the player of the report, on a trial that the place learner passed.
+
+python -m website.screenshot
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import cheesebench
+
+PICTURE = Path(__file__).parents[1] / "docs/assets/player.png"
+#: Pixels; a README is 900 wide.
+WIDTH, HEIGHT = 1100, 880
+SUBJECT, TRIAL, STEP = 0, 20, 3
+
+
+def take(picture: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
+        page = Path(folder, "report.html")
+        run = cheesebench.run(
+            "place-learner", "barnes_maze", design="cohort", subjects=1, seed=0, results=folder, progress=False
+        )
+        page.write_text(run.report("html"), encoding="utf-8")
+        browser = tools.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+        tab.goto(f"{page.as_uri()}#barnes_maze/{SUBJECT}/{TRIAL}/{STEP}")
+        tab.wait_for_selector("#trials .screen, #trials canvas, #trials pre")
+        tab.wait_for_timeout(500)
+        tab.screenshot(path=picture)
+        browser.close()
+
+
+if __name__ == "__main__":
+    take(PICTURE)
