@@ -588,6 +588,7 @@ def _row(
     lived: Behaviour | None,
 ) -> dict[str, Any]:
     plan: CellPlan = cell.plan
+    bets = words.stopped(cell)
     chart = curve(cell, lived)
     return {
         "cell": cell,
@@ -601,7 +602,8 @@ def _row(
         "floor": words.floor(cell),
         "difference": words.difference(cell),
         "margin": words.margin(cell),
-        "remarks": words.remarks(cell),
+        # Of a decided row the difference and the margin say enough; its bets are among the verdicts in words.
+        "remarks": [text for text in words.remarks(cell) if cell.verdict not in ("PASS", "FAIL") or text != bets],
         "validity": words.validity_in_full(cell),
         "took": _took(lived, draw),
         "strategies": _strategies(lived, draw),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+import cheesebench
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan
@@ -370,14 +371,20 @@ def test_the_player_shows_the_arena_from_above(run: Run, open_page: Open) -> Non
     assert [above.locator(".goal").get_attribute(name) for name in "xy"] == ["5.08", "1.08"]
 
 
-def test_a_report_of_two_models_is_short_before_a_click(
-    browser: playwright.Browser, tmp_path: Path, make_plan: Callable[..., CellPlan], make_run: Callable[..., RunSummary]
-) -> None:
-    cells = [(make_plan(name, model=model), 0.604) for model in ("one", "another") for name in NINE.split()]
+def test_two_models_on_nine_paradigms_are_whole_and_short(browser: playwright.Browser, tmp_path: Path) -> None:
+    """A laptop shows all columns of the verdicts, and no two parts have one name for a screen reader."""
+    run = cheesebench.run(
+        ["random", "place-learner"], NINE.split(), design="cohort", subjects=4, seed=1, results=tmp_path, progress=False
+    )
     path = tmp_path / "two.html"
-    path.write_text(render(make_run(cells)), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1400, "height": 800})
+    path.write_text(run.report("html"), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1366, "height": 700})
     page.goto(path.as_uri())
+    hidden = "tables => tables.map(one => one.scrollWidth - one.clientWidth)"
+    assert page.locator(".scroll:has(> .verdicts)").evaluate_all(hidden) == [0, 0]
     assert page.evaluate("document.documentElement.scrollHeight") <= 4000
+    names = page.locator("[role=region]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    assert len(names) > 6
+    assert len(names) == len(set(names))
     assert page.locator(".forest:visible").count() == 18
     page.close()
