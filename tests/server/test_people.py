@@ -763,3 +763,48 @@ def test_a_file_of_participants_with_other_tables_is_refused(tmp_path: Path, sta
         connection.execute(statement)
     with pytest.raises(RunLogError, match="its tables are not those of a run"):
         ParticipantStore(tmp_path)
+
+
+@pytest.mark.browser
+def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
+    lab: Experiment, serve: Serve, open_page: Open
+) -> None:
+    """Chromium's accessibility tree, top to bottom: what is read before the trial, in it, and after a step."""
+    page = open_page(serve(lab.serving), width=1366)
+
+    def said() -> list[tuple[str, str]]:
+        tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+        nodes = {node["nodeId"]: node for node in tree}
+
+        def walk(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+            if not node["ignored"] and node["role"]["value"] not in ("InlineTextBox", "none"):
+                yield node["role"]["value"], node.get("name", {}).get("value", "").strip()
+            for child in node.get("childIds", ()):
+                yield from walk(nodes[child])
+
+        return list(walk(tree[0]))
+
+    page.get_by_label("I have read this and agree").check()
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="I have read them").wait_for()
+    before = said()
+    assert before.index(("DisclosureTriangle", "Instructions")) < before.index(("button", "I have read them"))
+    page.get_by_role("button", name="I have read them").click()
+    person = Person(page)
+    where = person.ready()
+    now = said()
+    prompt = ("StaticText", page.locator("#observation").inner_text().strip())
+    buttons = [
+        "Left: turn on the spot", "Forward: one step ahead", "Right: turn on the spot", "Wait: one moment",
+    ]  # fmt: skip
+    order = [("StaticText", "Trial 1 of 6"), ("button", "Pause"), ("region", "What you see"), prompt]
+    order += [("group", "Actions"), *(("button", name) for name in buttons)]
+    assert [one for one in now if one in order] == order
+    assert [role for role, name in now if not name and role in ("button", "region", "image")] == []
+    page.get_by_role("button", name="Forward").click()
+    person.ready(where)
+    after = said()
+    told = ("StaticText", person.told.strip())
+    assert told in after
+    assert after.index(told) < after.index(("region", "What you see"))
+    assert any(role == "status" for role, _ in after), "said without being looked for"
