@@ -519,7 +519,7 @@ def _recorded(project: pytest.Pytester) -> int:
         ),
         (["--model", "openai/tiny", "--base-url", "http://a..b/v1"], "The base URL 'http://a..b/v1' is not valid. *"),
         (["--model", "openai/sk-proj-0123456789abcdefgh"], "--model contains a key, and would be recorded. *"),
-        (["--model", "openai/tiny", "--prompt", "/proc/kmsg"], "--prompt /proc/kmsg cannot be read: *"),
+        (["--model", "openai/tiny", "--prompt", "/dev/null"], "--prompt /dev/null cannot be read: *"),
         (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
         (["--model", "openai/tiny", "--cheese-agent-option", "unparsd=noop"], "*Did you mean 'unparsed'?*"),
         (
