@@ -604,6 +604,7 @@ def _row(
         "margin": words.margin(cell),
         # Of a decided row the difference and the margin say enough; its bets are among the verdicts in words.
         "remarks": [text for text in words.remarks(cell) if cell.verdict not in ("PASS", "FAIL") or text != bets],
+        "bets": bets,
         "validity": words.validity_in_full(cell),
         "took": _took(lived, draw),
         "strategies": _strategies(lived, draw),

@@ -154,7 +154,7 @@ def _field(cells: Sequence[CellResult]) -> Field:
         cell = cells[0]
         if cell.plan.measured is not None:
             between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
-            text = f"{words.MARKS[cell.verdict]} {words.rate(cell).removeprefix(f'{cell.plan.measured.name} ')}"
+            text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
             return Field(
                 rate=None,
                 verdict=cell.verdict,
