@@ -165,7 +165,7 @@
   const seen = new IntersectionObserver((found) => {
     const fresh = found.filter((one) => one.isIntersecting);
     fresh.forEach((one) => { seen.unobserve(one.target); inSight.add(one.target); });
-    if (fresh.length) draw();
+    if (fresh.length) draw("print" in document.documentElement.dataset);
   }, { rootMargin: "300px" });
   document.querySelectorAll("canvas[data-chart]").forEach((canvas) => seen.observe(canvas));
   dark.addEventListener("change", draw);
