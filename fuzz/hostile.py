@@ -87,11 +87,13 @@ class HostileServer:
             task = asyncio.current_task()
             assert task is not None
             serving.add(task)
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while await self._request(reader, writer):
-                    pass
-            writer.transport.abort()
-            serving.discard(task)
+            try:
+                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                    while await self._request(reader, writer):
+                        pass
+            finally:
+                writer.transport.abort()
+                serving.discard(task)
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
@@ -105,6 +107,9 @@ class HostileServer:
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Serve a request; return whether the connection goes on."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        if head.startswith("get "):  # it says nothing about itself
+            writer.write(response(b"{}", "404 Not Found"))
+            return False
         length = int(head.partition("content-length:")[2].split("\r\n")[0])
         body = json.loads(await reader.readexactly(length))
         for step in self._steps(body):
