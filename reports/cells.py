@@ -281,6 +281,11 @@ def stopped(cell: CellResult) -> str:
     return f"purse {fold(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
 
 
+def settled(cell: CellResult) -> str:
+    """Return the betting of a cell that is decided: beside its row the difference and the margin say enough."""
+    return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
+
+
 def validity(cell: CellResult) -> str:
     """Return whether the cell's construct was validated with lesions; empty for items."""
     if cell.plan.items:

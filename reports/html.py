@@ -588,7 +588,7 @@ def _row(
     lived: Behaviour | None,
 ) -> dict[str, Any]:
     plan: CellPlan = cell.plan
-    bets = words.stopped(cell)
+    bets = words.settled(cell)
     chart = curve(cell, lived)
     return {
         "cell": cell,
@@ -602,8 +602,7 @@ def _row(
         "floor": words.floor(cell),
         "difference": words.difference(cell),
         "margin": words.margin(cell),
-        # Of a decided row the difference and the margin say enough; its bets are among the verdicts in words.
-        "remarks": [text for text in words.remarks(cell) if cell.verdict not in ("PASS", "FAIL") or text != bets],
+        "remarks": [text for text in words.remarks(cell) if text != bets],
         "bets": bets,
         "validity": words.validity_in_full(cell),
         "took": _took(lived, draw),

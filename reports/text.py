@@ -149,8 +149,7 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     shown = [row[1] for row in rows]
     sizes = [_size(cell) for cell in own]
     [(usual, count)] = Counter(sizes).most_common(1)
-    # Of a decided row the difference and the margin say enough; the other reports have its bets as well.
-    bets = [cells.stopped(cell) if cell.verdict in ("PASS", "FAIL") else "" for cell in own]
+    bets = [cells.settled(cell) for cell in own]
     remarks = [
         [size, *(text for text in cells.remarks(cell) if text not in (bet, cells.how_it_was_run(cell)))]  # said below
         for size, cell, bet in zip(sizes, own, bets, strict=True)

@@ -6,6 +6,7 @@ as they are for the trial). Between trials it is a number that stands for all th
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
@@ -407,7 +408,8 @@ class Nodes:
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        circumstances = self._circumstances.setdefault(around, len(self._circumstances))
+        # Numbers are not given twice, even once all was forgotten: bounds hold on to them.
+        circumstances = self._circumstances.setdefault(around, self._count + 1)
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:
@@ -534,6 +536,7 @@ class World:
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):
                 kept.clear()
             self._room = MOST_BEGINNINGS
+            gc.collect()  # they lead to one another, and the audit does not look for garbage by itself
         parts: dict[int | None, Belief] = defaultdict(dict)
         alike: dict[int, dict[Past, float]] = defaultdict(dict)
         for number, weight in rest.items():

@@ -31,7 +31,7 @@ LIVES = 60_000
 #: Most different beginnings of a trial for a bound.
 BEGINNINGS = 6
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
-FREE_STEPS, STAGES = 100_000, 4_000
+FREE_STEPS, STAGES = 150_000, 4_000
 #: A bound at or above this says nothing.
 CERTAIN = 0.999
 #: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.

@@ -9,6 +9,7 @@ import pytest
 from cheesebench.commands.common import installed_catalogue
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
 from cheesebench.paradigms.arena.audit.exact import by_walks, from_anywhere, upper_bound
 from cheesebench.paradigms.arena.audit.lesions import Ceiling, shared
@@ -153,3 +154,15 @@ success: last == good
         adversary = Adversary(paradigm, Lesion.parse("intact"), 1.0)
         assert from_anywhere(adversary, 1.0) is None
         assert upper_bound(adversary) is None
+
+
+def test_no_number_of_circumstances_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound holds on to them while the world forgets its nodes; one number for two of them made it another bound."""
+    world = beliefs.World(ArenaParadigm(with_arena(CATALOGUE.find("dnms"))), Lesion.parse("blind"))
+    monkeypatch.setattr(beliefs, "MOST_NODES", 0)
+    met: list[int] = []
+    for _ in range(2):
+        numbers = {node.circumstances for part in world.begin(world.prior()).values() for node, _ in part}
+        assert numbers
+        assert not numbers & {*met}
+        met += numbers
