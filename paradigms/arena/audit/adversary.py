@@ -19,7 +19,6 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.beliefs import (
     Belief,
     Cloud,
-    Grain,
     Node,
     Parts,
     Plan,
@@ -661,12 +660,12 @@ def _add(belief: Belief, other: Belief) -> None:
 
 def _signature(parts: Parts) -> Hashable:
     return frozenset(
-        [(percept, *_key(grain), round(w, 9)) for percept, part in parts.items() for grain, w in part.items()]
+        [
+            (percept, node.number, past, round(w, 9))
+            for percept, part in parts.items()
+            for (node, past), w in part.items()
+        ]
     )
-
-
-def _key(grain: Grain) -> tuple[int, int]:
-    return grain[0].number, grain[1]
 
 
 #: Steps of a search for an effort of 1; lives on which a table is tried, and trials of each.

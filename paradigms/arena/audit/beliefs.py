@@ -18,7 +18,7 @@ from cheesebench.lesions import MOST_SCENES, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.hypotheses import History, Hypothesis, Script
 from cheesebench.paradigms.arena.audit.relevance import Relevance
-from cheesebench.paradigms.arena.audit.search import WAIT, Ending, Found, Move, Search, SearchNode
+from cheesebench.paradigms.arena.audit.search import WAIT, Found, Move, Search, SearchNode
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import NEVER, Program
 from cheesebench.paradigms.arena.schedule import Schedule
@@ -164,7 +164,7 @@ class Plans:
             if (moves := _generalised(found.shortest.moves, life)) not in general:
                 general.insert(0, moves)
                 del general[GENERAL:]
-            return _plan(found.shortest, success=True)
+            return Plan(found.shortest.actions, True)
         moves = found.best_failure.moves if found.best_failure else ()
         self._hopeless[circumstances] = (life.steps, moves)
         failures = self._failures.setdefault(life.stage, [])
@@ -172,7 +172,7 @@ class Plans:
             failures.remove(ways)
         failures.insert(0, ways)
         self._searched_in_vain[life.stage] = self._searched_in_vain.get(life.stage, 0) + 1
-        return _plan(found.best_failure, success=False) if found.best_failure else self._wait(life)
+        return Plan(found.best_failure.actions, False) if found.best_failure else self._wait(life)
 
     def _search(self, life: Hypothesis) -> Found:
         """Search for success; after ``IN_VAIN`` failed searches, repeating one action is not tried any more."""
@@ -206,7 +206,7 @@ class Plans:
             if (
                 node.status != RUNNING
                 or move[0].startswith("always")
-                or not self._can(move)
+                or (move != WAIT and move[1] not in self._places)
                 or not self._solver.follow(node, move)
             ):
                 break
@@ -214,9 +214,6 @@ class Plans:
         if node.status == RUNNING:
             return None
         return Plan(tuple(node.actions), bool(self._solver.judged(node.life)))
-
-    def _can(self, move: Move) -> bool:
-        return move == WAIT or move[1] in self._places
 
     def _wait(self, life: Hypothesis) -> Plan:
         twin, status, actions = life.twin(), RUNNING, 0
@@ -237,10 +234,6 @@ def _instance(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
     """Return generalised moves with the places that this hypothesis has."""
     named = life.named
     return tuple((kind, str(named.get(place[1:])) if place.startswith("=") else place) for kind, place in moves)
-
-
-def _plan(ending: Ending, *, success: bool) -> Plan:
-    return Plan(ending.actions, success)
 
 
 #: Returns the number of a percept: observation, reward, ending and waiting.
@@ -408,8 +401,7 @@ class Nodes:
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        # Numbers are not given twice, even once all was forgotten: bounds hold on to them.
-        circumstances = self._circumstances.setdefault(around, self._count + 1)
+        circumstances = self._circumstances.setdefault(around, self._count + 1)  # never twice: bounds hold on to it
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:

@@ -78,8 +78,8 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
     for view in views:
         if settings.progress:
             settings.progress(f"leaks in {view.name}")
-        trials = max(100, settings.trials // 3)
-        samples, others = collect(paradigm, view, trials, settings.seed + 6 * APART), dict[str, list[Sample]]()
+        trials, others = max(100, settings.trials // 3), dict[str, list[Sample]]()
+        samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         for check in checks:
             rule = f"leak: {check.hidden} at {check.at}, {view.name}"
             entries = samples[check.at]
@@ -89,7 +89,7 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
                 continue
             finding = _judged_leak(rule, check.chance, best_guess(entries, check.at, check.hidden))
             if finding.verdict == "FAIL":
-                # Of dozens of guesses one is lucky now and then; what leaks does so in other lives, too.
+                # One of many guesses is lucky now and then.
                 others = others or collect(paradigm, view, 2 * trials, settings.seed + 11 * APART)
                 finding = _judged_leak(rule, check.chance, best_guess(others[check.at], check.at, check.hidden))
             yield finding
