@@ -288,11 +288,7 @@ class FakeServer:
             self._ready.set()
             await self._stopping.wait()
         finally:
-            server = runner.server
             await runner.cleanup()
-            if server is not None:  # what was accepted while it closed becomes a connection afterwards
-                await asyncio.sleep(0.01)
-                await server.shutdown(0)
 
     async def _health(self, request: web.Request) -> web.Response:
         from aiohttp import web
