@@ -660,11 +660,7 @@ def _add(belief: Belief, other: Belief) -> None:
 
 def _signature(parts: Parts) -> Hashable:
     return frozenset(
-        [
-            (percept, node.number, past, round(w, 9))
-            for percept, part in parts.items()
-            for (node, past), w in part.items()
-        ]
+        [(percept, one.number, past, round(w, 9)) for percept, part in parts.items() for (one, past), w in part.items()]
     )
 
 

@@ -36,6 +36,7 @@ from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canva
 from cheesebench.paradigms.arena.tables import Geometry
 from cheesebench.protocol import Arena, Specification
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
+from cheesebench.protocol.documents import Check
 from cheesebench.protocol.expressions import Binary, Expression, Variable
 from cheesebench.protocol.expressions import walk as nodes_of
 
@@ -87,11 +88,11 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
                 text = f"'{check.at}' was entered in only {len(entries)} trials: too few to judge"
                 yield AuditFinding(rule, "note", text, {"entries": len(entries)})
                 continue
-            finding = _judged_leak(rule, check.chance, best_guess(entries, check.at, check.hidden))
+            finding = _judged_leak(rule, check, entries)
             if finding.verdict == "FAIL":
                 # One of many guesses is lucky now and then.
                 others = others or collect(paradigm, view, 2 * trials, settings.seed + 11 * APART)
-                finding = _judged_leak(rule, check.chance, best_guess(others[check.at], check.at, check.hidden))
+                finding = _judged_leak(rule, check, others[check.at])
             yield finding
         never = [name for name, entries in samples.items() if not entries]
         if never and view is views[0]:
@@ -102,12 +103,12 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
         yield from _undeclared(paradigm, view, samples | _forced(paradigm, view, never, settings.seed + 6 * APART))
 
 
-def _judged_leak(rule: str, chance: float, guesses: tuple[Guess, Guess]) -> AuditFinding:
-    worst = max(guesses, key=lambda guess: guess.rate.low)
-    seen, stood = guesses
-    text = f"guessed {worst.rate} from {worst.source}; chance {shown(chance)}"
-    numbers: dict[str, object] = {"chance": chance, "seen": seen.rate.numbers(), "pose": stood.rate.numbers()}
-    return AuditFinding(rule, "FAIL" if worst.rate.low > chance + 1e-9 else "ok", text, numbers)
+def _judged_leak(rule: str, check: Check, samples: Sequence[Sample]) -> AuditFinding:
+    seen, stood = best_guess(samples, check.at, check.hidden)
+    worst = max(seen, stood, key=lambda guess: guess.rate.low)
+    text = f"guessed {worst.rate} from {worst.source}; chance {shown(check.chance)}"
+    numbers: dict[str, object] = {"chance": check.chance, "seen": seen.rate.numbers(), "pose": stood.rate.numbers()}
+    return AuditFinding(rule, "FAIL" if worst.rate.low > check.chance + 1e-9 else "ok", text, numbers)
 
 
 def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[Sample]]) -> Iterator[AuditFinding]:
