@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import pickle
 import signal
@@ -21,6 +22,10 @@ from cheesebench import Report, WorkerDiedError
 HEADER = struct.Struct(">I")
 #: Maximum bytes read from a process at once.
 CHUNK = 1 << 18
+#: What a machine that is short of memory or processes for a moment says; another start is worth a try.
+_SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
+#: Seconds before each further try to start a process.
+_PAUSES = (0.5, 2.0)
 # multiprocessing would import the main module of the parent again (all of pytest, or a script without a guard),
 # and one dead worker would break its whole pool. So: a bare interpreter, given the parent's sys.path first.
 _BOOT = (
@@ -91,18 +96,7 @@ async def start(module: str, log: Path) -> Process:
     except OSError:
         output = subprocess.DEVNULL
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-c",
-            _BOOT.format(module=module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=output,
-            limit=CHUNK,
-            # Ctrl-C is for the parent, which ends its workers itself.
-            start_new_session=True,
-        )
+        process = await _start(_BOOT.format(module=module), output)
     except (OSError, RuntimeError) as error:  # no memory, process or thread is left (Python starts one to wait for it)
         raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
@@ -111,6 +105,29 @@ async def start(module: str, log: Path) -> Process:
     assert process.stdin is not None
     process.stdin.write(pickle.dumps(sys.path))
     return process
+
+
+async def _start(code: str, output: Any) -> Process:
+    pauses = iter(_PAUSES)
+    while True:
+        try:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-c",
+                code,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                limit=CHUNK,
+                # Ctrl-C is for the parent, which ends its workers itself.
+                start_new_session=True,
+            )
+        except OSError as error:
+            pause = next(pauses, None)
+            if pause is None or error.errno not in _SHORTAGES:
+                raise
+        await asyncio.sleep(pause)
 
 
 async def end(process: Process, patience: float = 0.0) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import importlib
 import re
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -221,6 +223,31 @@ def test_a_machine_without_room_for_a_process_is_a_cause_and_no_traceback(
         [plan] = cells
         [cause] = [entry.text for entry in log.journal(plan, "error")]
     assert re.fullmatch(r"stopped in trial 1: no process could be started: .*'/nowhere/python'", cause)
+
+
+@pytest.mark.parametrize(("shortages", "completed"), [(2, 1), (3, 0)])
+def test_a_machine_that_is_short_for_a_moment_is_asked_again(
+    shortages: int,
+    completed: int,
+    stranger: ModuleType,
+    documented: PluginManager,
+    run: Callable[..., RunLog],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, tries = asyncio.create_subprocess_exec, []
+
+    async def short(*command: str, **options: Any) -> Process:
+        tries.append(command)
+        if len(tries) <= shortages:
+            raise OSError(errno.EFAULT, "Bad address", sys.executable)
+        return await start(*command, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", short)
+    monkeypatch.setattr(pipes, "_PAUSES", (0, 0))
+    cells = stranger.cells(["walker"], subjects=1)
+    with run(documented, cells, "local") as log:
+        [plan] = cells
+        assert len(log.completed_subjects(plan)) == completed
 
 
 @pytest.mark.parametrize("executor", ["local", "threads"])
