@@ -434,7 +434,7 @@ K = TypeVar("K")
 #: Most hypotheses that are kept; beyond that, the least likely are dropped.
 MOST = 20_000
 #: Most nodes, lives in nodes, and beginnings of trials that are kept; beyond that, all are forgotten.
-MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 400_000, 60_000, 400_000
+MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
 """A node, and the number of what may have come before."""

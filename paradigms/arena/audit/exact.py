@@ -20,8 +20,19 @@ from dataclasses import dataclass, field
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
-from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Nodes, Parts, Rest, World, cloud_of, signature
-from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, holds_of, without_deadlines
+from cheesebench.paradigms.arena.audit.beliefs import (
+    Cloud,
+    Node,
+    Parts,
+    Rest,
+    World,
+    cloud_of,
+    normalised,
+    signature,
+)
+from cheesebench.paradigms.arena.audit.relevance import holds_of
+from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, without_deadlines
+from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression, Number, walk
 from cheesebench.protocol.names import TIMEOUT
 
 #: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
@@ -31,7 +42,9 @@ LIVES = 60_000
 #: Most different beginnings of a trial for a bound.
 BEGINNINGS = 6
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
-FREE_STEPS, STAGES = 150_000, 4_000
+FREE_STEPS, STAGES = 250_000, 4_000
+#: Weights of rare beliefs are multiplied before they are nothing.
+TINY = 1e-200
 #: A bound at or above this says nothing.
 CERTAIN = 0.999
 #: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.
@@ -58,9 +71,9 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
     A bound that is not above ``at_most`` need not be the least.
     """
     world = adversary.world
-    if _hangs_on_the_past(world):
-        return None
     specification = world.program.specification
+    if _hangs_on_the_past(world) or _selects(specification.where):
+        return None
     hasty = without_deadlines(specification)
     unhurried = adversary if hasty is specification else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     bounds = []
@@ -109,12 +122,15 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
     try:
         if adversary.world.lesion.forgets_trials or _stands_alone(adversary.world):
             return max(map(value, _beginnings(adversary, effort)))
-        means = []
+        means, values = [], dict[int, float]()
         for ways in _told(adversary, effort):
+            for _, parts in ways:
+                if id(parts) not in values:
+                    values[id(parts)] = value(parts)
             whole = sum(weight for weight, _ in ways)
-            means.append(sum(weight * value(parts) for weight, parts in ways) / whole)
+            means.append(sum(weight * values[id(parts)] for weight, parts in ways) / whole)
         return max(means)
-    except TooManyError:
+    except (TooManyError, RecursionError):
         return None
 
 
@@ -122,6 +138,13 @@ def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
     return lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
+
+
+def _selects(where: Expression | None) -> bool:
+    """Return whether the trials that are judged may be better ones: a bound on all of them is none on these."""
+    dates = [BuiltIn(name) for name in ("block", "session", "trial", "subject")]
+    nodes = () if where is None else walk(where)
+    return not all(isinstance(one, Binary | Constant | Number) or one in dates for one in nodes)
 
 
 def _is_independent(world: World) -> bool:
@@ -153,9 +176,8 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
         rest = adversary.carried(parts)
 
 
-def _parts(adversary: Adversary, rest: Rest) -> Parts:
-    """Return the ways in which trials begin, or in which the state is entered at which all is forgotten."""
-    parts = begun(adversary.world.begin(rest))
+def _entered(adversary: Adversary, parts: Parts) -> Parts:
+    """Return how the state is entered at which all is forgotten, in trials that begin so; or the same parts."""
     for state in adversary.world.lesion.forgets_at:
         parts = adversary.entries(parts, 0, frozenset({state}), state)
     return parts
@@ -165,7 +187,7 @@ def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
     known: dict[Hashable, Parts] = {}
     most = adversary.world.spent + BEGUN * effort
     for rest in _priors(adversary):
-        parts = _parts(adversary, rest)
+        parts = _entered(adversary, begun(adversary.world.begin(rest)))
         known.setdefault(_signature(parts), parts)
         if len(known) > BEGINNINGS or adversary.world.spent > most:
             raise TooManyError
@@ -175,22 +197,24 @@ def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
 def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Parts]]]:
     """Yield, for each trial, how it can begin for a subject that knows all that earlier trials tell, and how often."""
     seen: set[Hashable] = set()
-    known: dict[int, tuple[Hashable, Parts]] = {}
+    keys: dict[int, Hashable] = {}
+    known: dict[Hashable, Parts] = {}
     most = adversary.world.spent + BEGUN * effort
     for rest in _priors(adversary):
-        ways: dict[Hashable, tuple[float, Parts]] = {}
+        ways: dict[Hashable, float] = defaultdict(float)
         for number, weight in rest.items():
-            if number not in known:
+            if number not in keys:
                 if adversary.world.spent > most:
                     raise TooManyError
-                parts = _parts(adversary, {number: 1.0})
-                known[number] = _signature(parts), parts
-            key, parts = known[number]
-            ways[key] = ways.get(key, (0.0, parts))[0] + weight, parts
-        together = frozenset((key, round(weight, 9)) for key, (weight, _) in ways.items())
+                parts = begun(adversary.world.begin({number: 1.0}))
+                key = keys[number] = _signature(parts)
+                if key not in known:
+                    known[key] = _entered(adversary, parts)
+            ways[keys[number]] += weight
+        together = frozenset((key, round(weight, 9)) for key, weight in ways.items())
         if together not in seen:
             seen.add(together)
-            yield list(ways.values())
+            yield [(weight, known[key]) for key, weight in ways.items()]
 
 
 def _signature(parts: Parts) -> Hashable:
@@ -228,7 +252,8 @@ class Beliefs:
         roots = []
         for number, (_, parts) in enumerate(ways):
             before, room = self._left, len(self._options)
-            roots.append([(sum(part.values()), self._number(cloud_of(part))) for part in parts.values()])
+            clouds = _clouds(parts, by_limit=self._waits_for_success or self._lasting is not None)
+            roots.append([(sum(cloud.values()), self._number(cloud)) for cloud in clouds])
             self._expand()
             rest = len(ways) - number - 1
             if rest * (before - self._left) > HOPEFUL * self._left and len(self._options) - room:
@@ -242,13 +267,12 @@ class Beliefs:
         return values
 
     def _number(self, cloud: Cloud) -> int:
-        if self._lasting is not None and not _equal(_lasting([cloud]), self._lasting):
-            raise ToldError
+        self._check(cloud)
         key = signature(cloud)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._options)
-            self._options.append(Option(cloud))
+            self._options.append(Option(cloud if sum(cloud.values()) > TINY else normalised(cloud)))
             self._pending.append(number)
         return number
 
@@ -264,17 +288,26 @@ class Beliefs:
                 gain, leads = 0.0, list[tuple[float, int]]()
                 self._left -= len(cloud)
                 for percept, part in self._nodes.step(cloud, action, 0).items():
+                    share = sum(part.values()) / whole
+                    if not share:
+                        continue  # the rarest weigh nothing
                     if percept >= 0:
-                        leads.append((sum(part.values()) / whole, self._number(part)))
+                        leads.append((share, self._number(part)))
                         continue
-                    if self._lasting is not None and not _equal(_lasting([part]), self._lasting):
-                        raise ToldError
-                    gain += sum(weight for node, weight in part.items() if node.success) / whole
+                    self._check(part)
+                    gain += succeeded(part) / whole
                 option.gains.append(gain)
                 option.leads.append(leads)
-            if self._waits_for_success:
-                option.gains.append(at_the_limit(self._nodes, cloud) / whole)
-                option.leads.append([])
+                if self._waits_for_success or self._lasting is not None:
+                    ends = list(self._nodes.step(cloud, action, _last_step(cloud)).values())
+                    for part in ends:
+                        self._check(part)
+                    option.gains.append(sum(map(succeeded, ends)) / whole)
+                    option.leads.append([])
+
+    def _check(self, cloud: Cloud) -> None:
+        if self._lasting is not None and not _equal(_lasting([cloud]), self._lasting):
+            raise ToldError
 
     def _iterate(self) -> None:
         """Set the value of every belief to the largest chance of success (value iteration, the last beliefs first)."""
@@ -293,10 +326,27 @@ class Beliefs:
                     option.value = best
 
 
-def at_the_limit(nodes: Nodes, cloud: Cloud) -> float:
-    """Return the weight that is a success if the time is up now."""
-    ends = nodes.step(cloud, STAY, max(node.limit for node in cloud))
-    return sum(weight for part in ends.values() for node, weight in part.items() if node.success)
+def succeeded(cloud: Cloud) -> float:
+    """Return the weight of successes among trials that have ended."""
+    return sum(weight for node, weight in cloud.items() if node.success)
+
+
+def _last_step(cloud: Cloud) -> int:
+    """Return a time at which the next step is the last one of every trial."""
+    return max(node.limit for node in cloud)
+
+
+def _clouds(parts: Parts, *, by_limit: bool) -> list[Cloud]:
+    """Return what is believed as trials begin; with ``by_limit``, by subjects that are told when time is up."""
+    clouds = [cloud_of(part) for part in parts.values()]
+    if not by_limit:
+        return clouds
+    limits = [dict.fromkeys(node.limit for node in cloud) for cloud in clouds]
+    return [
+        {node: weight for node, weight in cloud.items() if node.limit == limit}
+        for cloud, own in zip(clouds, limits, strict=True)
+        for limit in own
+    ]
 
 
 @dataclass(slots=True)
@@ -314,6 +364,8 @@ class Stage:
 class Stages:
     """Bounds of an easier problem: a subject may take each step from anywhere, and is told what is not shared.
 
+    It always knows where it stands: steps that lead to different places would be more than one step from anywhere.
+
     Which hypotheses have been ruled out is forgotten, as far as what the others share does not show it: of all
     beliefs with equal shares, one stage holds every hypothesis at its largest weight. The value of a stage, in weights,
     is not below that of any belief in it, because no step gains more from fewer hypotheses.
@@ -327,36 +379,73 @@ class Stages:
         self._somewhere: dict[Hashable, Node] = {}
         self._leads: dict[tuple[int, int], list[tuple[float, int, Node]]] = {}
         self._waits_for_success = holds_of(world.program.specification.success, TIMEOUT) is not False
+        self._has_doors = bool(world.program.specification.arena.doors)
 
     def value(self, parts: Parts) -> float:
         """Return the bound for one way to begin a trial."""
-        whole, entered, total = sum(sum(part.values()) for part in parts.values()), 0.0, 0.0
-        for part in parts.values():
-            groups: dict[tuple[Hashable, Hashable], dict[Node, float]] = {}
-            for node, weight in cloud_of(part).items():
-                # Later pictures are told at once: what is left does not depend on which they are.
-                _, pictures = self._world.relevance.told(node.origin)
-                here, key = self._apart(node)
-                group = groups.setdefault((pictures, key), {})
-                group[here] = group.get(here, 0.0) + weight / whole
-            for (_, key), cloud in groups.items():
-                entered += sum(cloud.values())
-                total += self._value_of(key, cloud)
-        return min(1.0, total + max(0.0, 1.0 - entered))
+        clouds = _clouds(parts, by_limit=self._waits_for_success)
+        whole = sum(sum(cloud.values()) for cloud in clouds)
+        if not self._waits_for_success:
+            return min(1.0, self._begun(clouds) + max(0.0, 1.0 - whole))
+        by_limit: dict[int, list[Cloud]] = defaultdict(list)
+        for cloud in clouds:
+            by_limit[_last_step(cloud)].append(cloud)
+        return min(1.0, sum(map(self._begun, by_limit.values())) + max(0.0, 1.0 - whole))
 
-    def _value_of(self, key: Hashable, cloud: Cloud) -> float:
-        rules = frozenset(
-            (self._world.relevance.told(node.origin)[0], round(weight, 12)) for node, weight in cloud.items()
+    def _begun(self, clouds: list[Cloud]) -> float:
+        """Return how much of the weight succeeds, at most, in trials with one limit (or that fail at it)."""
+        total, most = 0.0, 0.0
+        while clouds:
+            waiting = [one for one in clouds if next(iter(one)).waiting]
+            total += sum(self._decided(one) for one in clouds if not next(iter(one)).waiting)
+            if self._waits_for_success:  # time may be up now
+                most = max(most, total + sum(self._at_the_limit(one, STAY) for one in waiting))
+            further: dict[Hashable, Cloud] = {}
+            total += sum(self._waited(one, further) for one in waiting)
+            clouds = list(further.values())
+        return max(most, total)
+
+    def _waited(self, cloud: Cloud, further: dict[Hashable, Cloud]) -> float:
+        """Take a step in which there is nothing to decide: what is perceived is not forgotten."""
+        self._left -= len(cloud)
+        if self._left < 0:
+            raise TooManyError
+        parts, gain = self._nodes.step(cloud, STAY, 0), 0.0
+        for percept, part in parts.items():
+            if percept < 0:
+                gain += succeeded(part)
+            elif part != cloud and any(part.values()):  # otherwise it waits in vain
+                there = further.setdefault(signature(part), {})
+                for node, weight in part.items():
+                    there[node] = there.get(node, 0.0) + weight
+        return gain
+
+    def _decided(self, cloud: Cloud) -> float:
+        groups: dict[tuple[int, Hashable, Hashable], Cloud] = {}
+        for node, weight in cloud.items():
+            # Later pictures are told at once: what is left does not depend on which they are.
+            _, pictures = self._world.relevance.told(node.origin)
+            here, key = self._apart(node)
+            group = groups.setdefault((node.pose, pictures, key), {})
+            group[here] = group.get(here, 0.0) + weight
+        return sum(
+            self._value_of(key, pictures if self._has_doors else (), group)
+            for (_, pictures, key), group in groups.items()
         )
-        if (key, rules) not in self._values:
-            self._values[key, rules] = self._solved(key, cloud)
-        return self._values[key, rules]
+
+    def _value_of(self, key: Hashable, doors: Hashable, cloud: Cloud) -> float:
+        """Return how much of the weight succeeds, at most: as much of it as in a cloud with the same shares."""
+        whole, told = sum(cloud.values()), self._world.relevance.told
+        alike = key, doors, shares((told(node.origin)[0], weight) for node, weight in cloud.items())
+        if alike not in self._values:
+            self._values[alike] = self._solved(key, {node: weight / whole for node, weight in cloud.items()})
+        return self._values[alike] * whole
 
     def _apart(self, node: Node) -> tuple[Node, Hashable]:
         """Return the node wherever it is, and what hypotheses that are not told apart share with it."""
         clocks = node.origin.clocks(node.ahead)
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
-        return here, (node.waiting, clocks, node.origin.shared)
+        return here, (node.waiting, clocks, node.origin.shared, id(node.origin.tables))
 
     def _solved(self, key: Hashable, cloud: Cloud) -> float:
         stages, numbers, pending = [Stage(cloud)], {key: 0}, deque([0])
@@ -375,13 +464,14 @@ class Stages:
                     stage.leads[-1].append((sum(group.values()), most, number))
                     there = stages[number]
                     for node, weight in group.items():
-                        if weight / most > there.cloud.get(node, 0.0) + EQUAL:
-                            there.cloud[node] = weight / most
+                        share = min(1.0, weight / most)  # no belief weighs more than the one at the beginning
+                        if share > there.cloud.get(node, 0.0) + EQUAL:
+                            there.cloud[node] = share
                             pending += [] if there.is_pending else [number]
                             there.is_pending = True
-            if self._waits_for_success:
-                stage.gains.append(at_the_limit(self._nodes, stage.cloud))
-                stage.leads.append([])
+                if self._waits_for_success:
+                    stage.gains.append(self._at_the_limit(stage.cloud, entry))
+                    stage.leads.append([])
         change = 1.0
         while change > EQUAL:
             change = 0.0
@@ -394,21 +484,36 @@ class Stages:
                 change, stage.value = max(change, best - stage.value), max(best, stage.value)
         return stages[0].value
 
+    def _at_the_limit(self, cloud: Cloud, entry: int) -> float:
+        """Return the weight that is a success if this step is the last one."""
+        there = cloud if next(iter(cloud)).waiting else self._placed(cloud, entry)
+        return sum(map(succeeded, self._nodes.step(there, entry & 3, _last_step(there)).values()))
+
+    def _placed(self, cloud: Cloud, entry: int) -> Cloud:
+        there = Cloud()
+        for node, weight in cloud.items():
+            placed = self._nodes.moved(node, entry & ~3, node.ahead)
+            there[placed] = there.get(placed, 0.0) + weight
+        return there
+
     def _step(
         self, cloud: Cloud, entry: int
-    ) -> tuple[float, dict[tuple[int, Hashable], tuple[float, dict[Node, float]]]]:
-        """Return the weight that succeeds; by percept and shares, the largest chance and what is left."""
-        gain, groups = 0.0, dict[tuple[int, Hashable], tuple[float, dict[Node, float]]]()
+    ) -> tuple[float, dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]]]:
+        """Return the weight that succeeds; by what is told and shared, the largest chance and what is left."""
+        gain, groups = 0.0, dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]]()
         self._left -= len(cloud)
         for node, weight in cloud.items():
+            often: dict[tuple[Hashable, Hashable], float] = defaultdict(float)
             for chance, percept, there in self._led(node, entry):
                 if percept < 0:
                     gain += weight * chance * there.success
                     continue
                 here, key = self._apart(there)
-                most, group = groups.get((percept, key), (0.0, {}))
+                told = (percept, there.pose), key  # even a blind subject is told where it stands
+                often[told] += chance
+                most, group = groups.get(told, (0.0, {}))
                 group[here] = group.get(here, 0.0) + weight * chance
-                groups[percept, key] = max(most, chance), group
+                groups[told] = max(most, often[told]), group
         return gain, groups
 
     def _led(self, node: Node, entry: int) -> Sequence[tuple[float, int, Node]]:

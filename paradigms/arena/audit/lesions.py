@@ -197,7 +197,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
         proven = None if order.at_most is None else upper_bound(adversary, order.effort, order.at_most)
-        if order.at_most is not None and replace(so_far, proven=proven).is_proved(order.at_most):
+        if order.at_most is not None and so_far.bar is None and replace(so_far, proven=proven).is_proved(order.at_most):
             adversary.planner.effort *= SHOWN
         begun = adversary.world.spent
         for seed in seeds:
@@ -241,7 +241,8 @@ def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool
     if len(so_far.lives) < 2:
         return False
     is_clear = order.is_brief and (so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH)
-    if len(so_far.lives) >= FEWEST and (is_clear or (order.at_most is not None and so_far.is_proved(order.at_most))):
+    is_proved = order.at_most is not None and so_far.bar is None and so_far.is_proved(order.at_most)
+    if len(so_far.lives) >= FEWEST and (is_clear or is_proved):
         return True
     if len(so_far.lives) < number and spent <= 1:
         return False

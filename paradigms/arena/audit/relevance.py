@@ -35,6 +35,7 @@ from cheesebench.protocol.expressions import (
     reads_trace,
     walk,
 )
+from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import DrawSpec, EffectsSpec, RuleSpec, Specification, StateSpec
 
 #: Built-in names that do not change within a trial (``last``: except in what is asked when it has ended).
@@ -51,6 +52,10 @@ class Key:
     dates: tuple[str, ...]
     tables: tuple[Tabulated, ...]
     pictures: tuple[Tabulated, ...]
+    vain: tuple[Tabulated, ...]
+    """Pictures that are only seen once the trial has failed."""
+    form: int
+    """A number for what the tables are about: in another block, other rules may give the same values."""
 
 
 class Relevance:
@@ -72,6 +77,7 @@ class Relevance:
         self._keys: dict[tuple[str, str], Key] = {}
         self._numbers: dict[Hashable, int] = {}
         self._tabulated: dict[Hashable, int] = {}
+        self._forms: dict[Hashable, int] = {}
         asked = [site for flow in self._flow.values() for site in flow.asked]
         trees = [tree for tree, _, _ in asked]
         #: Whether a rule, an end or success reads where the subject has been, or the steps of the trial.
@@ -84,8 +90,9 @@ class Relevance:
             self.timed_places = {places: number for number, places in enumerate(timed)}
             self.timed = [[bool(one) for one in program.geometry.inside(places)] for places in timed]
         self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
-        #: Whether anything but the events tells where the subject is, was, or for how long.
-        self.way = any(map(reads_clock, trees))
+        judged = [tree for name in specification.judged_blocks for tree, _, _ in self._flow[name].asked]
+        #: Whether in trials that are judged anything but the events tells where the subject is, was, or for how long.
+        self.way = any(map(reads_clock, judged))
         self.variables = [name for name in (*scope, *specification.counters) if name in named]
         keeping = [name for draw in specification.draws for name in variables(draw.keep_if)]
         keeping += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
@@ -125,6 +132,7 @@ class Relevance:
         #: States in which a blind subject only waits for the end of the trial: its pose does not matter.
         is_told = self.carry or reads_place(specification.success) or any(one.go for one in specification.finish)
         self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
+        self._failed = {name for name, one in specification.states.items() if _lose(one.rules, specification)}
 
     def counts_at(self, pose: int) -> bool:
         return any(inside[pose] for inside in self.timed)
@@ -142,16 +150,16 @@ class Relevance:
         )
         number = self._tabulated.get(raw)
         if number is None:
-            told = life.state, *self.told(life)
+            told = life.state, *self.told(life), *[one(life) for one in key.vain]
             number = self._tabulated[raw] = self._numbers.setdefault(told, len(self._numbers))
         return number
 
     def told(self, life: Any) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-        """Return what rules may read of all that stays as it is, and the pictures that may be seen of it."""
+        """Return what rules may read of all that stays as it is, and the pictures of it that may help in this trial."""
         key, it = self._key(life), life.it
-        rules, pictures = tuple([one(life) for one in key.tables]), tuple([one(life) for one in key.pictures])
+        rules, pictures = [one(life) for one in key.tables], tuple([one(life) for one in key.pictures])
         life.it = it  # whether a rule is about a member is asked of each member: the life's own is put back
-        return rules, pictures
+        return (key.form, *rules), pictures
 
     def live(self, life: Any) -> tuple[Any, ...]:
         """Return the values of the variables that may change, and may be read before they are set."""
@@ -169,7 +177,7 @@ class Relevance:
         flow = self._flow[block]
         sites, changing = flow.ahead(state)
         live = [name for name in flow.live[state] if name in changing or name == "it"]
-        tables, pictures = list[Tabulated](), list[Tabulated]()
+        tables, pictures, vain = list[Tabulated](), list[Tabulated](), list[Tabulated]()
         dates: dict[str, None] = {}
         still: dict[str, None] = {}
         for name in self.kept:  # later trials read these, even where nothing of this one does any more
@@ -182,7 +190,7 @@ class Relevance:
                 if {*names} & changing:
                     tables += [_value_of(name) for name in names if name not in changing]
                 else:
-                    pictures.append(self._look(site.name))
+                    (vain if site.name in self._failed else pictures).append(self._look(site.name))
                 still |= dict.fromkeys(name for name in names if name not in changing)
                 continue
             tree, members, is_end = site
@@ -194,9 +202,9 @@ class Relevance:
         if rotate is not None and not self._lesion.sees_nothing:
             pictures.append(_value_of(rotate))
             still[rotate] = None
-        return Key(
-            tuple(live), tuple(still), tuple(name for name in dates if name in DATES), tuple(tables), tuple(pictures)
-        )
+        read = tuple(name for name in dates if name in DATES)
+        form = self._forms.setdefault((state, *live, *sites), len(self._forms))
+        return Key(tuple(live), tuple(still), read, tuple(tables), tuple(pictures), tuple(vain), form)
 
     def _look(self, name: str) -> Tabulated:
         """Return a function that gives the closed doors, and the picture that the lesion leaves, of a state."""
@@ -366,11 +374,13 @@ class Flow:
 
     def _of_effects(self, effects: EffectsSpec) -> list[Expression]:
         place = [Variable(effects.place.name)] if effects.place is not None and effects.place.variable else []
-        return [*self._outcomes(effects), *place, *(one.value for one in effects.assignments)]
+        reward = [effects.reward] if effects.reward is not None else []  # it is computed even if it is not felt
+        return [*reward, *(effects.put or ()), *place, *(one.value for one in effects.assignments)]
 
     def _read_in_state(self, state: StateSpec) -> set[str]:
         trees = [tree for rule in self._rules[state.name] for tree in self._asked_by(rule)]
         trees += [*self._of_effects(state.entry), *self._of_effects(state.each)]
+        trees += [rule.after for rule in state.rules if rule.after is not None]  # clocks are set in every block
         names = {name for tree in trees for name in variables(tree)} | {*self._program.states[state.name].shows}
         return names | {place.name for place in (*state.close, *state.open)}
 
@@ -614,3 +624,36 @@ def _is_zero(tree: Expression, block: str) -> bool:
 
 def variables(tree: Expression | None) -> list[str]:
     return [node.name for node in walk(tree) if isinstance(node, Variable)]
+
+
+def fails(rule: RuleSpec, specification: Specification) -> bool:
+    """Return whether this rule leaves the state, and no trial in which it has fired is a success."""
+    return bool(rule.go or rule.end) and _lose([rule], specification)
+
+
+def _lose(rules: Iterable[RuleSpec], specification: Specification) -> bool:
+    """Return whether no trial is a success in which nothing but these rules can happen next."""
+    ends = {TIMEOUT} | {one.end for one in specification.finish if one.end}
+    seen = {one.go for one in specification.finish if one.go}
+    pending = [*rules, *(one for name in seen for one in specification.states[name].rules)]
+    while pending:
+        one = pending.pop()
+        ends |= {one.end} if one.end else set()
+        if one.go and one.go not in seen:
+            seen.add(one.go)
+            pending += specification.states[one.go].rules
+    return all(holds_of(specification.success, name) is False for name in ends)
+
+
+def holds_of(tree: Expression | None, outcome: str) -> bool | None:
+    """Return whether this holds of every trial with this outcome; None: it depends."""
+    match tree:
+        case Binary("==", BuiltIn("last"), Constant(name)):
+            return name == outcome
+        case Binary("and", left, right):
+            both = holds_of(left, outcome), holds_of(right, outcome)
+            return False if False in both else (None if None in both else True)
+        case Binary("or", left, right):
+            both = holds_of(left, outcome), holds_of(right, outcome)
+            return True if True in both else (None if None in both else False)
+    return None

@@ -9,9 +9,9 @@ from dataclasses import replace
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Parts, World, cloud_of, signature
 from cheesebench.paradigms.arena.audit.hypotheses import Hypothesis
-from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
+from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import RuleSpec, Specification
+from cheesebench.protocol.specification import Specification
 
 #: Steps of hypotheses, for an effort of 1.
 WALKED = 1_600_000
@@ -34,34 +34,13 @@ def without_deadlines(specification: Specification) -> Specification:
     return replace(specification, states=states)
 
 
-def fails(rule: RuleSpec, specification: Specification) -> bool:
-    """Return whether no trial in which this rule has fired is a success."""
-    ends = {one.end for one in specification.watch if one.end} | {one.end for one in specification.finish if one.end}
-    ends |= {TIMEOUT}
-    seen = {one.go for one in specification.finish if one.go}
-    pending = [rule, *(one for name in seen for one in specification.states[name].rules)]
-    while pending:
-        one = pending.pop()
-        ends |= {one.end} if one.end else set()
-        if one.go and one.go not in seen:
-            seen.add(one.go)
-            pending += specification.states[one.go].rules
-    pending_watch = [one.go for one in specification.watch if one.go]
-    return not pending_watch and all(holds_of(specification.success, name) is False for name in ends)
-
-
-def holds_of(tree: Expression | None, outcome: str) -> bool | None:
-    """Return whether this holds of every trial with this outcome; None: it depends."""
-    match tree:
-        case Binary("==", BuiltIn("last"), Constant(name)):
-            return name == outcome
-        case Binary("and", left, right):
-            both = holds_of(left, outcome), holds_of(right, outcome)
-            return False if False in both else (None if None in both else True)
-        case Binary("or", left, right):
-            both = holds_of(left, outcome), holds_of(right, outcome)
-            return True if True in both else (None if None in both else False)
-    return None
+def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
+    """Return a key for how the weight is divided."""
+    together: dict[Hashable, float] = defaultdict(float)
+    for one, weight in weights:
+        together[one] += weight
+    whole = sum(together.values())
+    return frozenset((one, round(weight / whole, 9)) for one, weight in together.items())
 
 
 class Walks:
@@ -93,14 +72,11 @@ class Walks:
         for part in parts.values():
             for group in self._alike(cloud_of(part)):
                 weight = sum(group.values())
-                key = (
-                    next(iter(group)).pose,
-                    frozenset((*self._matters(node), round(own / weight, 9)) for node, own in group.items()),
-                )
+                key = next(iter(group)).pose, shares((self._matters(node), own) for node, own in group.items())
                 if key not in self._begun:
                     self._begun[key] = self._value(group) / weight
                 total += weight * self._begun[key]
-        return min(1.0, total / whole)
+        return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: Node) -> tuple[Hashable, ...]:
         """Return what decides how a trial goes on, without what is seen: that is the same in a group."""
@@ -122,7 +98,7 @@ class Walks:
     def _of(self, cloud: Cloud) -> float:
         first, whole = next(iter(cloud)), sum(cloud.values())
         if first.waiting:
-            return self._after(self._nodes.step(cloud, STAY, 0))
+            return self._waited(cloud)
         key = signature(cloud)
         if key in self._open or not self._fits(first.state):
             raise TooManyError  # ways may lead in a circle
@@ -131,6 +107,18 @@ class Walks:
             self._values[key] = max(map(self._after, self._choices(cloud, first)), default=0.0) / whole
             self._open.remove(key)
         return self._values[key] * whole
+
+    def _waited(self, cloud: Cloud) -> float:
+        ended, groups = 0.0, [cloud]
+        while len(groups) == 1 and next(iter(groups[0])).waiting:
+            self._nodes.work += len(groups[0])
+            if self._nodes.work > self._most:
+                raise TooManyError
+            parts = self._nodes.step(groups[0], STAY, 0)
+            ended += self._ended(parts)
+            further = (part for percept, part in parts.items() if percept >= 0 and any(part.values()))
+            groups = [group for part in further for group in self._alike(part)]
+        return ended + sum(map(self._of, groups))
 
     def _choices(self, cloud: Cloud, first: Node) -> Iterator[dict[int, Cloud]]:
         """Yield what each event leads to that can be next, without those that another leads to as early."""
@@ -168,7 +156,9 @@ class Walks:
         return self._known[node.origin]
 
     def _after(self, parts: dict[int, Cloud]) -> float:
-        return self._ended(parts) + sum(self._value(part) for percept, part in parts.items() if percept >= 0)
+        return self._ended(parts) + sum(
+            self._value(part) for percept, part in parts.items() if percept >= 0 and any(part.values())
+        )
 
     @staticmethod
     def _ended(parts: dict[int, Cloud]) -> float:
@@ -181,7 +171,7 @@ class Walks:
             specification, state = self._world.program.specification, self._world.program.states[name]
             rules = (*specification.states[name].rules, *specification.watch)
             plain = all(rule.p is None and rule.action is None and not rule.whatever for rule in rules)
-            lost = all(rule.after is None or fails(rule, specification) for rule in rules)
+            lost = all(rule.after is None or (rule.guard is None and fails(rule, specification)) for rule in rules)
             self._fit[name] = plain and lost and not state.busy
         return self._fit[name]
 

@@ -9,7 +9,8 @@ import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.chances import blind_remedy
+from cheesebench.paradigms.arena.audit.chances import APART, blind_remedy
+from cheesebench.paradigms.arena.audit.validity import _judged_leak, audit_leaks, collect
 from cheesebench.plugin_manager import installed_plugins
 
 Plant = Callable[..., ArenaParadigm]
@@ -161,6 +162,15 @@ IN_ANOTHER_BLOCK = (
         '    lit: {show: {side: "*"}, rules: [{enter: side, reward: 1, end: correct}]}\n    choice:\n',
     ),
 )
+
+
+def test_a_guess_that_was_lucky_once_is_no_leak(plant: Plant) -> None:
+    sound, seed = plant(), 143  # the first of 400 seeds whose sample has such a guess
+    view, [check] = installed_plugins().view("ascii_2d"), sound.specification.document.checks
+    alone = _judged_leak("leak", check, collect(sound, view, 100, seed + 6 * APART)[check.at])
+    assert alone.verdict == "FAIL"
+    [judged, *_] = audit_leaks(sound, [view], AuditSettings(trials=200, seed=seed))
+    assert judged.verdict == "ok"
 
 
 def test_leaks_are_looked_for_in_every_block(plant: Plant, settings: AuditSettings) -> None:

@@ -1,0 +1,227 @@
+"""No bound is below what can be achieved: random small protocols, and those that have once broken a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.exact import _bound, _hangs_on_the_past, by_walks, from_anywhere, upper_bound
+from cheesebench.paradigms.arena.audit.lesions import Ceiling
+from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadlines
+from tests.arenas import TWO_ARMS, examine_text
+
+#: Little: most of these protocols are small, and the others are given up.
+EFFORT, FEW, MANY = 0.01, 3, 200
+SEVERAL = 0.001
+PLUS = """
+arena:
+  map: |2
+     .u.
+     lSr
+     .d.
+  legend: {S: box, l: left, r: right, u: up, d: down}
+  groups: {arm: [left, right, up, down]}
+  headings: 4
+"""
+GATES = """
+arena:
+  map: |2
+     g.S.h
+     ..q..
+  legend: {S: box, g: {door: near, zone: left}, h: {door: far, zone: right}, q: {door: side_door}}
+  groups: {arm: [left, right], gate: [near, far, side_door]}
+  headings: 4
+"""
+MAPS = {PLUS: ("left", "right", "up", "down"), GATES: ("left", "right"), TWO_ARMS: ("left", "right")}
+LESIONS = ("blind", "blind", "intact", "amnesia=trial", "amnesia=run", "anhedonia", "pose-only", "hide=arm")
+SUCCESS = ("last == good", "last == good", "last == good", "last == timeout", "n == 1 and seen < 3", "last != bad",
+           "last == good and n == 0", "(last == good and b == 1) or (last == timeout and b == 0)")  # fmt: skip
+GUARDS = ("", "", "", "if: b == 1, ", "if: n == 0, ", "if: v == w, ", "if: side == left, ", "if: block == one, ")
+TRIGGERS = ("enter: side", "enter: arm", "after: 2", "after: b", "act: STAY", "act: any", "press: any", "inside: side")
+EXITS = ("", "count: n, ", "reward: b, ", "end: good, ", "end: bad, ", "go: run, ", "go: lost, ", "go: more, ")
+SHOWS = ("", "", "show: {side: '*'}, ", "show: {box: v}, ", "show: {left: v, box: w}, ")
+FINISH = ("", "", "  finish: [{if: n == 2, end: good}]\n", "  finish: [{if: seen == 1, end: bad}]\n")
+
+
+@st.composite
+def protocols(draw: st.DrawFn) -> str:
+    """Return the text of a protocol; a few are not accepted."""
+
+    def one(*choices: str) -> str:
+        return draw(st.sampled_from(choices))
+
+    def rule(*triggers: str) -> str:
+        chance = one(*[""] * 7, "p: 0.5, ")
+        return f"{{{one(*triggers)}, {one(*GUARDS)}{chance}{one(*EXITS[1:3], '')}{one(*EXITS[3:])}"[:-2] + "}"
+
+    world = one(*MAPS)
+    columns = {"side": MAPS[world], "v": ("x", "y", "z"), "w": ("x", "y"), "b": ("0", "1"), "late": ("6", "14")}
+    columns |= {"at": ("box", *MAPS[world]), "face": tuple("NESW")}
+    columns |= {"shut": ("near", "far", "side_door", "gate")} if world == GATES else {}
+    rows = range(int(one("2", "3", "4")))
+    text = f"version: 1\nparadigm: drawn\n{world}draw:\n"
+    alone = ("v", "b", "late")
+    for name in alone:
+        scope = one("trial", "trial", "subject")
+        text += f"  {name}: {{per: {scope}, of: {{{name}: [{', '.join(columns[name][:2])}]}}}}\n"
+    order, scope = one("random", "random", "shuffle"), one("trial", "trial", "subject")
+    of = ", ".join(
+        f"{name}: [{', '.join(one(*values) for _ in rows)}]" for name, values in columns.items() if name not in alone
+    )
+    text += f"  all: {{per: {scope}, order: {order}, of: {{{of}}}}}\n"
+    text += f"start: {{at: {one('box', 'box', 'at')}, face: {one('N', 'random', 'face')}}}\n"
+    text += f"trial:\n  limit: {one('8', '12', 'late')}\n  start: cue\n  states:\n"
+    text += f"    cue: {{{one(*SHOWS)}freeze: true, rules: [{rule('after: 1', 'after: b')}, {{after: 2, go: run}}]}}\n"
+    for name in ("run", "lost", "more"):
+        close = "close: [shut], " if world == GATES and draw(st.booleans()) else ""
+        ends = one(
+            "{enter: side, end: good}, {enter: arm, end: bad}", "{enter: side, go: more}, {enter: arm, go: lost}"
+        )
+        rules = f"{rule(*TRIGGERS)}, {ends}" if name == "run" else one(rule(*TRIGGERS), "{after: 1, end: bad}", ends)
+        freeze = one("", "freeze: true, ") if name != "run" else ""
+        text += f"    {name}: {{{one(*SHOWS)}{close}{freeze}rules: [{rules}]}}\n"
+    counted = one("enter: side", "press: any", "act: STAY, reward: b")
+    text += f"  watch: [{{{counted}, count: n}}, {{enter: arm, count: seen}}]\n"
+    text += f"{one(*FINISH)}schedule: {{one: {{trials: 3}}, two: {{trials: 9}}}}\nsuccess: {one(*SUCCESS)}\n"
+    return text
+
+
+def exceeded(bound: float, paradigm: ArenaParadigm, lesion: Lesion) -> bool:
+    """Return whether real lives surely do better; what a few do by luck, many do not."""
+    adversary, planned = Adversary(paradigm, lesion, EFFORT), paradigm.specification.planned_trials
+    return all(
+        Ceiling(lesion, tuple(tuple(adversary.live(seed, seed, planned)) for seed in seeds)).surely > bound + 1e-6
+        for seeds in (range(FEW), range(FEW, MANY))
+    )
+
+
+def attempt(bound: Callable[..., float | None], *args: object, **kwargs: object) -> float | None:
+    try:
+        return bound(*args, **kwargs)
+    except TooManyError:
+        return None
+
+
+@settings(max_examples=60, derandomize=True, phases=[Phase.generate])
+@given(protocols(), st.sampled_from(LESIONS))
+def test_no_bound_of_a_random_protocol_is_too_low(text: str, words: str) -> None:
+    specification, _ = examine_text(text)
+    if specification is None:
+        return
+    lesion, paradigm = Lesion.parse(words), ArenaParadigm(specification)
+    if _hangs_on_the_past(Adversary(paradigm, lesion, EFFORT).world):
+        return
+    free = ArenaParadigm(without_deadlines(specification))
+
+    def adversary(one: ArenaParadigm = paradigm) -> Adversary:
+        return Adversary(one, lesion, EFFORT)
+
+    walks, anywhere = by_walks(adversary(), EFFORT), from_anywhere(adversary(), EFFORT)
+    unhurried = from_anywhere(adversary(free), EFFORT)
+    told = attempt(_bound, adversary(), EFFORT, tells=True)
+    untold = attempt(_bound, adversary(), EFFORT, tells=False)
+    bounds = [one for one in (walks, anywhere, unhurried, told, untold) if one is not None]
+    relaxed = [walks, anywhere] if lesion.forgets_at else [walks, anywhere, unhurried]
+    for exact in (one for one in (told, untold) if one is not None):
+        assert all(one >= exact - 1e-6 for one in relaxed if one is not None), (walks, anywhere, unhurried, exact)
+    if min(bounds, default=1) < 1 - SEVERAL:
+        assert not exceeded(min(bounds), paradigm, lesion), bounds
+
+
+SIDE = "d: {of: {side: [left, right]}}"
+CHOICE = "{enter: side, end: good}, {enter: arm, end: bad}"
+CUED = f"run: {{show: {{side: '*'}}, rules: [{CHOICE}]}}"
+WAITS = "cue: {freeze: true, rules: [{after: 1, go: run}]}"
+PLACES = "left, left, right, right, left, left, left, right"
+
+
+@pytest.mark.parametrize(
+    ("lesion", "draws", "limit", "states", "success", "rate"),
+    [
+        # A turn to the same side is right from both ends: it leads a blind subject to different places.
+        ("blind", "d: {of: {at: [up, down], face: [S, N], side: [left, right]}}", "30",
+         f"run: {{rules: [{CHOICE}]}}", "last == good", 1),
+        # Hypotheses that differ only in what is seen after an error count each: three of four are not one of two.
+        ("intact", f"d: {{of: {{side: [{PLACES}], v: [x, y, x, y, x, y, z, x], w: [p, p, p, p, q, q, q, q]}}}}", "30",
+         "cue: {freeze: true, show: {box: w}, rules: [{after: 1, go: run}]}\n    "
+         "run: {rules: [{enter: side, end: good}, {enter: arm, go: lost}]}\n    "
+         "lost: {freeze: true, show: {box: v}, rules: [{after: 1, end: bad}]}", "last == good", 5 / 8),
+        # Time is up while the subject waits.
+        ("intact", "d: {of: {side: [left, right], wait: [1, 20]}}", "9",
+         "cue: {freeze: true, rules: [{after: wait, go: run}]}\n    run: {rules: [{after: 1, end: bad}]}",
+         "last == timeout", 1 / 2),
+        # Time is up only for some; and nothing but STAY is a mistake.
+        ("intact", "d: {of: {side: [left, right], late: [6, 60]}}", "late", f"run: {{rules: [{CHOICE}]}}",
+         "(last == timeout and late == 6) or (last == good and late == 60)", 1),
+        ("intact", SIDE, "20", "run: {rules: [{act: STAY, end: bad}, {enter: arm, end: bad}]}", "last == timeout", 1),
+        # The length of the first trial tells where the others pay; so does the reward of its last step.
+        ("blind", "d: {per: subject, of: {side: [left, right], late: [10, 60]}}", "late",
+         f"run: {{rules: [{CHOICE}]}}", "last == good", 0.95),
+        ("blind", "d: {per: subject, of: {side: [left, right]}}", "20",
+         f"run: {{each: {{reward: 0 - (side == left)}}, rules: [{CHOICE}, {{act: any, reward: side == left}}]}}",
+         "last == good", 0.95),
+        # A clock that only pays, and one that strikes in some trials.
+        ("intact", SIDE, "30", f"{CUED[:-2]}, {{after: 1, reward: 1}}]}}", "last == good", 1),
+        ("intact", f"{SIDE}\n  e: {{of: {{b: [0, 1]}}}}", "30",
+         f"{CUED.replace('[{', '[{after: 2, if: b == 1, end: bad}, {', 1)}", "last == good", 1 / 2),
+        # Some trials succeed before anything is forgotten.
+        ("amnesia=run", f"{SIDE}\n  e: {{of: {{b: [0, 1]}}}}", "30",
+         f"{WAITS.replace('[', '[{after: 1, if: b == 1, end: good}, ')}\n    run: {{rules: [{CHOICE}]}}",
+         "last == good", 3 / 4),
+        # The same values decide about another rule in another block.
+        ("intact", "d: {of: {b: [0, 1]}}\n  e: {of: {c: [0, 1]}}", "30",
+         "run: {rules: [{enter: left, if: block == one and b == 1, end: bad}, "
+         "{enter: left, if: block == one, end: bad}, "
+         "{enter: left, if: block == two and c == 1, end: good}, {enter: left, if: block == two, end: good}]}",
+         "last == good", 1),
+        # What happens by chance in two ways is as likely as both together.
+        ("intact", SIDE, "6", "run: {rules: [{act: any, p: 0.5, count: n}, {enter: arm, end: bad}, "
+         "{press: any, end: bad}]}", "last == timeout", 1),
+    ],
+)  # fmt: skip
+def test_these_have_once_broken_a_bound(
+    lesion: str, draws: str, limit: str, states: str, success: str, rate: float
+) -> None:
+    start, first = ("at", "face: face") if "at:" in draws else ("box", "face: N"), states.split(":")[0]
+    text = (
+        f"version: 1\nparadigm: broken\n{PLUS}draw:\n  {draws}\nstart: {{at: {start[0]}, {start[1]}}}\n"
+        f"trial:\n  limit: {limit}\n  start: {first}\n  states:\n    {states}\n"
+        f"schedule: {{one: {{trials: 2}}, two: {{trials: 20}}}}\nsuccess: {success}\nestimand: {{block: two}}\n"
+    )
+    specification, found = examine_text(text)
+    assert specification is not None, found
+    paradigm, words = ArenaParadigm(specification), Lesion.parse(lesion)
+    for bound in (by_walks, from_anywhere, upper_bound):
+        assert (1 if (one := bound(Adversary(paradigm, words, 0.1), 0.1)) is None else one) >= rate - 1e-6, bound
+
+
+@pytest.mark.parametrize("shut", ["gate, side_door", "side_door, gate"])
+def test_doors_that_shut_all_goals_say_nothing_of_those_that_do_not(shut: str) -> None:
+    text = (
+        f"version: 1\nparadigm: doors\n{GATES}draw:\n  {SIDE}\n  e: {{of: {{shut: [{shut}]}}}}\nstart: {{at: box}}\n"
+        f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{close: [shut], rules: [{CHOICE}]}}}}\n"
+        "schedule: {one: {trials: 20}}\nsuccess: last == good\n"
+    )
+    specification, found = examine_text(text)
+    assert specification is not None, found
+    assert from_anywhere(Adversary(ArenaParadigm(specification), Lesion.parse("intact"), 0.1), 0.1) == pytest.approx(
+        0.25
+    )
+
+
+@pytest.mark.parametrize(("where", "proved"), [("b == 1", None), ("trial > 1", 0.25)])
+def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(where: str, proved: float | None) -> None:
+    text = (
+        f"version: 1\nparadigm: chosen\n{PLUS}draw:\n  {SIDE}\n  e: {{of: {{b: [0, 1]}}}}\nstart: {{at: box}}\n"
+        f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{rules: [{CHOICE}]}}}}\n"
+        f"schedule: {{one: {{trials: 20}}}}\nsuccess: last == good and b == 1\nestimand: {{where: {where}}}\n"
+    )
+    specification, found = examine_text(text)
+    assert specification is not None, found
+    assert upper_bound(Adversary(ArenaParadigm(specification), Lesion.parse("blind"), 1.0)) == proved
