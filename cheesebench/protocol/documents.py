@@ -309,6 +309,13 @@ class Range(DocumentModel):
         return [int(number) if number == number.to_integral_value() else float(number) for number in found]
 
 
+class Turned(DocumentModel):
+    """Another column of the table, beginning elsewhere: where something stands that is turned with it."""
+
+    turned: Name = Field(description="The other column, with its values in the order in which they go round.")
+    from_: Scalar = Field(alias="from", description="The value of it in the first row.")
+
+
 def _are_weights(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, int) and one is not True and one >= 1 for one in value)
 
@@ -316,7 +323,7 @@ def _are_weights(value: Any) -> bool:
 _Weights = Annotated[
     list[Count], Field(min_length=1), checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2")
 ]
-_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range]
+_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range | Turned]
 
 
 class Draw(DocumentModel):
@@ -334,8 +341,8 @@ class Draw(DocumentModel):
         default_factory=dict,
         alias="of",
         description=(
-            "The table: its columns, of equal length, become variables; a column of numbers may be a range. "
-            "Or a CSV file in the protocol's folder, whose first line names the columns."
+            "The table: its columns, of equal length, become variables; a column may be a range of numbers, or another "
+            "one, turned. Or a CSV file in the protocol's folder, whose first line names the columns."
         ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
@@ -370,7 +377,17 @@ class Draw(DocumentModel):
             raise contradiction(f"{{where}} has '{sources[0]}', but no 'into'.", "Add 'into', with names of variables.")
         if sources == ["of"] and self.into:
             raise contradiction("{where} has 'of' and 'into'.", "Remove 'into': the columns have names.")
+        for name, column in self.columns_of.items():
+            if isinstance(column, Turned) and column.from_ not in self._listed(column.turned):
+                sentence = (
+                    f"In {{where}}, '{name}' begins with '{column.from_}' of '{column.turned}', which is not there."
+                )
+                raise contradiction(sentence, "Name a column that is a list, and one of its values.")
         return self
+
+    def _listed(self, name: str) -> list[Scalar]:
+        column = self.columns_of.get(name)
+        return column if isinstance(column, list) else []
 
     @property
     def columns(self) -> list[str]:
@@ -388,10 +405,16 @@ class Draw(DocumentModel):
                 return {name: list(self.permute) for name in self.into}
             rows: Any = itertools.permutations(self.permute, len(self.into))
             return {name: list(column) for name, column in zip(self.into, zip(*rows, strict=True), strict=True)}
-        return {
-            name: list(column.numbers) if isinstance(column, Range) else column
-            for name, column in self.columns_of.items()
-        }
+        return {name: self._written_out(column) for name, column in self.columns_of.items()}
+
+    def _written_out(self, column: list[Scalar] | Range | Turned) -> list[Scalar]:
+        if isinstance(column, Range):
+            return list(column.numbers)
+        if isinstance(column, Turned):
+            listed = self._listed(column.turned)
+            first = listed.index(column.from_)
+            return listed[first:] + listed[:first]
+        return column
 
 
 class Until(DocumentModel):

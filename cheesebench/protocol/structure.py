@@ -148,13 +148,13 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
         fitting = [m for m in members.values() if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in m)]
-        if fitting:
+        whole = [e for m in members.values() for e in m if len(e["loc"]) == len(place)]
+        if said := [e for e in whole if e["type"] == "contradiction"]:  # this member's keys fit
+            chosen += said
+        elif fitting:
             chosen += _of_one_member(data, min(fitting, key=len))
         else:
             complaints = [next(e for e in m if len(e["loc"]) == len(place)) for m in members.values()]
-            if said := [complaint for complaint in complaints if complaint["type"] == "contradiction"]:
-                chosen += said
-                continue
             words = dict.fromkeys(map(_expected, complaints))
             expected = " or ".join(w for w in words if w != "a whole number" or "a number" not in words)
             merged: Any = {**complaints[0], "type": "shape", "ctx": {"expected": expected}}

@@ -17,7 +17,7 @@ import yaml
 
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import HEADINGS
-from cheesebench.protocol.documents import Twins
+from cheesebench.protocol.documents import Turned, Twins
 from cheesebench.protocol.specification import Specification
 
 #: Names in expressions whose values depend on how the map lies.
@@ -104,6 +104,8 @@ def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs
         return {place: glyph if glyph in names else other(glyph) for place, glyph in places.items()}
 
     holders = {glyph.name for state in specification.states.values() for _, glyph in state.show if glyph.variable}
+    columns = [pair for draw in specification.document.draw.values() for pair in draw.columns_of.items()]
+    holders |= {column.turned for name, column in columns if isinstance(column, Turned) and name in holders}
 
     def assigned(pairs: dict[str, Any]) -> dict[str, Any]:
         return {name: other(value) if name in holders else value for name, value in pairs.items()}
@@ -121,10 +123,12 @@ def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs
     for state in (trial, *trial["states"].values()):
         if "show" in state:
             state["show"] = shown(state["show"])
-    for draw in values.get("draw", {}).values():
+    for drawn, draw in values.get("draw", {}).items():
         into = draw.get("into", [])
         for column in holders & (draw.get("of") or {}).keys():
-            draw["of"][column] = [other(one) for one in draw["of"][column]]
+            given, rows = draw["of"][column], specification.document.draw[drawn].of[column]
+            turned = "turned" in given
+            draw["of"][column] = {**given, "from": other(given["from"])} if turned else [other(one) for one in rows]
         if holders & {*([into] if isinstance(into, str) else into)} and draw.get("permute"):
             draw["permute"] = [other(one) for one in draw["permute"]]
     for name, variable in values.get("vars", {}).items():

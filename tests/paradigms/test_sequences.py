@@ -88,6 +88,12 @@ def test_a_range_of_numbers(live: Live) -> None:
     assert drawn(live(text), 6, "n", "k") == [(0.1, 2), (0.2, 3), (0.3, 4), (0.4, 5), (0.5, 6), (0.1, 2)]
 
 
+def test_a_column_is_another_one_turned(live: Live) -> None:
+    draw = "draw: {d: {order: cycle, of: {p: [one, two, three], q: {turned: p, from: three}}}}\n"
+    pairs = [("one", "three"), ("two", "one"), ("three", "two")]
+    assert drawn(live(PLUS + WAIT + draw + "schedule: {m: {trials: 9}}"), 3, "p", "q") == pairs
+
+
 def test_the_audit_of_draws_knows_them(load: Callable[[str], Specification]) -> None:
     text = (
         PLUS

@@ -104,6 +104,16 @@ MISTAKES = {
         "to: 30000",
         "The range of 'wait' has 30000 numbers, more than 10000. Use a larger 'step'.",
     ),
+    "turned: no column": (
+        "[arm1, arm2]",
+        "{turned: wait, from: arm1}",
+        "'goal' begins with 'arm1' of 'wait', which is",
+    ),
+    "turned: no value": (
+        "{goal: [arm1, arm2]}",
+        "{goal: [arm1, arm2], next: {turned: goal, from: arm3}}",
+        "In 'two', 'next' begins with 'arm3' of 'goal', which is not there. Name a column that is a list, and one of",
+    ),
     "until: both": (
         "{if: last",
         "{outcome: wrong, if: last",

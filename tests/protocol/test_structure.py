@@ -82,7 +82,7 @@ def test_everything_uses_every_key() -> None:
     # One arena is of one kind, and the verdict is about success, or about a measure (test_judged_measures).
     assert keys - used - {"extends", "block"} == {
         *("pool", "ring", "radial", "radius", "holes", "arms", "length", "width", "hub"),
-        *("sites", "better", "range"),
+        *("sites", "better", "range", "turned"),
     }
 
 

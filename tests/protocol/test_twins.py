@@ -34,13 +34,13 @@ arena:
   legend: {a: {zone: left, glyph: "1"}, b: {zone: right, glyph: "2"}, B: box}
   landmarks: {N: X, E: {at: [5, 3], glyph: Y}}
   headings: 4
-draw: {sign: {of: {sign: ["3", "4"], side: [left, right]}}}
+draw: {sign: {of: {sign: ["3", "4"], side: [left, right], other: {turned: sign, from: "4"}}}}
 start: {at: box, face: E}
 trial:
   limit: 30
   start: go
   states:
-    go: {say: tone, show: {N: sign}, rules: [{enter: side, reward: 1, end: right}, {enter: left, go: held}]}
+    go: {say: tone, show: {N: sign, E: other}, rules: [{enter: side, reward: 1, end: right}, {enter: left, go: held}]}
     held: {freeze: true, say: [tone, other], place: box, rules: [{after: 2, end: wrong}]}
 schedule: {all: {sessions: 2, trials: 4}}
 success: last == right
