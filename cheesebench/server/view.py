@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from cheesebench import html_pages
 from cheesebench.baselines import count_run
 from cheesebench.errors import ComparisonError, RunLogError
+from cheesebench.experiment import replay
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs
 from cheesebench.files import strict_json
 from cheesebench.html_pages import shown
 from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.records import CellPlan
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.server.http_guard import HEADERS, NOTHING, RequestGuard, Serving
 from cheesebench.server.watch import CellState, ModelRate, Overview, RunLine, RunState, line_to_json
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
 from cheesebench.statistics.wording import number, standing, with_doubts
+from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -106,7 +108,12 @@ def _y(proportion: float | None) -> float | None:
 
 def to_json(state: RunState) -> dict[str, Any]:
     """Return a run's state as the page shows it; seconds are whole, so that it changes once a second."""
-    flight = state.flight
+    flight, latest = state.flight, None
+    counts = [cell.result.calls.counts for cell in state.cells if cell.result.calls is not None]
+    if state.latest is not None and state.status == "running":
+        key, subject, trial = state.latest
+        cell = next(number for number, cell in enumerate(state.cells) if cell.plan.key == key)
+        latest = {"cell": cell, "subject": subject, "trial": trial}
     return {
         "run": shown(state.run_id),
         "created": state.created,
@@ -134,6 +141,10 @@ def to_json(state: RunState) -> dict[str, Any]:
         "seconds_left": None if state.seconds_left is None else round(state.seconds_left),
         "in_flight": None if flight is None else flight.calls,
         "limit": None if flight is None else flight.limit,
+        "asked": sum(one.get("calls", 0) for one in counts),
+        "unreadable": sum(one.get("unparsed", 0) for one in counts),
+        "faults": state.calls.attempts - state.calls.calls,
+        "latest": latest,
         "replies": [
             {
                 "cell": shown(f"{reply.key[0]} on {reply.key[1]}"),
@@ -205,6 +216,20 @@ def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
     return rows
 
 
+def film(log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord) -> dict[str, Any]:
+    """Return the pictures of a recorded trial in the view that people read best, and how it ended."""
+    paradigm = plugins.compile(replay.recorded_protocol(log, plan, plugins))
+    frames = replay.film(log, paradigm, plugins.view("ascii_2d"), record)
+    return {
+        "title": shown(plan.title or plan.protocol),
+        "model": shown(plan.model),
+        "subject": record.subject,
+        "trial": record.trial + 1,
+        "outcome": shown(record.outcome or ""),
+        "frames": ["\n".join(map(printable, frame.observation.split("\n"))) for frame in frames],
+    }
+
+
 def report(path: Path, plugins: PluginManager) -> str:
     with RunLog.open_read_only(path) as log, log.snapshot():
         summary = summarise_log(log)
@@ -258,6 +283,7 @@ class Viewer:
             "run/{run}/states": self.run_events,
             "run/{run}/subjects": self.subjects,
             "run/{run}/subject": self.subject_page,
+            "run/{run}/film": self.film,
             "run/{run}/report": self.report_page,
         }
         return Serving(guard, [("GET", path, handler) for path, handler in routes.items()])
@@ -329,6 +355,21 @@ class Viewer:
                 if cell >= len(plans):
                     raise _nowhere()
                 return subjects(log, plans[cell])
+
+        return _json(await self._aside(read))
+
+    async def film(self, request: web.Request) -> web.StreamResponse:
+        """The pictures of one trial, as text, and how it ended."""
+        _, path = self._find(request)
+        cell, subject, trial = (_number(request, name) for name in ("cell", "subject", "trial"))
+
+        def read() -> dict[str, Any]:
+            with RunLog.open_read_only(path) as log, log.snapshot():
+                plan = next(iter(log.plans()[cell:]), None)
+                records = [] if plan is None else log.trials(plan, subject)[trial:]
+                if plan is None or not records:
+                    raise _nowhere()
+                return film(log, self._plugins, plan, records[0])
 
         return _json(await self._aside(read))
 

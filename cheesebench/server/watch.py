@@ -89,6 +89,8 @@ class RunState:
     max_cost: float | None
     flight: Flight | None
     replies: tuple[Reply, ...]
+    latest: tuple[CellKey, int, int] | None = None
+    """The trial that was written last while this was watched: its cell, subject and number."""
 
     @property
     def done(self) -> int:
@@ -133,6 +135,7 @@ class _Known:
     manifest: Mapping[str, object] = field(default_factory=dict)
     calls: CallTotals = field(default_factory=CallTotals)
     replies: tuple[Reply, ...] = ()
+    latest: tuple[CellKey, int, int] | None = None
 
 
 class RunWatch:
@@ -141,6 +144,7 @@ class RunWatch:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known = _Known()
+        self._counts: Mapping[CellKey, _Counts] = {}
         #: Time and trials of the first poll of a session that continues an earlier one.
         self._joined: tuple[float, int] | None = None
 
@@ -158,13 +162,15 @@ class RunWatch:
         with damage_explained(log.path):
             ended, session = _journal(log)
         counts = log.trial_counts()
-        known = _Known(stamp=stamp, session=session, manifest=log.manifest)
+        known = _Known(stamp=stamp, session=session, manifest=log.manifest, latest=self._known.latest)
         states = []
         for plan in plans:
             own = counts.get(plan.key, {})
             complete = log.completed_subjects(plan)
             mark = (own, complete, causes.get(plan.key))
             before = self._known.cells.get(plan.key)
+            if self._known.cells and not plan.items:
+                known.latest = _newest(plan.key, own, self._counts.get(plan.key, {})) or known.latest
             if before is not None and before[0] == mark:
                 result = before[1]
             else:
@@ -172,6 +178,7 @@ class RunWatch:
                 result = with_causes(judged, causes.get(plan.key, ()))
             known.cells[plan.key] = (mark, result)
             states.append(_cell(with_calls(result, calls.get(plan.key)), own, complete, plan.key in ended))
+        self._counts = counts
         known.states = tuple(states)
         known.models = _summaries(state.result for state in states)
         known.calls = log.calls.totals()
@@ -213,7 +220,14 @@ class RunWatch:
             max_cost=None if flight is None else flight.budget,
             flight=flight,
             replies=known.replies,
+            latest=known.latest,
         )
+
+
+def _newest(key: CellKey, counts: _Counts, before: _Counts) -> tuple[CellKey, int, int] | None:
+    """Return a trial that was run since ``before``, if there is one: the last of its subject."""
+    grown = [subject for subject, (run, _) in counts.items() if run > before.get(subject, (0, 0))[0]]
+    return (key, grown[-1], counts[grown[-1]][0] - 1) if grown else None
 
 
 def stamp_of(path: Path) -> object:

@@ -33,6 +33,7 @@ from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels, read_flight
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
+from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
@@ -145,6 +146,16 @@ def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
     return state
 
 
+def film_of(log: RunLog, about: str) -> str:
+    """Return the last picture of the trial that the page names."""
+    [(subject, trial)] = [map(int, found) for found in re.findall(r"subject (\d+), trial (\d+):", about)]
+    [plan] = log.plans()
+    plugins = PluginManager()
+    record = log.trials(plan, subject)[trial - 1]
+    paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+    return film(log, paradigm, plugins.view("ascii_2d"), record)[-1].observation
+
+
 class Listener:
     """Hears every state of a run that the server sends."""
 
@@ -193,6 +204,10 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
                 # Rounded to seconds: the estimate is that of the terminal, elapsed time per trial times what is left.
                 assert state["seconds_left"] == pytest.approx(state["seconds"] / done * left, abs=1 + left / done)
                 assert state["cost_left"] == pytest.approx(state["cost"] / done * left)
+                # The newest trial is played: its last picture is that of its log.
+                page.locator("#film-about", has_text=re.compile(", trial .: (found|timeout)$")).wait_for()
+                assert page.locator("#film").inner_text() == film_of(log, page.locator("#film-about").inner_text())
+                assert page.locator("#unreadable").inner_text() == f"0 % of {state['asked']}"
             assert HOSTILE in page.locator("#replies").inner_text()
             assert page.evaluate("window.hacked") is None
             gate.onward.release()
@@ -240,7 +255,7 @@ def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light"), (1920, "dark")])
 def test_pages_fit_and_lead_to_one_another(
     finished: Path, serve: Serve, open_page: Open, check_axe: Check, width: int, scheme: Scheme
 ) -> None:

@@ -9,7 +9,7 @@
     name.scope = "row";
     name.append(element("small", one.protocol));
     const verdict = element("td");
-    verdict.append(one.decided ? pill(one.verdict) : element("span", "open", "verdict"));
+    verdict.append(one.decided ? pill(one.verdict) : element("span", one.done ? "open" : "waiting", "verdict"));
     if (one.decided && one.reason) verdict.append(element("small", one.reason, "why"));
     if (!one.decided && one.standing !== null) verdict.append(element("small", one.standing, "why"));
     const model = element("td", one.model);
@@ -43,7 +43,40 @@
       drawn.set(one.number, { row, text });
       if (open && open.number === one.number) show(one, false);
     });
+    // What is run now, what is decided, what has not begun.
+    const rank = (one) => (one.decided ? 1 : one.done ? 0 : 2);
+    const order = state.cells.slice().sort((a, b) => rank(a) - rank(b) || a.number - b.number).map((one) => drawn.get(one.number).row);
+    const body = byId("cells");
+    if (order.some((row, place) => body.children[place] !== row) && !body.contains(document.activeElement)) body.append(...order);
   }
+
+  // ---- the latest trial, as a film: the next one begins when it has ended
+
+  let latest = null, played = "", timer = null;
+  const moving = byId("moving");
+  moving.checked = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  async function follow() {
+    const name = latest && [latest.cell, latest.subject, latest.trial].join("/");
+    if (!name || name === played || timer !== null || !moving.checked) return;
+    played = name;
+    const response = await fetch("film?cell=" + latest.cell + "&subject=" + latest.subject + "&trial=" + latest.trial);
+    if (!response.ok) return;
+    const film = await response.json();
+    byId("film-section").hidden = false;
+    say("film-about", film.title + ": " + film.model + ", subject " + film.subject + ", trial " + film.trial);
+    let step = 0;
+    timer = setInterval(() => {
+      if (moving.checked && step < film.frames.length) say("film", film.frames[step++]);
+      else {
+        clearInterval(timer);
+        timer = null;
+        say("film-about", byId("film-about").textContent + (step === film.frames.length ? ": " + film.outcome : ""));
+        follow();
+      }
+    }, 150);
+  }
+  moving.addEventListener("change", follow);
 
   function models(state) {
     const text = JSON.stringify([state.models, state.status]);
@@ -109,8 +142,12 @@
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
     // Programs and people make no calls.
-    for (const id of ["cost", "cost-left", "calls", "tokens", "flight"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
+    for (const id of ["cost", "cost-left", "calls", "tokens", "flight", "unreadable", "faults"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
     say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
+    say("unreadable", state.asked ? percent(state.unreadable / state.asked) + " of " + whole(state.asked) : "–");
+    say("faults", whole(state.faults));
+    latest = state.latest;
+    follow();
     say("most", running && state.most > state.left ? "Trials and times are those of each cell's present set; at most " + whole(state.most) + " trials are to come." : "");
     byId("bar").max = Math.max(1, state.done + state.left);
     byId("bar").value = state.done;
