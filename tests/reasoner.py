@@ -122,13 +122,10 @@ class Picture:
         return []
 
     def ring(self) -> tuple[list[Spot], int]:
-        """Return the holes clockwise, and the number of the one nearest to landmark 1."""
+        """Return the holes clockwise, and the number of the one that follows landmark 1."""
 
         def bearing(spot: Spot) -> float:
             return math.atan2(spot[0] - self.centre[0], spot[1] - self.centre[1])
-
-        def apart(spot: Spot, other: Spot) -> float:
-            return abs(math.remainder(bearing(spot) - bearing(other), math.tau))
 
         holes = self.spots("o")
         if (
@@ -138,10 +135,10 @@ class Picture:
             holes.append(self.me)
         holes.sort(key=bearing)
         [mark] = self.spots("1")
-        return holes, min(range(len(holes)), key=lambda number: apart(holes[number], mark))
+        return holes, min(range(len(holes)), key=lambda number: (bearing(holes[number]) - bearing(mark)) % math.tau)
 
     def in_room(self, spot: Spot) -> list[float]:
-        """Return a square relative to the centre, as it is when landmark 1 is up."""
+        """Return a square relative to the centre, as it is when landmark 1 is up, or next to it."""
         return self._turned(spot[0] - self.centre[0], spot[1] - self.centre[1], -1)
 
     def between(self, spot: Spot) -> str:
@@ -156,7 +153,7 @@ class Picture:
         """Turn a place about the centre as far as landmark 1 has been turned (or back), by eighths."""
         for row, column in self.spots("1")[:1]:
             bearing = math.atan2(column - self.centre[1], self.centre[0] - row)
-            angle = sign * round(bearing / (math.pi / 4)) * math.pi / 4
+            angle = sign * math.floor(bearing / (math.pi / 4)) * math.pi / 4
             r, c = r * math.cos(angle) + c * math.sin(angle), c * math.cos(angle) - r * math.sin(angle)
         return [round(r, 2), round(c, 2)]
 

@@ -34,7 +34,7 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
     assert summary(result.stdout.lines) == [
         "statue in ascii_2d (3 FAIL)",
         "",
-        "Each protocol: 9 subjects; not validated.",
+        "Each protocol: 9 subjects; not validated; rodent declared.",
         "",
         "        protocol  rate  rodent          difference  margin",
         "------  --------  ----  ------  ------------------  ------",

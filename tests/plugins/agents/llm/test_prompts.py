@@ -50,6 +50,7 @@ SIGHT = {
     "light",
     "middle",
     "north",
+    "turned",
 }
 
 
