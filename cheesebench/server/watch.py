@@ -128,7 +128,7 @@ class _Known:
     """What the last poll read; it is read again when the files have changed."""
 
     stamp: object = None
-    cells: dict[CellKey, tuple[object, CellResult]] = field(default_factory=dict)
+    cells: dict[CellKey, tuple[tuple[_Counts, object, object], CellResult]] = field(default_factory=dict)
     states: tuple[CellState, ...] = ()
     models: tuple[ModelSummary, ...] = ()
     session: _Session = _Session(0.0, 0.0, True)
@@ -144,7 +144,6 @@ class RunWatch:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known = _Known()
-        self._counts: Mapping[CellKey, _Counts] = {}
         #: Time and trials of the first poll of a session that continues an earlier one.
         self._joined: tuple[float, int] | None = None
 
@@ -169,8 +168,8 @@ class RunWatch:
             complete = log.completed_subjects(plan)
             mark = (own, complete, causes.get(plan.key))
             before = self._known.cells.get(plan.key)
-            if self._known.cells and not plan.items:
-                known.latest = _newest(plan.key, own, self._counts.get(plan.key, {})) or known.latest
+            if before is not None and not plan.items:
+                known.latest = _newest(plan.key, own, before[0][0]) or known.latest
             if before is not None and before[0] == mark:
                 result = before[1]
             else:
@@ -178,7 +177,6 @@ class RunWatch:
                 result = with_causes(judged, causes.get(plan.key, ()))
             known.cells[plan.key] = (mark, result)
             states.append(_cell(with_calls(result, calls.get(plan.key)), own, complete, plan.key in ended))
-        self._counts = counts
         known.states = tuple(states)
         known.models = _summaries(state.result for state in states)
         known.calls = log.calls.totals()

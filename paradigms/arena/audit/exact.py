@@ -31,7 +31,7 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     signature,
 )
 from cheesebench.paradigms.arena.audit.relevance import holds_of
-from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, without_deadlines
+from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, succeeded, without_deadlines
 from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression, Number, walk
 from cheesebench.protocol.names import TIMEOUT
 
@@ -324,11 +324,6 @@ class Beliefs:
                 if best > option.value:
                     change = max(change, best - option.value)
                     option.value = best
-
-
-def succeeded(cloud: Cloud) -> float:
-    """Return the weight of successes among trials that have ended."""
-    return sum(weight for node, weight in cloud.items() if node.success)
 
 
 def _last_step(cloud: Cloud) -> int:

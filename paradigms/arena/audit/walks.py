@@ -43,6 +43,11 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
     return frozenset((one, round(weight / whole, 9)) for one, weight in together.items())
 
 
+def succeeded(cloud: Cloud) -> float:
+    """Return the weight of successes among trials that have ended."""
+    return sum(weight for node, weight in cloud.items() if node.success)
+
+
 class Walks:
     """Bounds where clocks only end trials in failure: between two events a subject then takes the shortest way.
 
@@ -162,8 +167,7 @@ class Walks:
 
     @staticmethod
     def _ended(parts: dict[int, Cloud]) -> float:
-        ended = (part for percept, part in parts.items() if percept < 0)
-        return sum(weight for part in ended for node, weight in part.items() if node.success)
+        return sum(succeeded(part) for percept, part in parts.items() if percept < 0)
 
     def _fits(self, name: str) -> bool:
         """Return whether in this state nothing happens but by events, or by clocks after which a trial fails."""

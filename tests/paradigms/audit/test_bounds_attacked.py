@@ -101,6 +101,12 @@ def exceeded(bound: float, paradigm: ArenaParadigm, lesion: Lesion) -> bool:
     )
 
 
+def accepted(text: str) -> ArenaParadigm:
+    specification, found = examine_text(text)
+    assert specification is not None, found
+    return ArenaParadigm(specification)
+
+
 def attempt(bound: Callable[..., float | None], *args: object, **kwargs: object) -> float | None:
     try:
         return bound(*args, **kwargs)
@@ -194,9 +200,7 @@ def test_these_have_once_broken_a_bound(
         f"trial:\n  limit: {limit}\n  start: {first}\n  states:\n    {states}\n"
         f"schedule: {{one: {{trials: 2}}, two: {{trials: 20}}}}\nsuccess: {success}\nestimand: {{block: two}}\n"
     )
-    specification, found = examine_text(text)
-    assert specification is not None, found
-    paradigm, words = ArenaParadigm(specification), Lesion.parse(lesion)
+    paradigm, words = accepted(text), Lesion.parse(lesion)
     for bound in (by_walks, from_anywhere, upper_bound):
         assert (1 if (one := bound(Adversary(paradigm, words, 0.1), 0.1)) is None else one) >= rate - 1e-6, bound
 
@@ -208,11 +212,7 @@ def test_doors_that_shut_all_goals_say_nothing_of_those_that_do_not(shut: str) -
         f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{close: [shut], rules: [{CHOICE}]}}}}\n"
         "schedule: {one: {trials: 20}}\nsuccess: last == good\n"
     )
-    specification, found = examine_text(text)
-    assert specification is not None, found
-    assert from_anywhere(Adversary(ArenaParadigm(specification), Lesion.parse("intact"), 0.1), 0.1) == pytest.approx(
-        0.25
-    )
+    assert from_anywhere(Adversary(accepted(text), Lesion.parse("intact"), 0.1), 0.1) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(("where", "proved"), [("b == 1", None), ("trial > 1", 0.25)])
@@ -222,6 +222,4 @@ def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(where
         f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{rules: [{CHOICE}]}}}}\n"
         f"schedule: {{one: {{trials: 20}}}}\nsuccess: last == good and b == 1\nestimand: {{where: {where}}}\n"
     )
-    specification, found = examine_text(text)
-    assert specification is not None, found
-    assert upper_bound(Adversary(ArenaParadigm(specification), Lesion.parse("blind"), 1.0)) == proved
+    assert upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 1.0)) == proved

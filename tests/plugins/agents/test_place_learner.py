@@ -57,10 +57,10 @@ def shipped(name: str) -> Specification:
     "name", ["barnes_maze", "star_maze", "morris_water_maze", "operant_chamber", "t_maze", "dnms", "radial_arm_maze"]
 )
 def test_its_curve_rises(name: str) -> None:
-    lives = successes(shipped(name))
+    lives = successes(shipped(name), subjects=12)  # in the operant chamber half of the first trials succeed by chance
     first, last = share(lives, slice(0, 1)), share(lives, slice(-6, None))
     assert last >= 0.8  # one of six may be a probe, in which nothing succeeds
-    assert last > first + 0.2
+    assert last > first + 0.3
 
 
 @pytest.mark.parametrize(
