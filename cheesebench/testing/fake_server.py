@@ -267,6 +267,7 @@ class FakeServer:
     async def _main(self) -> None:
         from aiohttp import web
 
+        listener = socket.create_server(("127.0.0.1", self.port))
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._room = asyncio.Semaphore(self.capacity or 1_000_000)
         application = web.Application(client_max_size=64 * 1024 * 1024)
@@ -282,13 +283,17 @@ class FakeServer:
         await runner.setup()
         self._runner = runner
         try:
-            site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096)
-            await site.start()
+            await web.SockSite(runner, listener, backlog=4096).start()
             self.port = runner.addresses[0][1]
             self._ready.set()
             await self._stopping.wait()
+            # asyncio would forget, unclosed, what it has accepted in the turn in which it stops.
+            self._loop.remove_reader(listener)
+            for _ in range(2):
+                await asyncio.sleep(0)
         finally:
             await runner.cleanup()
+            listener.close()
 
     async def _health(self, request: web.Request) -> web.Response:
         from aiohttp import web

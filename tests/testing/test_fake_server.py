@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import socket
 import subprocess
@@ -110,8 +112,29 @@ def test_it_is_gone_when_it_was_stopped_even_with_a_call_that_hangs() -> None:
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
-    with FakeServer() as server, pytest.raises(OSError, match="address already in use"):
+    with FakeServer() as server, pytest.raises(OSError, match="Address already in use"):
         FakeServer(port=server.port).start()
+
+
+def test_connections_that_are_made_while_it_stops_are_closed() -> None:
+    for _ in range(5):
+        with FakeServer() as server, ThreadPoolExecutor(2) as clients:
+            knocking = [clients.submit(knock, server.port) for _ in range(2)]
+            wait_for(lambda server=server: server.connections > 0)  # type: ignore[misc]
+            server.stop()
+            assert sum(task.result() for task in knocking) > 0
+    gc.collect()  # An open one would warn, and a warning is an error here.
+
+
+def knock(port: int) -> int:
+    """Connect without an end, until the server refuses; return how many connections were made."""
+    made = []
+    with contextlib.suppress(OSError):
+        while True:
+            made.append(socket.create_connection(("127.0.0.1", port)))
+    for connection in made:
+        connection.close()
+    return len(made)
 
 
 def test_as_a_process_of_its_own() -> None:
