@@ -10,7 +10,7 @@ import copy
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import yaml
@@ -22,8 +22,6 @@ from cheesebench.protocol.specification import Specification
 
 #: Names in expressions whose values depend on how the map lies.
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
-#: Letters that change sides in a mirror, in the actions of tests.
-_SIDES = str.maketrans("LR", "RL")
 #: Characters of the secret's digest in the name of the edition.
 _MARK = 6
 
@@ -117,7 +115,7 @@ def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs
     marks = arena.get("landmarks", {})
     for at, mark in enumerate(marks) if isinstance(marks, list) else marks.items():
         if isinstance(mark, dict):
-            mark["glyph"] = other(mark["glyph"])
+            mark |= {"glyph": other(mark["glyph"])} if "glyph" in mark else {}
         else:
             marks[at] = other(mark)
     for state in (trial, *trial["states"].values()):
@@ -206,7 +204,7 @@ def _lay(specification: Specification, values: dict[str, Any], mirrored: bool, q
     marks = arena.get("landmarks", {})
     if isinstance(marks, dict):
         for name, mark in marks.items():
-            marks[name] = {"at": places[name], "glyph": mark["glyph"] if isinstance(mark, dict) else mark}
+            marks[name] = (mark if isinstance(mark, dict) else {"glyph": mark}) | {"at": places[name]}
     else:
         for mark in marks:
             mark["at"] = square(*mark["at"])
@@ -217,14 +215,6 @@ def _lay(specification: Specification, values: dict[str, Any], mirrored: bool, q
                 draw["of"][start["face"]] = [heading(one) for one in draw["of"][start["face"]]]
     elif "face" in start or not mirrored:
         start["face"] = heading(start.get("face", "N"))
-    if mirrored:
-        for test in values.get("tests", []):
-            if "actions" in test:
-                test["actions"] = _other_side(test["actions"])
-
-
-def _other_side(actions: str | Sequence[str]) -> Any:
-    if isinstance(actions, str):
-        return actions.translate(_SIDES)
-    names = {"ROTATE_LEFT": "ROTATE_RIGHT", "ROTATE_RIGHT": "ROTATE_LEFT"}
-    return [names.get(one, one.translate(_SIDES) if len(one) == 1 else one) for one in actions]
+    # Tests that move by single steps end elsewhere; those by places do not.
+    if "tests" in values:
+        values["tests"] = [one for one in values["tests"] if {*(one.get("actions") or ())} <= {"S", " ", "STAY"}]

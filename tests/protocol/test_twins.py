@@ -113,12 +113,16 @@ def lived_alike(public: Specification, held_out: Specification, mirrored: bool, 
             if found is None or any(glyphs.setdefault(a, b) != b for a, b in found.items()):
                 return False
             pairs = zip(ours._look.scene.text, theirs._look.scene.text, strict=True)
-            assert all(texts.setdefault(one, other) == other for one, other in pairs)
+            if any(texts.setdefault(one, other) != other for one, other in pairs):
+                return False
             action = chance.choice([FORWARD, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY])
             _, reward, status = ours.step(action)
-            assert theirs.step(MIRRORED[action] if mirrored else action)[1:] == (reward, status)
-            assert ours.state == theirs.state
-        assert ours.outcome == theirs.outcome
+            # A chamber that maps onto itself is laid in two ways that look alike: what happens is the same in one.
+            same = theirs.step(MIRRORED[action] if mirrored else action)[1:] == (reward, status)
+            if not same or ours.state != theirs.state:
+                return False
+        if ours.outcome != theirs.outcome:
+            return False
     return theirs.begin_trial() is None
 
 
