@@ -405,7 +405,9 @@ class ObservableSubject(Protocol):
 #: Verdict of a rule of the audit; a ``note`` is neutral.
 AuditVerdict = Literal["ok", "FAIL", "undecided", "note"]
 #: Parts of an audit.
-AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues", "lesions", "animal"]
+AuditPart = Literal[
+    *("chance", "blind", "limit", "solvable", "rewards", "same-event", "draws", "leaks", "cues", "lesions", "animal")
+]
 #: The parts of an audit, in their order.
 AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
 

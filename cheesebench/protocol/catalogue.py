@@ -277,6 +277,8 @@ class Catalogue:
                     names = (specification.paradigm,) if by_id else specification.ancestors
                     if specification.edition == edition and wanted in names:
                         return specification
+        if (own := f"{wanted}.{edition}") in self.files:
+            return self.load(self.files[own])  # raises its errors
         if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)

@@ -9,7 +9,7 @@ import dataclasses
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,12 +190,26 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
     assert isinstance(reference.value, Mapping)
     measure = reference.child("measure")
     columns = columns_of("success" if measure is None else str(measure.value))
-    rows = read_animals(animals.value, animals.position, columns, diagnostics)
+    counts = reference.child("counts")
+    counted, limit = (None, None) if counts is None else (counts.child("measure"), counts.child("at_most"))
+    if counted is not None and limit is not None and (most := _finite(limit.value)) is not None:
+        trials = read_animals(animals.value, animals.position, (*MEASURED[:2], str(counted.value)), diagnostics)
+        rows = None if trials is None else _passed(trials, most)
+    else:
+        rows = read_animals(animals.value, animals.position, columns, diagnostics)
     if rows is None:
         return reference
     position = animals.position
     node = Node([Node([Node(cell, position) for cell in row], position) for row in rows], position)
     return dataclasses.replace(reference, value={**reference.value, "animals": node})
+
+
+def _passed(trials: Iterable[Row], most: float) -> list[Row]:
+    """Return how many trials of each animal and session have a value of at most ``most``."""
+    found: dict[tuple[str, int], list[bool]] = {}
+    for animal, session, value, *_ in trials:
+        found.setdefault((animal, session), []).append(value <= most)
+    return [(*key, len(passed), sum(passed)) for key, passed in found.items()]
 
 
 def read_animals(name: str, position: Position, columns: tuple[str, ...], diagnostics: Diagnostics) -> list[Row] | None:
@@ -233,8 +247,9 @@ def _rows(text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnosti
             if row is None:
                 shown = ",".join(cells)[:100]
                 sentence = f"'{shown}' is not a valid row{why_not(given, columns)}."
-                diagnostics.error(225, position, sentence, f"Write {SAID[columns]}.")
-            elif row[:2] in seen:
+                said = SAID.get(columns, f"the animal, the session (from 1) and {columns[-1]} of a trial, a number")
+                diagnostics.error(225, position, sentence, f"Write {said}.")
+            elif row[:2] in seen and columns in SAID:
                 sentence = f"Session {row[1]} of '{row[0]}' appears twice."
                 diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
             else:
@@ -261,7 +276,7 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     animal, *numbers = cells
     if not (isinstance(animal, str | int) and 0 < len(str(animal)) <= MAX_NAME and str(animal).isprintable()):
         return None
-    if columns == MEASURED:
+    if columns != COLUMNS:
         at, value = _whole(numbers[0]), _finite(numbers[1])
         return None if at is None or at < 1 or value is None else (str(animal), at, value)
     session, trials, passed = map(_whole, numbers)
@@ -272,8 +287,8 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
     """Return why a row is invalid, as the end of a sentence about its first wrong cell; empty if unclear."""
-    if columns == MEASURED:
-        return f": '{str(cells[2])[:20]}' (value) is not a number" if _finite(cells[2]) is None else ""
+    if columns != COLUMNS:
+        return f": '{str(cells[2])[:20]}' ({columns[-1]}) is not a number" if _finite(cells[2]) is None else ""
     for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
         if (number := _whole(cell)) is None:
             what = "a share, not a whole number" if re.fullmatch(r"0?\.\d+|1\.0+", str(cell)) else "no whole number"

@@ -601,6 +601,13 @@ class Estimand(DocumentModel):
         return self
 
 
+class Counted(DocumentModel):
+    """What was counted of the animals: trials in which a measure is within a limit."""
+
+    measure: Name = Field(description="The measure, and the column of it in the file of animals.")
+    at_most: Number = Field(description="Highest value of a trial that passes.")
+
+
 class Reference(DocumentModel):
     """A number measured on animals, with its provenance."""
 
@@ -637,7 +644,10 @@ class Reference(DocumentModel):
     animals: Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None = Field(
         None,
         description="CSV file in the protocol's folder with `animal,session,trials,passed` (for a measure: "
-        "`animal,session,value`), or its rows.",
+        "`animal,session,value`; with `counts`: a row for each trial), or its rows.",
+    )
+    counts: Counted | None = Field(
+        None, description="What passed in animals; a model's success must be the same of its own trial (`audit`)."
     )
     where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
     species: Text | None = Field(None, description="Species and strain, if not the protocol's.")

@@ -145,6 +145,8 @@ class _Resolver:
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
             self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
+        if written.counts is not None and (written.measure != "success" or written.animals is None):
+            self._error("'counts' says what 'success' is in 'animals'.", "Add both, or remove 'counts'.", "counts")
         if written.animals is not None:
             computed = ("sd", "sem", "n_animals", "curve", "curve_sd", "interval")
             for key in computed:

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 import re
+import shutil
 import statistics
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench.diagnostics import Diagnostic
-from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -310,10 +311,63 @@ def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
         assert int(row["within_1_5"]) <= int(row["passed"]) <= int(row["within_1_72"])
 
 
-def test_rats_and_models_may_make_the_same_errors() -> None:
-    """In the protocol's tests a model with seven succeeds, and with eight does not; rats' errors are daily means."""
+def test_rats_and_models_are_counted_by_one_definition() -> None:
+    maze = with_arena(load_protocol(SHIPPED / "barnes_maze.protocol.yaml"))
+    counted: dict[str, list[bool]] = {}
     for row in table("barnes_maze"):
-        passed, trials, errors = int(row["passed"]), int(row["trials"]), float(row["primary_errors"])
-        # Of each trial that passed between none and seven, of each other one at least eight (medians of three: 7.5).
-        assert 7.5 * (trials - passed) <= errors * trials
-        assert errors <= 7 or passed < trials
+        counted.setdefault(row["animal"], []).append(int(row["primary_errors"]) <= 7)
+    rates = [statistics.mean(own) for own in counted.values()]
+    assert maze.reference is not None
+    assert (maze.reference.n_animals, maze.reference.value) == (16, pytest.approx(statistics.mean(rates)))
+    [found] = ArenaParadigm(maze).audit([], AuditSettings(parts=("same-event",)))
+    assert (found.verdict, found.numbers["trials"]) == ("ok", 1080)
+    assert 0.1 < found.numbers["counted"] / 1080 < 0.5  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        # Eight wrong holes are forgiven.
+        (("if: errors < 7,", "if: errors < 8,"), "primary_errors is 8, and 'escaped' is a success"),
+        # A subject whose time was up made few errors.
+        ((" / (last != unsearched)", ""), "and 'unsearched' is no success"),
+    ],
+)
+def test_another_event_than_the_animals_is_found(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "animals", tmp_path / "animals")
+    path = tmp_path / "barnes_maze.protocol.yaml"
+    text = (SHIPPED / "barnes_maze.protocol.yaml").read_text(encoding="utf-8")
+    assert change[0] in text
+    path.write_text(text.replace(*change), encoding="utf-8")
+    [found] = ArenaParadigm(with_arena(load_protocol(path))).audit([], AuditSettings(parts=("same-event",)))
+    assert found.verdict == "FAIL"
+    assert said in found.text
+
+
+COUNTED = "measures: {errors: steps}\nreference: [{measure: success, animals: animals.csv, status: x, "
+COUNTED += "counts: {measure: errors, at_most: 3}}]\n"
+
+
+def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path, FOUR + COUNTED, "animal,session,errors\nm1,1,2\nm1,1,4\nm1,2,3\nm1,2,0\nm2,1,1\n"
+    ).reference
+    assert found is not None
+    assert (found.value, found.n_animals, found.curve) == (pytest.approx(0.875), 2, (0.75, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "said"),
+    [
+        (("", ""), "m1,1,", "(errors) is not a number. Write the animal, the session (from 1) and errors of a trial"),
+        (("measure: errors", "measure: erors"), "m1,1,2", "There is no measure 'erors'."),
+        (("animals: animals.csv", "value: 0.5"), "m1,1,2", "'counts' says what 'success' is in 'animals'."),
+        (("at_most: 3", "at_most: few"), "m1,1,2", "The value of 'at_most' does not fit: 'few'."),
+        (("{errors: steps}", "{faults: steps}"), "m1,1,2", "There is no measure 'errors'."),
+    ],
+)
+def test_what_cannot_be_counted_is_said(change: tuple[str, str], rows: str, said: str, tmp_path: Path) -> None:
+    text = (FOUR + COUNTED).replace(*change) if change[0] else FOUR + COUNTED
+    found, diagnostics = written(tmp_path, text, f"animal,session,errors\n{rows}\n")
+    assert found is None
+    assert any(said in str(one) for one in diagnostics), diagnostics

@@ -11,7 +11,7 @@ from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSe
 from cheesebench.paradigms.arena import ArenaParadigm
 
 #: Parts that need a protocol with a 'success'.
-JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards", "lesions")
+JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards", "same-event", "lesions")
 
 
 def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
@@ -39,6 +39,7 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
                 *validity.audit_rewards(paradigm, settings, tallies),
                 *lesions.audit_life_rewards(paradigm, settings, tallies, intact()),
             ],
+            "same-event": lambda: validity.audit_same_event(paradigm, settings),
             "draws": lambda: validity.audit_draws(paradigm, settings),
             "leaks": lambda: validity.audit_leaks(paradigm, views, settings),
             "lesions": lambda: lesions.audit_lesions(paradigm, settings, runner),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import random
 from collections import Counter
@@ -495,6 +496,12 @@ def event_random(chance: random.Random) -> Choice:
 def always_first(places: Sequence[str]) -> str | None:
     """Choose as ``always-first`` does: the first event in the order of the file."""
     return places[0] if places else None
+
+
+def tour(chance: random.Random) -> Choice:
+    """Return a choice that goes from place to place in the order of the file, from any one on."""
+    number = itertools.count(chance.randrange(1000))
+    return lambda places: places[next(number) % len(places)] if places else None
 
 
 def wanderer(chance: random.Random) -> Choice:
