@@ -317,17 +317,17 @@ class Mind:
         if not one.ended or one.head != "FORWARD":
             return
         dr, dc = STEPS[there.heading]
-        ahead = [there.me[0] + dr, there.me[1] + dc]
-        if there.at.get((ahead[0], ahead[1])) == "L":
+        ahead = (there.me[0] + dr, there.me[1] + dc)
+        if there.at.get(ahead) == "L":
             if one.reward == 1:
-                self.facts["GOOD"] = ahead
+                self.facts["GOOD"] = there.in_room(ahead)
             else:
-                self.facts["BAD"] = [*self.facts.get("BAD", []), ahead]
+                self.add("BAD", there.in_room(ahead))
 
     def do_operant(self) -> list[int]:
-        levers = [spot for spot in self.now.spots("L") if list(spot) not in self.facts.get("BAD", [])]
+        levers = [spot for spot in self.now.spots("L") if self.now.in_room(spot) not in self.facts.get("BAD", [])]
         good = self.facts.get("GOOD")
-        return self.now.way((good[0], good[1]) if good else self.guess(levers))
+        return self.now.way(self.now.in_picture(good) if good else self.guess(levers))
 
     def learn_shuttle(self, one: Moment, there: Picture, last: Moment | None) -> None:
         if signal := "tone" if "TONE" in there.words else "light" if there.spots("*") else None:
