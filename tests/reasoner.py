@@ -166,7 +166,7 @@ def kind_of(seen: Sequence[str]) -> str:
         return "morris"
     if "=" in text:
         return "dnms"
-    if re.search("##[12?]##", text):
+    if len(rows) == 5 and len(rows[0]) == 5:
         return "operant"
     if rows and len(rows[0]) == 8:
         return "shuttle"
