@@ -25,11 +25,13 @@ from cheesebench.protocol import with_arena
 CATALOGUE = installed_catalogue()
 VIEW = installed_plugins().view("ascii_2d")
 LEVERS = ("lever_north", "lever_south")
+#: The columns that say where levers 1 and 2 are.
+MARKS = ("first", "second")
 SIDES = ("west", "east")
 #: What a policy may remember of its life.
 Memory = dict[str, Any]
 #: Takes life and memory, and returns the place to go to (None: stay), asked anew after every step.
-Policy = Callable[[ArenaSubject, Memory], str | None]
+Policy = Callable[[ArenaSubject, Memory], Any]
 
 
 def rate(name: str, policy: Policy, subjects: int = 8, seeds: int = 3) -> tuple[float, int]:
@@ -100,25 +102,32 @@ def is_about(expected: float, found: tuple[float, int]) -> bool:
 # -- operant chamber: the same lever always, by turns, by the number of the trial; and a learner
 
 
-@pytest.mark.parametrize("lever", LEVERS)
+@pytest.mark.parametrize("lever", MARKS)
 def test_a_habit_of_one_lever_earns_a_half(lever: str) -> None:
-    assert rate("operant_chamber", lambda life, memory: lever)[0] == 0.5
+    assert rate("operant_chamber", lambda life, memory: life.values[lever])[0] == 0.5
+
+
+@pytest.mark.parametrize("end", LEVERS)
+def test_a_habit_of_one_end_of_the_picture_earns_a_half_in_every_life(end: str) -> None:
+    paradigm = ArenaParadigm(with_arena(CATALOGUE.find("operant_chamber")))
+    for subject in range(8):
+        results = lived(ArenaSubject(paradigm.program, VIEW, 0, subject), lambda life, memory: end)
+        assert is_about(0.5, (sum(one["success"] for one in results) / 40, 40))
 
 
 def test_levers_by_the_number_of_the_trial_earn_a_half() -> None:
-    found = rate("operant_chamber", lambda life, memory: LEVERS[memory["trial"] % 2])
-    assert found[0] == 0.5
+    assert rate("operant_chamber", lambda life, memory: life.values[MARKS[memory["trial"] % 2]])[0] == 0.5
 
 
 def test_a_lever_by_the_number_of_the_subject_earns_a_half() -> None:
-    share, _ = rate("operant_chamber", lambda life, memory: LEVERS[life.subject % 2], 4, 40)
+    share, _ = rate("operant_chamber", lambda life, memory: life.values[MARKS[life.subject % 2]], 4, 40)
     assert is_about(0.5, (share, 80)), "all trials of a subject come out alike"
 
 
 def win_stay_lose_shift(life: ArenaSubject, memory: Memory) -> str:
     if not life.steps and memory["trial"] > 1:
         memory["lever"] = (memory["lever"] + (memory["paid"] == 0)) % 2
-    return LEVERS[memory.setdefault("lever", 0)]
+    return str(life.values[MARKS[memory.setdefault("lever", 0)]])
 
 
 def test_a_learner_from_reward_fails_every_other_life_once() -> None:
