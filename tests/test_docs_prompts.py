@@ -61,7 +61,7 @@ def test_what_dropped_plans_cost_is_what_was_measured() -> None:
     found = json.loads((ROOT / "benchmarks/measured/dropped_plans.json").read_text(encoding="utf-8"))
     never, change = (sum(one[setting] for one in found.values()) for setting in ("never", "change"))
     box = found["shuttle_box"]
-    assert {name for name, one in found.items() if one["never"] != one["change"]} == {"shuttle_box"}
+    assert {name for name, one in found.items() if one["change"] - one["never"] > 0.5} == {"shuttle_box"}
     said = re.search(r"<!-- dropped -->(\d+) % more calls .*\((\d+) a subject, not (\d+);", PAGE)
     assert said
     assert list(map(int, said.groups())) == [
