@@ -22,6 +22,8 @@ from cheesebench.wrappers import WholeLife
 
 #: What a step costs: the value of the step after it counts for this much.
 GAMMA = 0.9
+#: What an untried action is worth: a little, so that each is tried.
+HOPE = 0.2
 #: Pairs of settings that are tried, and lives in which each is tried.
 CANDIDATES, LIVES = 12, 8
 
@@ -41,6 +43,7 @@ class LifeQ:
         self._values: dict[str, list[float]] = {}
         self._trials = 0
         self._seen = ""
+        self._steps: list[tuple[str, int, float, str | None]] = []
 
     def begin_trial(self, observation: str) -> None:
         """Begin a trial; what was learnt in those before it stays."""
@@ -56,14 +59,17 @@ class LifeQ:
         return [self._random.choice([action for action in range(4) if values[action] == best])]
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Learn from a step."""
-        values = self._of(self._seen)
-        future = 0.0 if ended else max(self._of(observation))
-        values[action] += self._rate * (reward + GAMMA * future - values[action])
+        """Learn from a trial at its end, from the last step to the first."""
+        self._steps.append((self._seen, action, reward, None if ended else observation))
         self._seen = observation
+        while ended and self._steps:
+            seen, action, reward, then = self._steps.pop()
+            values = self._of(seen)
+            future = 0.0 if then is None else max(self._of(then))
+            values[action] += self._rate * (reward + GAMMA * future - values[action])
 
     def _of(self, observation: str) -> list[float]:
-        return self._values.setdefault(observation, [0.0] * 4)
+        return self._values.setdefault(observation, [HOPE] * 4)
 
 
 def live(agent: LifeQ, environment: WholeLife, seed: int | None) -> float:
