@@ -182,7 +182,7 @@ class TrialLoop:
         """Return whether a reward differs both from the previous one and from the usual price of a step."""
         last, price = self._told, self._price
         self._told = reward
-        if reward <= 0:
+        if reward <= 0 and (price is None or reward == last):  # what comes once is an event, and not a price
             self._price = reward
         return reward > 0 if last is None else reward not in (last, price)
 
