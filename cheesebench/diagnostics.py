@@ -166,7 +166,6 @@ _ERRORS = {
     145: "A name is both floor (a zone or door) and a solid.",
     146: "A group is empty, or has the name of a zone.",
     147: "A landmark is on the floor, too far away, not in a compass direction, or in the place of another one.",
-    148: "The picture is rotated by something other than quarter turns, or is not square.",
     150: "`extends` names an unknown protocol, or is circular.",
     199: "There are too many errors; the rest are not listed.",
     201: "An unknown name (of a zone, state, variable, group, condition, scene, ...).",
@@ -239,7 +238,7 @@ _WARNINGS = {
     328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
     329: "A subject with a lesion could pass: `at_most` is above the animals' value less the margin. Not validated.",
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`. Not validated.",
-    331: "An event forgives errors, and a rotated picture leaves only four places without landmarks.",
+    331: "An event forgives errors, and a maze that is turned leaves too few places without landmarks.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -7,7 +7,7 @@ else is an object with these attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from cheesebench.errors import UnsuitableError
@@ -56,13 +56,11 @@ class Scene:
     """Everything visible at one moment; every view is a projection of a scene.
 
     ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` has the lines of the
-    present state (possibly none). ``quarters`` is the clockwise rotation of the arena in quarter turns; it is not
-    visible, so it is ignored in comparisons.
+    present state (possibly none).
     """
 
     tiles: tuple[tuple[Tile, ...], ...]
     text: tuple[str, ...] = ()
-    quarters: int = field(default=0, compare=False)
 
 
 class View(Protocol):
@@ -346,7 +344,7 @@ class Still:
     """One moment, for authors: a scene with the subject's position and heading (0-7).
 
     ``left`` and ``top`` are the arena's column and row at the scene's corner (usually 0): landmarks outside the map
-    make the scene larger than the map. ``quarters`` is the clockwise rotation of the scene in quarter turns.
+    make the scene larger than the map.
     """
 
     state: str
@@ -356,7 +354,6 @@ class Still:
     heading: int
     left: int = 0
     top: int = 0
-    quarters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

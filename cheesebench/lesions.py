@@ -137,17 +137,9 @@ class Hidden:
     instead: Mapping[tuple[int, int], Tile] = field(default_factory=dict)
 
     def filtered(self, scene: Scene) -> Scene:
-        last = len(scene.tiles) - 1
-
-        def home(column: int, row: int) -> tuple[int, int]:
-            """Return the arena's square for a square of the scene, which may be rotated."""
-            for _ in range(scene.quarters):
-                column, row = row, last - column
-            return column, row
-
         tiles = tuple(
             tuple(
-                self.instead.get(home(column, row), _NOTHING) if self._hides(tile, home(column, row)) else tile
+                self.instead.get((column, row), _NOTHING) if self._hides(tile, (column, row)) else tile
                 for column, tile in enumerate(line)
             )
             for row, line in enumerate(scene.tiles)

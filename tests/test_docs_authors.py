@@ -18,7 +18,7 @@ AUTHORS, PLUGINS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name 
 
 #: Words of the language in the table of what experiments have in common.
 KEYWORDS = {"balanced", "random", "shuffle", "max_run", "place", "freeze", "after", "until", "watch", "close"}
-KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw", "rotate", "sample", "into"}
+KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw", "sample", "into"}
 
 
 def test_the_actions_walk_to_the_food(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Iterable
 
 from cheesebench.chat import Picture
@@ -21,7 +20,7 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.interface_checks import rendered
-from cheesebench.interfaces import HEADINGS, PictureView, Scene, Still, View
+from cheesebench.interfaces import HEADINGS, PictureView, Still, View
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Arena, with_arena
 from cheesebench.protocol.arena import arena_as_yaml
@@ -103,26 +102,11 @@ def _views(names: Iterable[str] | None) -> list[View]:
     return [plugins.view(name) for name in dict.fromkeys(names or ["ascii_2d"])]
 
 
-def _turned_back(still: Still) -> Still:
-    """Return a still rotated back to the arena's own orientation, in which squares are numbered."""
-    tiles, column, row = still.scene.tiles, still.column, still.row
-    for _ in range(-still.quarters % 4):
-        column, row = len(tiles) - 1 - row, column
-        tiles = tuple(zip(*reversed(tiles), strict=True))
-    heading = (still.heading - 2 * still.quarters) % len(HEADINGS)
-    scene = Scene(tiles, still.scene.text)
-    return dataclasses.replace(still, scene=scene, column=column, row=row, heading=heading, quarters=0)
-
-
 def legend(arena: Arena, shown: Still) -> str:
-    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups.
-
-    The pose is that in the picture; if the picture is rotated, a sentence says by how much.
-    """
-    still = _turned_back(shown)
+    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups."""
     closed = {
-        (column + still.left, row + still.top)
-        for row, tiles in enumerate(still.scene.tiles)
+        (column + shown.left, row + shown.top)
+        for row, tiles in enumerate(shown.scene.tiles)
         for column, tile in enumerate(tiles)
         if tile.kind == "door"
     }
@@ -132,15 +116,13 @@ def legend(arena: Arena, shown: Still) -> str:
         kind = "zone"
         if name in arena.doors:
             kind = "door, closed" if closed.issuperset(squares) else "door, open"
-        rows.append([_glyphs(still, squares), name, kind, len(squares)])
+        rows.append([_glyphs(shown, squares), name, kind, len(squares)])
     rows += [
-        [_glyphs(still, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
+        [_glyphs(shown, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
     ]
     rows += [[landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks]
     column, row = shown.column + shown.left, shown.row + shown.top
     lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[shown.heading]}."]
-    if shown.quarters % 4:
-        lines[0] += f" The picture is the arena rotated clockwise by {90 * (shown.quarters % 4)} degrees."
     lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]
     return f"{table(['glyph', 'name', 'what', 'squares'], rows)}\n\n" + "\n".join(lines)
 

@@ -15,6 +15,7 @@ from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT,
 from cheesebench.lesions import LANDMARKS
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
+from cheesebench.protocol.documents import Turned
 from cheesebench.protocol.names import Lookup, Names
 from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.specification import (
@@ -287,19 +288,20 @@ def _beyond_the_schedule(spec: Specification, root: Node, diagnostics: Diagnosti
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
-    """An event that forgives errors forgives what a picture with four sides leaves without landmarks."""
-    lesions = spec.construct.abolished_by if spec.construct is not None and spec.rotate is not None else ()
+    """An event that forgives errors forgives what a maze that is turned leaves without landmarks."""
+    lesions = spec.construct.abolished_by if spec.construct is not None else ()
     limit = min((at_most for lesion, at_most in lesions if LANDMARKS in lesion.hide), default=1.0)
+    draws = spec.document.draw.values()
+    turning = [one.of for one in draws if any(isinstance(column, Turned) for column in one.columns_of.values())]
+    turns = max((len(rows) for columns in turning for rows in columns.values()), default=0)
     for rule in (rule for state in spec.states.values() for rule in state.rules):
         for node in ex.walk(rule.guard):
             match node:
                 case ex.Binary("<", ex.Variable(name), other) if name in rule.effects.count:
-                    left = min(4, int(ex.constant(other) or 0) + 1)
-                    if left > 4 * limit:
-                        sentence = (
-                            f"Of the four sides of the picture, '{rule.text}' forgives {left - 1} without landmarks."
-                        )
-                        remedy = "Turn the landmarks by one place of the maze ('show', as barnes_maze does)."
+                    left = min(turns, int(ex.constant(other) or 0) + 1)
+                    if left > turns * limit:
+                        sentence = f"Of {turns} places that look alike, '{rule.text}' forgives {left - 1}."
+                        remedy = "Forgive fewer, or add places to the maze and its turns."
                         diagnostics.warning(331, rule.position, sentence, remedy)
 
 

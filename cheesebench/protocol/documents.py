@@ -268,10 +268,6 @@ class Arena(DocumentModel):
         default_factory=dict, description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place."
     )
     headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
-    rotate: Name | None = Field(
-        None,
-        description="A column of a draw: degrees (0, 90, 180 or 270) by which the picture is rotated clockwise.",
-    )
 
 
 #: Maximum rows of a table, and of a permuted block including copies.

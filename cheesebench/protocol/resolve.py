@@ -778,7 +778,6 @@ def resolve(
         },
         outcomes=tuple(outcomes(document)),
         construct=evidence.construct(),
-        rotate=builder.rotate(),
         test_positions=tuple(root.find(("tests", number)).position for number in range(len(document.tests))),
     )
     evidence.check()
@@ -843,26 +842,6 @@ class _Builder(Lookup):
             position = self.root.find(["success"]).position
             self.diagnostics.error(134, position, "'success' counts itself.", "Count outcomes: recent(correct, 10).")
         return tree
-
-    def rotate(self) -> str | None:
-        """Return the column that rotates the picture; it must hold quarter turns, and the picture must be square."""
-        name, path = self.document.arena.rotate, ("arena", "rotate")
-        if name is None:
-            return None
-        drawn = [column for draw in self.document.draw.values() for column in draw.of]
-        if name not in drawn:
-            self.unknown("column of a draw", name, drawn, path)
-            return None
-        self.names.used.add(name)
-        position = self.root.find(path).position
-        if odd := [value for value in self.values(name) if value not in (0, 90, 180, 270)]:
-            sentence = f"'{name}' can be {listed(map(str, odd))}, which is not a rotation."
-            self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
-        _, _, width, height = self.names.arena.extent
-        if width != height:
-            sentence = f"Only a square picture can be rotated; this one (landmarks included) is {width} by {height}."
-            self.diagnostics.error(148, position, sentence, "Add rows or columns of blanks.")
-        return name
 
     def start(self) -> spec.StartSpec:
         start = self.document.start

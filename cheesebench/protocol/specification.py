@@ -274,8 +274,6 @@ class Specification(BaseSpecification):
     construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
     """Where each of ``document.tests`` stands."""
-    rotate: str | None = None
-    """The column of a draw that holds by how many degrees the picture is turned clockwise."""
 
     @property
     def most_calls(self) -> int:

@@ -63,7 +63,6 @@ class ArenaParadigm(Paradigm):
             heading=heading,
             left=canvas.left,
             top=canvas.top,
-            quarters=self.program.quarters(life),
         )
 
     def ground(self) -> Ground:

@@ -97,7 +97,6 @@ class ArenaSubject:
         self._limit = 0
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
-        self._quarters = 0
         self._look: Look
         # What the fast path of a step reads: tables, events with rules, the next step at which something is due, pay.
         self._moves: list[int] = []
@@ -143,7 +142,6 @@ class ArenaSubject:
         self._trace.clear()
         self._begin_scopes(block, began)
         self._draw_rows(began)
-        self._quarters = self._program.quarters(self)
         limit = self._program.specification.limit
         self._limit = limit if isinstance(limit, int) else self._held_limit(self.values[limit])
         self._place_at_start("session" in began)
@@ -458,7 +456,7 @@ class ArenaSubject:
 
     def scene_of(self, state: str) -> Scene:
         wanted = self._program.states[state]
-        return self._gallery.look(wanted.read_look(self), self._quarters).scene
+        return self._gallery.look(wanted.read_look(self)).scene
 
     @property
     def location(self) -> Pose:
@@ -497,14 +495,14 @@ class ArenaSubject:
     @property
     def standing(self) -> tuple[int, int, int]:
         """Column, row and heading (0-7) of the subject in the picture."""
-        return self._gallery.stand(self._pose, self._quarters)
+        return self._gallery.stand(self._pose)
 
     # -- what the fast path reads
 
     def _look_around(self) -> None:
         """Update doors, picture and the next step at which something is due."""
         state = self._current
-        look = self._look = self._gallery.look(self._appearance(state), self._quarters)
+        look = self._look = self._gallery.look(self._appearance(state))
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
@@ -524,7 +522,7 @@ class ArenaSubject:
 
     def drawn_in(self, gallery: Gallery) -> str:
         """Return the present observation, drawn by the view of another gallery."""
-        return gallery.draw(gallery.look(self._look.key, self._quarters), self._pose)
+        return gallery.draw(gallery.look(self._look.key), self._pose)
 
     def _observation(self) -> str:
         return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)

@@ -346,11 +346,6 @@ class Program:
             known = self._galleries[view.name] = (view, Gallery(self.geometry, view))
         return known[1]
 
-    def quarters(self, memory: Any) -> int:
-        """Return by how many quarters of a circle the picture is turned clockwise in this trial."""
-        rotate = self.specification.rotate
-        return 0 if rotate is None else int(memory.values[rotate]) // 90
-
     # -- events
 
     def _events(self) -> Iterator[Event]:

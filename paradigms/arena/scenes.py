@@ -35,15 +35,12 @@ LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
 
 class Look:
-    """One appearance of an arena: its tables, its scene, and the observations drawn so far, one for each pose.
+    """One appearance of an arena: its tables, its scene, and the observations drawn so far, one for each pose."""
 
-    The scene is turned clockwise by ``quarters`` of a circle; the tables are not, because nothing moves with it.
-    """
+    __slots__ = ("frames", "key", "scene", "tables")
 
-    __slots__ = ("frames", "key", "quarters", "scene", "tables")
-
-    def __init__(self, key: LookKey, tables: Tables, scene: Scene, poses: int, quarters: int = 0) -> None:
-        self.key, self.tables, self.scene, self.quarters = key, tables, scene, quarters
+    def __init__(self, key: LookKey, tables: Tables, scene: Scene, poses: int) -> None:
+        self.key, self.tables, self.scene = key, tables, scene
         self.frames: list[str | None] = [None] * poses
 
 
@@ -68,18 +65,17 @@ class Gallery:
     def __init__(self, geometry: Geometry, view: View) -> None:
         self.geometry, self.view = geometry, view
         self.canvas = canvas_of(geometry.arena)
-        self._looks: dict[tuple[LookKey, int], Look] = {}
+        self._looks: dict[LookKey, Look] = {}
         self._bytes = 0
 
-    def look(self, key: LookKey, quarters: int = 0) -> Look:
-        found = self._looks.get((key, quarters))
+    def look(self, key: LookKey) -> Look:
+        found = self._looks.get(key)
         if found is None:
             closed, frozen, shown, text = key
             geometry, canvas = self.geometry, self.canvas
             self._make_room(geometry.poses * _SLOT_BYTES + canvas.width * canvas.height * _TILE_BYTES)
-            scene = turned(self.scene(closed, shown, text), quarters)
-            tables = geometry.tables(closed, frozen)
-            found = self._looks[key, quarters] = Look(key, tables, scene, geometry.poses, quarters)
+            scene, tables = self.scene(closed, shown, text), geometry.tables(closed, frozen)
+            found = self._looks[key] = Look(key, tables, scene, geometry.poses)
         return found
 
     def _make_room(self, size: int) -> None:
@@ -92,19 +88,16 @@ class Gallery:
         self._bytes += size
 
     def draw(self, look: Look, pose: int) -> str:
-        frame = rendered(self.view, look.scene, *self.stand(pose, look.quarters))
+        frame = rendered(self.view, look.scene, *self.stand(pose))
         self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
         return frame
 
-    def stand(self, pose: int, quarters: int = 0) -> tuple[int, int, int]:
-        """Return column, row and heading (0-7) of a pose in the turned picture."""
+    def stand(self, pose: int) -> tuple[int, int, int]:
+        """Return column, row and heading (0-7) of a pose in the picture."""
         geometry, canvas = self.geometry, self.canvas
         column, row = geometry.arena.cells[geometry.cell(pose)]
-        column, row = column - canvas.left, row - canvas.top
-        for _ in range(quarters):
-            column, row = canvas.height - 1 - row, column
-        return column, row, (geometry.heading(pose) + 2 * quarters) % 8
+        return column - canvas.left, row - canvas.top, geometry.heading(pose)
 
     def characters(self, specification: Specification) -> frozenset[str]:
         glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
@@ -149,13 +142,6 @@ class Gallery:
             ),
             text,
         )
-
-
-def turned(scene: Scene, quarters: int) -> Scene:
-    tiles = scene.tiles
-    for _ in range(quarters):
-        tiles = tuple(zip(*reversed(tiles), strict=True))
-    return Scene(tiles, scene.text, quarters) if quarters else scene
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,6 @@ RING = "start: {at: hole1}\ntrial: {limit: 9, start: a, states: {a: {rules: [{en
 LEVER = 'arena: {map: "S..ZL", legend: {S: box, Z: goal, L: {solid: lever}}, groups: {side: [box, goal]}}\n'
 DOOR = 'arena: {map: "S.d.Z", legend: {S: box, Z: goal, d: {door: gate}}}\n'
 LANDMARK = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, landmarks: {N: "1"}}\n'
-WAYS = "draw: {d: {of: {way: [0, %d]}}}\n"
 
 
 def arena(keys: str, legend: str = "") -> str:
@@ -86,9 +85,6 @@ ERRORS = {
     "landmark on floor": ("E147", arena("landmarks: {a: «{at: [1, 0], glyph: x}}")),
     "landmark far away": ("E147", arena("landmarks: {a: «{at: [9, 0], glyph: x}}")),
     "landmark nowhere": ("E147", arena("landmarks: {NNE: «x}")),
-    "turned by no quarter": ("E148", 'arena: {map: "SZ\\n..", legend: {S: box, Z: goal}, rotate: «way}\n' + WAYS % 45),
-    "picture that is not square": ("E148", arena("rotate: «way") + WAYS % 90),
-    "turned by a variable": ("E201", "vars: {way: 90}\n" + arena("rotate: «way")),
     "landmarks collide": ("E147", arena("landmarks: {E: x, a: «{at: [2, 0], glyph: y}}")),
     "unknown parent": ("E150", "extends: «nobody"),
     "a parent that is no name": ("E150", "extends: «../../secret"),
@@ -465,11 +461,11 @@ WARNINGS = {
     "a construct without the lesion of its kind": (
         "W330", SCORED + "construct: {name: x, kind: memory, abolished_by: «[{lesion: blind, at_most: 0.5}]}"
     ),
-    "an event that forgives what a rotated picture leaves": (
+    "an event that forgives what a turned maze leaves": (
         "W331",
-        'arena: {ring: {radius: 6, holes: 12}, landmarks: {N: "1", E: "2", S: "3", W: "4"}, rotate: way}\n'
-        + "draw: {d: {of: {way: [0, 90]}}}\nstart: {at: hole1}\n"
-        + "trial: {limit: 9, start: a, states: {a: {rules: [{enter: hole2, end: found}, "
+        'arena: {ring: {radius: 6, holes: 4}, landmarks: {N: " ", E: " "}}\n'
+        + "draw: {d: {of: {one: [N, E], two: {turned: one, from: E}}}}\nstart: {at: hole1}\n"
+        + "trial: {limit: 9, start: a, show: {one: A, two: B}, states: {a: {rules: [{enter: hole2, end: found}, "
         + "«{enter: hole, if: n < 1, count: n}, {enter: hole, count: n, end: lost}]}}}\n"
         + construct("{hide: landmarks}").replace("0.5", "0.4")
     ),

@@ -178,11 +178,6 @@ MISTAKES = {
         "order: recent(correct, n)",
         "a fixed number of trials, 1 to 1000, not 'n'. Write recent(",
     ),
-    "rotate: no rotation": (
-        "arena:\n",
-        "arena:\n  rotate: wait\n",
-        "'wait' can be 1, 2, 3, which is not a rotation. Use 0, 90, 180 and 270",
-    ),
     "show: none": ('lamp: "*"', "lamp: none", "'none' is not a glyph. A blank in quotes leaves it undrawn."),
     "hide: a variable": (
         "success: last == correct",

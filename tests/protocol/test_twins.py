@@ -69,7 +69,7 @@ def exchange(ours: list[list[Tile]], theirs: tuple[tuple[Tile, ...], ...]) -> di
 
 
 def stand(life: ArenaSubject) -> tuple[int, int, int]:
-    return life._gallery.stand(life._pose, 0)
+    return life._gallery.stand(life._pose)
 
 
 def put(life: ArenaSubject, column: int, row: int, heading: int) -> None:

@@ -198,10 +198,6 @@ class Relevance:
                 tables.append(_table(part, members))
                 still |= dict.fromkeys(variables(part))
                 dates |= dict.fromkeys(node.name for node in walk(part) if isinstance(node, BuiltIn))
-        rotate = self._specification.rotate
-        if rotate is not None and not self._lesion.sees_nothing:
-            pictures.append(_value_of(rotate))
-            still[rotate] = None
         read = tuple(name for name in dates if name in DATES)
         form = self._forms.setdefault((state, *live, *sites), len(self._forms))
         return Key(tuple(live), tuple(still), read, tuple(tables), tuple(pictures), tuple(vain), form)
@@ -217,7 +213,7 @@ class Relevance:
                 return tuple(_plain(life.values.get(one)) for one in state.shows)
             if view is None or self._lesion.sees_nothing:
                 return key if view is None else key[0]
-            scene = program.gallery(view).look(key, program.quarters(life)).scene
+            scene = program.gallery(view).look(key).scene
             return key[0], view.render(scene, 0, 0, 0)
 
         return look
@@ -300,8 +296,6 @@ class Flow:
         start, limit = specification.start.at, specification.limit
         self.named |= {start.name} if start.variable else set()
         self.named |= {limit} if isinstance(limit, str) else set()
-        # A blind subject does not know which side of the picture is up.
-        self.named |= {specification.rotate} if specification.rotate and not lesion.sees_nothing else set()
         for draw in reversed(specification.draws):  # a draw from a set that lasts matters
             self.named |= {draw.sample} if draw.sample is not None and self.named & {*draw.columns} else set()
 
@@ -345,12 +339,7 @@ class Flow:
         common = [tree for rule in self._watch for tree in self._asked_by(rule)] + self._finish + self._asked
         common += [one.guard for one in self._specification.entry if one.guard is not None]
         common += self._of_effects(self._specification.each)
-        start = {
-            *self._facing,
-            self._specification.start.at.name,
-            self._specification.limit,
-            self._specification.rotate,
-        }
+        start: set[object] = {*self._facing, self._specification.start.at.name, self._specification.limit}
         start |= {one.sample for one in self._specification.draws}
         start |= {name for one in self._specification.draws for name in variables(one.keep_if)}
         if {*draw.columns} & (start | {name for tree in common for name in variables(tree)}):

@@ -83,7 +83,7 @@ def vocabulary(specification: Specification) -> set[str]:
     for key in ("groups", "zones", "landmarks"):
         names += told(arena.get(key, {}))
     names += [entry if isinstance(entry, str) else " ".join(told(entry)) for entry in arena.get("legend", {}).values()]
-    language = ("map", "legend", "groups", "zones", "landmarks", "headings", "rotate")
+    language = ("map", "legend", "groups", "zones", "landmarks", "headings")
     names += [name for name in arena if name not in language]
     for key in ("vars", "draw", "measures", "schedule"):
         names += document.get(key, {})
