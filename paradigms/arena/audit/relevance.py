@@ -340,8 +340,7 @@ class Flow:
         common += [one.guard for one in self._specification.entry if one.guard is not None]
         common += self._of_effects(self._specification.each)
         start: set[object] = {*self._facing, self._specification.start.at.name, self._specification.limit}
-        start |= {one.sample for one in self._specification.draws}
-        start |= {name for one in self._specification.draws for name in variables(one.keep_if)}
+        start |= {name for one in self._specification.draws for name in (one.sample, *variables(one.keep_if))}
         if {*draw.columns} & (start | {name for tree in common for name in variables(tree)}):
             return None
         reading = {name for name, one in states.items() if {*draw.columns} & self._read_in_state(one)}

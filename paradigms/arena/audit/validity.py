@@ -183,32 +183,28 @@ def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Seq
 
 def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
     """Yield whether exactly those trials succeed that would have been counted in animals."""
-    specification, rule = paradigm.specification, "same event"
+    specification, rule, passed, trials = paradigm.specification, "same event", 0, 0
     counts = next((one.counts for one in specification.document.reference if one.counts is not None), None)
     if counts is None:
         yield AuditFinding(rule, "note", "the reference has no 'counts'; its 'status' says what was counted", {})
         return
-    what = f"{counts.measure} of at most {counts.at_most:g}"
-    passed = trials = 0
     for seed, subject, each in lives_for(specification, settings.trials // 2, settings.seed + 13 * APART, judged=True):
-        chance = random.Random(f"{seed}|{subject}|same event")
-        life = ArenaSubject(paradigm.program, DARKNESS, seed, subject)
         # Subject by subject: to any places, with stops, or from one to the next, so that all limits are met.
-        walker = Walker(paradigm.program, (event_random, wanderer, tour)[subject % 3](chance))
-        for result, trial in walk(life, walker, specification, each):
+        walker = Walker(
+            paradigm.program, (event_random, wanderer, tour)[subject % 3](random.Random(f"{seed}|{subject}"))
+        )
+        for result, trial in walk(ArenaSubject(paradigm.program, DARKNESS, seed, subject), walker, specification, each):
             if trial.success is None:
                 continue
             value = result.measures[counts.measure]
             counted = isinstance(value, int | float) and value <= counts.at_most
             trials, passed = trials + 1, passed + counted
             if counted != trial.success:
-                where = f"seed {seed}, subject {subject}, session {result.session}"
-                success = "a success" if trial.success else "no success"
-                shown_value = f"{value:g}" if isinstance(value, int | float) else value
-                text = f"{where}: {counts.measure} is {shown_value}, and '{result.outcome}' is {success}"
+                where = f"seed {seed}, subject {subject}, session {result.session}: {counts.measure} is"
+                text = f"{where} {value}, and '{result.outcome}' is {'a' if trial.success else 'no'} success"
                 yield AuditFinding(rule, "FAIL", text, {"trials": trials, "counted": passed})
                 return
-    text = f"{passed} of {trials} trials have {what}, and the same ones succeed"
+    text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and the same ones succeed"
     yield AuditFinding(rule, "ok", text, {"trials": trials, "counted": passed})
 
 
