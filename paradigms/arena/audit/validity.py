@@ -190,9 +190,7 @@ def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterat
         return
     for seed, subject, each in lives_for(specification, settings.trials // 2, settings.seed + 13 * APART, judged=True):
         # Subject by subject: to any places, with stops, or from one to the next, so that all limits are met.
-        walker = Walker(
-            paradigm.program, (event_random, wanderer, tour)[subject % 3](random.Random(f"{seed}|{subject}"))
-        )
+        walker = Walker(paradigm.program, (event_random, wanderer, tour)[subject % 3](random.Random(seed + subject)))
         for result, trial in walk(ArenaSubject(paradigm.program, DARKNESS, seed, subject), walker, specification, each):
             if trial.success is None:
                 continue
