@@ -113,7 +113,7 @@ class Picture:
             diagonal = bool(dr and dc)
             passes = not diagonal or free((r + dr, c)) or free((r, c + dc))
             moves = [(((r, c), (heading - self.turn) % 8), 1), (((r, c), (heading + self.turn) % 8), 2)]
-            if free(ahead) and passes and not (diagonal and self.at.get(goal, " ") in "=O12"):
+            if free(ahead) and passes and not (diagonal and self.at.get(goal, " ") in "=OL"):
                 moves.insert(0, ((ahead, heading), 0))
             for pose, action in moves:
                 if pose not in before:
@@ -318,13 +318,16 @@ class Mind:
             return
         dr, dc = STEPS[there.heading]
         ahead = (there.me[0] + dr, there.me[1] + dc)
-        lever = there.at.get(ahead, "")
-        if lever in ("1", "2"):
-            self.facts["GOOD"] = lever if one.reward == 1 else {"1": "2", "2": "1"}[lever]
+        if there.at.get(ahead) == "L":
+            if one.reward == 1:
+                self.facts["GOOD"] = there.in_room(ahead)
+            else:
+                self.add("BAD", there.in_room(ahead))
 
     def do_operant(self) -> list[int]:
-        levers = self.now.spots(self.facts.get("GOOD") or "12")
-        return self.now.way(self.guess(levers)) if levers else [2]
+        levers = [spot for spot in self.now.spots("L") if self.now.in_room(spot) not in self.facts.get("BAD", [])]
+        good = self.facts.get("GOOD")
+        return self.now.way(self.now.in_picture(good) if good else self.guess(levers))
 
     def learn_shuttle(self, one: Moment, there: Picture, last: Moment | None) -> None:
         if signal := "tone" if "TONE" in there.words else "light" if there.spots("*") else None:

@@ -184,28 +184,28 @@ def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
-    animals = reference.child("animals")
+    animals, counts, most = reference.child("animals"), reference.child("counts"), None
     if animals is None or not isinstance(animals.value, str):
         return reference
     assert isinstance(reference.value, Mapping)
     measure = reference.child("measure")
     columns = columns_of("success" if measure is None else str(measure.value))
-    counts = reference.child("counts")
-    counted, limit = (None, None) if counts is None else (counts.child("measure"), counts.child("at_most"))
-    if counted is not None and limit is not None and (most := _finite(limit.value)) is not None:
-        trials = read_animals(animals.value, animals.position, (*MEASURED[:2], str(counted.value)), diagnostics)
-        rows = None if trials is None else _passed(trials, most)
-    else:
-        rows = read_animals(animals.value, animals.position, columns, diagnostics)
+    if counts is not None:
+        counted, limit = counts.child("measure"), counts.child("at_most")
+        most = None if limit is None else _finite(limit.value)
+        if counted is None or most is None or columns != COLUMNS:
+            return reference  # which is reported elsewhere
+        columns = (*MEASURED[:2], str(counted.value))
+    rows = read_animals(animals.value, animals.position, columns, diagnostics)
     if rows is None:
         return reference
+    rows = rows if most is None else _passed(rows, most)
     position = animals.position
     node = Node([Node([Node(cell, position) for cell in row], position) for row in rows], position)
     return dataclasses.replace(reference, value={**reference.value, "animals": node})
 
 
 def _passed(trials: Iterable[Row], most: float) -> list[Row]:
-    """Return how many trials of each animal and session have a value of at most ``most``."""
     found: dict[tuple[str, int], list[bool]] = {}
     for animal, session, value, *_ in trials:
         found.setdefault((animal, session), []).append(value <= most)

@@ -691,8 +691,7 @@ class EvidenceBuilder(Lookup):
             known = ["success", *document.measures, *counters(document)]
             if reference.measure not in known:
                 self.unknown("measure", reference.measure, known, (*path, "measure"))
-            counted = reference.counts
-            if counted is not None and counted.measure not in document.measures:
+            if (counted := reference.counts) is not None and counted.measure not in document.measures:
                 self.unknown("measure", counted.measure, list(document.measures), (*path, "counts", "measure"))
         for number, name in enumerate(document.split):
             self.names.used.add(name)

@@ -50,8 +50,8 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
         def digest(what: str, attempt: int = attempt) -> bytes:
             return hmac.new(key.encode(), f"{attempt}|{what}".encode(), hashlib.sha256).digest()
 
-        values = _exchanged(specification, declared, plain, digest)
-        if values != plain:
+        values, is_new = _exchanged(specification, declared, plain, digest)
+        if is_new:
             break
     else:
         raise OptionError(f"'{name}' has nothing of what its key 'twins' declares. Name glyphs or texts that it uses.")
@@ -67,34 +67,38 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
 
 def _exchanged(
     specification: Specification, declared: Twins, plain: Mapping[str, Any], digest: Callable[[str], bytes]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], bool]:
     values: dict[str, Any] = copy.deepcopy(dict(plain))
     glyphs = {k: v for group in declared.glyphs for k, v in _permutation(group, digest).items()}
     texts = {k: v for group in declared.texts for k, v in _permutation(group, digest).items()}
-    _replace_glyphs(specification, values, glyphs)
+    is_new = _replace_glyphs(specification, values, glyphs)
     for state in values["trial"]["states"].values():
         if "say" in state:
             said = state["say"]
+            is_new |= bool({said} & texts.keys() if isinstance(said, str) else {*said} & texts.keys())
             state["say"] = texts.get(said, said) if isinstance(said, str) else [texts.get(one, one) for one in said]
     mirrored = declared.mirror and digest("mirror")[0] % 2 == 1
     quarters = digest("turn")[0] % 4 if declared.turn else 0
     if mirrored or quarters:
         _check_lies_anyhow(specification.name, plain)
         _lay(specification, values, mirrored, quarters)
-    return values
+    return values, is_new or quarters > 0 or (mirrored and not declared.turn)  # many maps are their own mirror images
 
 
 def _permutation(group: Iterable[str], digest: Callable[[str], bytes]) -> dict[str, str]:
-    members = list(group)
-    return dict(zip(members, sorted(members, key=lambda one: digest(f"of {one}")), strict=True))
+    order = sorted(group, key=lambda one: digest(f"of {one}"))
+    return dict(zip(order, [*order[1:], order[0]], strict=True))  # so that none stays what it was
 
 
 # -- glyphs
 
 
-def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs: Mapping[str, str]) -> None:
+def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs: Mapping[str, str]) -> bool:
+    used = set[str]()
+
     def other(glyph: Any) -> Any:
         found = glyphs.get(str(glyph), glyph)
+        used.update({str(glyph)} & glyphs.keys())
         return int(found) if isinstance(glyph, int) and isinstance(found, str) and found.isdigit() else found
 
     def shown(places: dict[str, Any]) -> dict[str, Any]:
@@ -137,6 +141,7 @@ def _replace_glyphs(specification: Specification, values: dict[str, Any], glyphs
             one["set"] = assigned(one["set"])
         if isinstance(one.get("hide"), list):
             one["hide"] = [f"glyph:{other(name[6:])}" if name.startswith("glyph:") else name for name in one["hide"]]
+    return not {glyphs[glyph] for glyph in used} <= used
 
 
 def _mappings(value: Any) -> Iterable[dict[str, Any]]:

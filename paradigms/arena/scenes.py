@@ -72,10 +72,9 @@ class Gallery:
         found = self._looks.get(key)
         if found is None:
             closed, frozen, shown, text = key
-            geometry, canvas = self.geometry, self.canvas
-            self._make_room(geometry.poses * _SLOT_BYTES + canvas.width * canvas.height * _TILE_BYTES)
-            scene, tables = self.scene(closed, shown, text), geometry.tables(closed, frozen)
-            found = self._looks[key] = Look(key, tables, scene, geometry.poses)
+            self._make_room(self.geometry.poses * _SLOT_BYTES + self.canvas.width * self.canvas.height * _TILE_BYTES)
+            scene, tables = self.scene(closed, shown, text), self.geometry.tables(closed, frozen)
+            found = self._looks[key] = Look(key, tables, scene, self.geometry.poses)
         return found
 
     def _make_room(self, size: int) -> None:

@@ -170,6 +170,28 @@ def test_the_same_secret_makes_the_same_twin_and_another_one_another() -> None:
     assert len({twin(public, f"{SECRET} {number}")[1].split("\n", 1)[1] for number in range(30)}) > 10
 
 
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_twin_shows_something_else_than_the_public_file(name: str, tmp_path: Path) -> None:
+    public = CATALOGUE.load(CATALOGUE.files[name])
+    assert isinstance(public, Specification)
+    for number in range(6):
+        held_out = made(public, tmp_path, f"{SECRET} {number}")
+        shown = [first_pictures(one) for one in (public, held_out)]
+        assert shown[1] - shown[0]
+
+
+def first_pictures(specification: Specification) -> set[str]:
+    """Return what is seen at the beginning of trials, without the subject."""
+    found = set[str]()
+    for subject in range(6):
+        life = ArenaSubject(ArenaParadigm(specification).program, VIEW, 3, subject)
+        while life.begin_trial() is not None and len(found) < 200:
+            found.add("\n".join("".join(tile.glyph for tile in row) for row in life._look.scene.tiles))
+            while not life.step(STAY)[2]:
+                pass
+    return found
+
+
 def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
     """Of few variants the hash of each could be tried; the key in the first line cannot."""
     first = [twin(chamber(), f"{SECRET} {number}")[1].split("\n", 1)[0] for number in range(2)]

@@ -40,6 +40,7 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
 from cheesebench.protocol.expressions import Binary, Expression, Variable
 from cheesebench.protocol.expressions import walk as nodes_of
+from cheesebench.protocol.references import judged_reference
 
 #: Share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
@@ -184,9 +185,9 @@ def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Seq
 def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
     """Yield whether exactly those trials succeed that would have been counted in animals."""
     specification, rule, passed, trials = paradigm.specification, "same event", 0, 0
-    counts = next((one.counts for one in specification.document.reference if one.counts is not None), None)
-    if counts is None:
-        yield AuditFinding(rule, "note", "the reference has no 'counts'; its 'status' says what was counted", {})
+    written, number = specification.document.reference, judged_reference(specification.document.reference)
+    if number is None or (counts := written[number].counts) is None:
+        yield AuditFinding(rule, "note", "no reference says in 'counts' what was counted of the animals", {})
         return
     for seed, subject, each in lives_for(specification, settings.trials // 2, settings.seed + 13 * APART, judged=True):
         # Subject by subject: to any places, with stops, or from one to the next, so that all limits are met.
@@ -198,8 +199,8 @@ def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterat
             counted = isinstance(value, int | float) and value <= counts.at_most
             trials, passed = trials + 1, passed + counted
             if counted != trial.success:
-                where = f"seed {seed}, subject {subject}, session {result.session}: {counts.measure} is"
-                text = f"{where} {value}, and '{result.outcome}' is {'a' if trial.success else 'no'} success"
+                value, success = "none" if value is None else value, "success" if trial.success else "no success"
+                text = f"seed {seed}, subject {subject}: {counts.measure} is {value}, '{result.outcome}' is {success}"
                 yield AuditFinding(rule, "FAIL", text, {"trials": trials, "counted": passed})
                 return
     text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and the same ones succeed"
