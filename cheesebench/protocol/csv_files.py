@@ -247,8 +247,7 @@ def _rows(text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnosti
             if row is None:
                 shown = ",".join(cells)[:100]
                 sentence = f"'{shown}' is not a valid row{why_not(given, columns)}."
-                said = SAID.get(columns, f"the animal, the session (from 1) and {columns[-1]} of a trial, a number")
-                diagnostics.error(225, position, sentence, f"Write {said}.")
+                diagnostics.error(225, position, sentence, f"Write {SAID.get(columns, SAID[MEASURED])}.")
             elif row[:2] in seen and columns in SAID:
                 sentence = f"Session {row[1]} of '{row[0]}' appears twice."
                 diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")

@@ -360,7 +360,7 @@ def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "rows", "said"),
     [
-        (("", ""), "m1,1,", "(errors) is not a number. Write the animal, the session (from 1) and errors of a trial"),
+        (("", ""), "m1,1,", "(errors) is not a number. Write the animal, the session (from 1) and its value"),
         (("measure: errors", "measure: erors"), "m1,1,2", "There is no measure 'erors'."),
         (("animals: animals.csv", "value: 0.5"), "m1,1,2", "'counts' says what 'success' is in 'animals'."),
         (("at_most: 3", "at_most: few"), "m1,1,2", "The value of 'at_most' does not fit: 'few'."),
