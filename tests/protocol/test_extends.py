@@ -236,6 +236,7 @@ DESCRIPTIONS = [
     "checks: [{at: run, hidden: n, chance: 0.5}]",
     "construct: {name: memory, kind: perception, abolished_by: [{lesion: blind, at_most: 0.5}]}",
     "chance: {value: 0.2, trials: 10, how: measured}",
+    "species: vole",
 ]
 CHANGES = [
     "edition: other",
@@ -267,6 +268,13 @@ def test_descriptions_do_not_change_the_hash(load: Callable[..., Specification],
     same, other = load(parent=PARENT), load(parent=PARENT, child=without_paradigm(text))
     assert same.sha256 == other.sha256
     assert same.text != other.text
+
+
+def test_where_a_number_is_from_does_not_change_the_hash(load: Callable[..., Specification]) -> None:
+    one = "reference: [{measure: success, value: 0.4, status: x}]"
+    other = "reference: [{measure: success, value: 0.4, species: vole, source: a book, status: corrected}]"
+    found = [load(parent=PARENT, child=without_paradigm(text)).sha256 for text in (one, other)]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("text", CHANGES)
