@@ -733,7 +733,6 @@ class EvidenceBuilder(Lookup):
 MAX_TRIALS = 100_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
 DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct", "twins")
-DESCRIPTIVE += ("species", "source", "status")
 
 
 def resolve(
@@ -812,7 +811,9 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     if isinstance(references := relevant.get("reference"), list):
-        relevant["reference"] = [{k: v for k, v in one.items() if k not in DESCRIPTIVE} for one in references]
+        relevant["reference"] = [
+            {k: one[k] for k in one.keys() - {"species", "source", "status"}} for one in references
+        ]
     if isinstance(measures := relevant.get("measures"), dict):  # the conditions in `by` do not change what is measured
         relevant["measures"] = {
             k: v["value"] if isinstance(v, dict) and "value" in v else v for k, v in measures.items()

@@ -236,7 +236,6 @@ DESCRIPTIONS = [
     "checks: [{at: run, hidden: n, chance: 0.5}]",
     "construct: {name: memory, kind: perception, abolished_by: [{lesion: blind, at_most: 0.5}]}",
     "chance: {value: 0.2, trials: 10, how: measured}",
-    "species: vole",
 ]
 CHANGES = [
     "edition: other",
