@@ -808,12 +808,10 @@ def canonical(plain: Mapping[str, Any]) -> str:
 
 
 def protocol_hash(plain: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     if isinstance(references := relevant.get("reference"), list):
-        relevant["reference"] = [
-            {k: one[k] for k in one.keys() - {"species", "source", "status"}} for one in references
-        ]
+        said = {"species", "source", "status"}
+        relevant["reference"] = [{k: v for k, v in one.items() if k not in said} for one in references]
     if isinstance(measures := relevant.get("measures"), dict):  # the conditions in `by` do not change what is measured
         relevant["measures"] = {
             k: v["value"] if isinstance(v, dict) and "value" in v else v for k, v in measures.items()
