@@ -137,7 +137,8 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
 def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
-    return lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
+    noted = any(map(relevance.can_note, lesion.forgets_at))
+    return noted or lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
 
 
 def _selects(where: Expression | None) -> bool:

@@ -166,6 +166,11 @@ class Relevance:
         values = life.values
         return tuple([life.it if name == "it" else values.get(name) for name in self._key(life).live])
 
+    def can_note(self, state: str) -> bool:
+        """Return whether something that is read after a state may depend on what was done before it: it is a note."""
+        placed = self._specification.states[state].entry.place is not None
+        return not placed or any(flow.written_before(state) & flow.live[state] for flow in self._flow.values())
+
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
         key = self._keys.get(where)
@@ -298,6 +303,12 @@ class Flow:
         self.named |= {limit} if isinstance(limit, str) else set()
         for draw in reversed(specification.draws):  # a draw from a set that lasts matters
             self.named |= {draw.sample} if draw.sample is not None and self.named & {*draw.columns} else set()
+
+    def written_before(self, state: str) -> set[str]:
+        """Return the variables that a subject may change on the way to a state: where it is frozen, it does nothing."""
+        free = [name for name, one in self._specification.states.items() if name != state and not one.freeze]
+        before = [one for one in free if state in self._reachable(self._next[one])]
+        return {name for one in before for rule in self._rules[one] for name in written_by(rule.effects)}
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
         """Return where something may be read from a state on, and the variables that may change until the end."""

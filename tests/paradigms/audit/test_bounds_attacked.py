@@ -223,3 +223,35 @@ def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(where
         f"schedule: {{one: {{trials: 20}}}}\nsuccess: last == good and b == 1\nestimand: {{where: {where}}}\n"
     )
     assert upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 1.0)) == proved
+
+
+def test_what_a_subject_notes_before_it_forgets_leaves_no_bound() -> None:
+    """It bumps into a wall where the left arm is shut: the mark is there after the wait."""
+    text = """version: 1
+paradigm: noted
+arena:
+  map: |
+    #######
+    #Ll.rR#
+    ###.###
+      #B#
+      ###
+  legend: {L: left, R: right, l: {door: gate_left}, r: {door: gate_right}, B: box}
+  groups: {arm: [left, right]}
+  headings: 4
+vars: {mark: a}
+draw: {sample: {of: {sample: [left, right], shut: [gate_right, gate_left]}}}
+start: {at: box, face: random}
+trial:
+  limit: 32
+  start: forced
+  states:
+    forced: {close: [shut], rules: [{enter: arm, go: delay}MARKING]}
+    delay: {place: box, freeze: true, say: wait, rules: [{after: 4, go: free}]}
+    free: {show: {box: mark}, rules: [{enter: arm, if: it != sample, end: good}, {enter: arm, end: bad}]}
+schedule: {one: {trials: 12}}
+success: last == good
+"""
+    for marking, proved in (("", 0.5), (', {press: wall, set: {mark: b}}', None)):
+        paradigm = accepted(text.replace("MARKING", marking))
+        assert upper_bound(Adversary(paradigm, Lesion.parse("amnesia=delay"), 1.0)) == proved
