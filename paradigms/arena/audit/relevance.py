@@ -168,8 +168,8 @@ class Relevance:
 
     def can_note(self, state: str) -> bool:
         """Return whether something that is read after a state may depend on what was done before it: it is a note."""
-        placed = self._specification.states[state].entry.place is not None
-        return not placed or any(flow.written_before(state) & flow.live[state] for flow in self._flow.values())
+        flows = self._flow.values()
+        return any(not flow.is_placed(state) or flow.written_before(state) & flow.live[state] for flow in flows)
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
@@ -303,6 +303,14 @@ class Flow:
         self.named |= {limit} if isinstance(limit, str) else set()
         for draw in reversed(specification.draws):  # a draw from a set that lasts matters
             self.named |= {draw.sample} if draw.sample is not None and self.named & {*draw.columns} else set()
+
+    def is_placed(self, state: str, after: tuple[str, ...] = ()) -> bool:
+        """Return whether a subject is always put somewhere when it enters a state, or has not moved since."""
+        states = self._specification.states
+        ways = [one for one, following in self._next.items() if state in following]
+        return states[state].entry.place is not None or all(
+            states[one].freeze and one not in after and self.is_placed(one, (*after, one)) for one in ways
+        )
 
     def written_before(self, state: str) -> set[str]:
         """Return the variables that a subject may change on the way to a state: where it is frozen, it does nothing."""

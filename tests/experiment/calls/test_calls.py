@@ -358,8 +358,15 @@ def no_threads_are_left() -> Iterator[None]:
 
 
 def test_one_refusal_on_the_way_stops_nobody(laboratory: Laboratory, undisturbed: list[str]) -> None:
-    stray = (Answer(status=403), Answer(status=404), Answer(status=401))
-    with FakeServer(lambda call: stray[call.number % 3] if call.number in (9, 20, 31) else walk(call)) as server:
+    stray, refused = (Answer(status=403), Answer(status=404), Answer(status=401)), set[int]()
+
+    def script(call: Call) -> Answer | str:
+        if call.number not in (9, 20, 31) or call.body["seed"] in refused:  # twice is no accident
+            return walk(call)
+        refused.add(call.body["seed"])
+        return stray[call.number % 3]
+
+    with FakeServer(script) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
         with laboratory.log("stray", cells) as log:

@@ -252,6 +252,6 @@ trial:
 schedule: {one: {trials: 12}}
 success: last == good
 """
-    for marking, proved in (("", 0.5), (', {press: wall, set: {mark: b}}', None)):
+    for marking, proved in (("", 0.5), (", {press: wall, set: {mark: b}}", None)):
         paradigm = accepted(text.replace("MARKING", marking))
         assert upper_bound(Adversary(paradigm, Lesion.parse("amnesia=delay"), 1.0)) == proved
