@@ -51,7 +51,11 @@ def test_a_plan_is_right_to_three_points(truth: str) -> None:
     assert shift is not None
     for seed, setting in enumerate(engine.shipped()):
         animals = ReferenceValue(value=setting.reference, sd=setting.sd, n_animals=setting.animals)
-        subjects = Subjects(sessions=setting.sessions, icc=icc).at(min(1.0, setting.reference + shift))
+        mean = min(1.0, setting.reference + shift)
+        if setting.sessions[0][1]:
+            subjects = Subjects(sessions=setting.sessions, icc=icc).at(mean)
+        else:  # a measure
+            subjects = Subjects(sessions=((mean, 1),), icc=icc, spread=(icc * mean * (1 - mean)) ** 0.5)
         found = simulate(Question(animals, -setting.margin, -setting.margin), subjects, MOST_SUBJECTS, seed=seed)
         row = FOUND["expectations"][truth][setting.name]
         for own, stored in ((found.passes, row["PASS"]), (found.fails, row["FAIL"])):
