@@ -170,7 +170,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "r.yaml").write_text(json.dumps({"seed": 1, "replies": [{"say": SAID}]}), encoding="utf-8")
     model = f"scripted:{folder / 'r.yaml'}"
     results = folder / "results"
-    done = cheesebench.run(model, "dnms", design="cohort", subjects=25, seed=7, results=results, progress=False)
+    done = cheesebench.run(model, "dnms", design="cohort", subjects=50, seed=7, results=results, progress=False)
     assert len(done.trials()) == 1000
     return done.directory
 
