@@ -455,12 +455,10 @@ class ArenaSubject:
         ]
 
     def scene_of(self, state: str) -> Scene:
-        wanted = self._program.states[state]
-        return self._gallery.look(wanted.read_look(self)).scene
+        return self._gallery.look(self._program.states[state].read_look(self)).scene
 
     @property
     def location(self) -> Pose:
-        """Where the subject is in the arena, whose north does not turn."""
         return Pose(self.x, self.y, self.heading, self.state)
 
     @property

@@ -93,10 +93,8 @@ class Gallery:
         return frame
 
     def stand(self, pose: int) -> tuple[int, int, int]:
-        """Return column, row and heading (0-7) of a pose in the picture."""
-        geometry, canvas = self.geometry, self.canvas
-        column, row = geometry.arena.cells[geometry.cell(pose)]
-        return column - canvas.left, row - canvas.top, geometry.heading(pose)
+        column, row = self.geometry.arena.cells[self.geometry.cell(pose)]
+        return column - self.canvas.left, row - self.canvas.top, self.geometry.heading(pose)
 
     def characters(self, specification: Specification) -> frozenset[str]:
         glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}

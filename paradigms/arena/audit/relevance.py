@@ -168,8 +168,8 @@ class Relevance:
 
     def can_note(self, state: str) -> bool:
         """Return whether something that is read after a state may depend on what was done before it: it is a note."""
-        flows = self._flow.values()
-        return any(not flow.is_placed(state) or flow.written_before(state) & flow.live[state] for flow in flows)
+        flows, timed = self._flow.values(), self.clock or bool(self.timed_places)
+        return timed or any(not flow.is_placed(state) or flow.is_written(state) for flow in flows)
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
@@ -312,11 +312,16 @@ class Flow:
             states[one].freeze and one not in after and self.is_placed(one, (*after, one)) for one in ways
         )
 
-    def written_before(self, state: str) -> set[str]:
-        """Return the variables that a subject may change on the way to a state: where it is frozen, it does nothing."""
-        free = [name for name, one in self._specification.states.items() if name != state and not one.freeze]
-        before = [one for one in free if state in self._reachable(self._next[one])]
-        return {name for one in before for rule in self._rules[one] for name in written_by(rule.effects)}
+    def is_written(self, state: str) -> bool:
+        begun, states = self._entered(), self._specification.states
+        before = [one for one in states if one != state and state in self._behind(one)]
+        again = self._reachable([there for one in begun for there in self._next[one]])
+        # Where a trial begins, what is set depends on no subject, unless it comes there again.
+        chosen = [one for one in before if one not in begun or one in again]
+        ruled = [one for one in before if one in chosen or not states[one].freeze]
+        happens = [self._specification.each, *(rule.effects for one in ruled for rule in self._rules[one])]
+        happens += [*(states[one].each for one in before), *(states[one].entry for one in chosen)]
+        return not self._before[state].isdisjoint(["it", *(name for one in happens for name in written_by(one))])
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
         """Return where something may be read from a state on, and the variables that may change until the end."""

@@ -190,7 +190,6 @@ def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterat
         yield AuditFinding(rule, "note", "no reference says in 'counts' what was counted of the animals", {})
         return
     for seed, subject, each in lives_for(specification, settings.trials // 2, settings.seed + 13 * APART, judged=True):
-        # Subject by subject: to any places, with stops, or from one to the next, so that all limits are met.
         walker = Walker(paradigm.program, (event_random, wanderer, tour)[subject % 3](random.Random(seed + subject)))
         for result, trial in walk(ArenaSubject(paradigm.program, DARKNESS, seed, subject), walker, specification, each):
             if trial.success is None:

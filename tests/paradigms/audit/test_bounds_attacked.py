@@ -252,6 +252,18 @@ trial:
 schedule: {one: {trials: 12}}
 success: last == good
 """
-    for marking, proved in (("", 0.5), (", {press: wall, set: {mark: b}}", None)):
-        paradigm = accepted(text.replace("MARKING", marking))
-        assert upper_bound(Adversary(paradigm, Lesion.parse("amnesia=delay"), 1.0)) == proved
+    bumping, one_way = ", {press: wall, set: {mark: b}}", "forced: {close: [shut], rules: [{enter: arm, go: delay}]}"
+    # Each arm leads to a state of its own, which sets the mark as it is entered, frozen or not.
+    two_ways = """forced: {close: [shut], rules: [{enter: left, go: here}, {enter: right, go: there}]}
+    here: {freeze: true, set: {mark: b}, rules: [{after: 1, go: delay}]}
+    there: {freeze: true, rules: [{after: 1, go: delay}]}"""
+    plain = text.replace("MARKING", "")
+    late = plain.replace("if: it != sample", "if: (it == left) == (steps > 20)")
+    assert one_way in plain
+    for other, proved in (
+        (plain, 0.5),
+        (text.replace("MARKING", bumping), None),
+        (plain.replace(one_way, two_ways), None),
+        (late, None),
+    ):
+        assert upper_bound(Adversary(accepted(other), Lesion.parse("amnesia=delay"), 1.0)) == proved
