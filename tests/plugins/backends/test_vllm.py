@@ -224,6 +224,13 @@ def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert server_command({}, "org/tiny") == [*SAFE, str(program), "serve", "org/tiny"]
 
 
+@pytest.mark.parametrize("options", [{"data_parallel_size": "8"}, {"extra_args": "--api-server-count 4"}])
+def test_several_processes_take_requests_for_several_copies(options: dict[str, str]) -> None:
+    """The module of the server would have one process for all of them, and say nothing."""
+    program = [*SAFE, "/opt/python", "-m", "vllm.entrypoints.cli.main", "serve", "org/tiny"]
+    assert server_command({"python": "/opt/python", **options}, "org/tiny") == program
+
+
 def test_no_module_of_the_working_directory_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = tmp_path / "cwd/vllm/entrypoints/openai/api_server.py"
     theirs.parent.mkdir(parents=True)
