@@ -18,7 +18,7 @@ from pathlib import Path
 from common import MEASURED
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("performance.md", "prompts.md", "scale.md")
+PAGES = ("performance.md", "prompts.md", "scale.md", "servers.md")
 #: A marker, and the table after it.
 BLOCK = re.compile(r"(<!-- measured: ([a-z-]+) -->\n)((?:.+\n)*)")
 #: Calls of each trial of the logs, and the subjects of cells without any.
@@ -172,6 +172,25 @@ def prompts(protocol: str) -> str:
     return table(["", "1 action", *(f"{actions} actions" for actions in ACTIONS[1:]), "new, with 8"], rows)
 
 
+def gpu() -> str:
+    """Return what a vLLM server on a GPU did with the nine protocols, by view and number of subjects."""
+    headers = ("view, N", "calls/s", "s a call", "in the engine", "cache in use", "prompt tokens")
+    rows = []
+    for one in json.loads((MEASURED / "gpu.json").read_text(encoding="utf-8"))["loads"]:
+        count, seconds = one["request_success"], one["seconds"]
+        latency = one["e2e_request_latency_seconds_sum"] / one["e2e_request_latency_seconds_count"]
+        rows.append(
+            [
+                f"`{one['view']}`, {one['subjects']}",
+                *(number(value, 2) for value in (count / seconds, latency)),
+                f"{one['num_requests_running'] + one['num_requests_waiting']:.0f}",
+                f"{one['kv_cache_usage_perc']:.0%}".replace("%", " %"),
+                f"{one['prompt_tokens'] / count:,.0f}",
+            ]
+        )
+    return table(headers, sorted(rows, key=lambda row: row[0].partition("`,")[0]))
+
+
 #: The blocks of the pages by name.
 BLOCKS: dict[str, Callable[[], str]] = {
     "large-logs": large_logs,
@@ -179,6 +198,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "executors": executors,
     "calls": calls,
     "driver": driver,
+    "gpu": gpu,
     "prompts-t-maze": partial(prompts, "t_maze"),
     "prompts-water-maze": partial(prompts, "morris_water_maze"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +116,35 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
     ]
     assert f"{open_[0]} of verdicts on a model as good as the animals are INCONCLUSIVE" in readme
     assert f"{open_[1]} on one that is 20 points worse, and {open_[2]} on one that is 30 points worse" in readme
+
+
+def test_what_a_gpu_does_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/servers.md says how long nine verdicts take; ``verdict_cost.py`` has the rates of 90 calls in flight."""
+    monkeypatch.syspath_prepend(Path(engine.__file__).parent)
+    costs = importlib.import_module("verdict_cost")
+    root = Path(__file__).parents[1]
+    found = json.loads((root / "benchmarks/measured/gpu.json").read_text(encoding="utf-8"))
+    first = found["loads"][0]
+    took = costs.Cost(
+        prompt=first["prefix_cache_queries"], cached=first["prefix_cache_hits"], completion=first["generation_tokens"]
+    )
+    assert took.gpu_hours * 3600 == pytest.approx(first["seconds"], rel=0.05)
+    page = " ".join((root / "docs/servers.md").read_text(encoding="utf-8").split())
+    rate = first["request_success"] / first["seconds"]
+    protocols = json.loads(costs.SHIPPED.read_text(encoding="utf-8"))["protocols"].values()
+    minutes = {
+        kind: sum(one["respondents"][kind]["stopped"] * one["respondents"][kind]["each"]["calls"] for one in protocols)
+        / (60 * rate)
+        for kind in ("competent", "ratlike")
+    }
+    assert f"At {rate:.0f} calls a second" in page
+    assert f"{minutes['competent']:.1f} minutes for a competent model and {minutes['ratlike']:.1f} for one" in page
+    assert not any(one["num_preemptions"] for one in found["loads"])
+    cold, warm = (line.split()[1] for line in found["said"] if line.startswith("after "))
+    assert f"up after {cold} s, the second time {warm} s" in page
+    said = " ".join(found["said"])
+    sizes = re.search(r"took ([\d.]+ GiB) .*memory: ([\d.]+ GiB) .*size: ([\d,]+ tokens)", said)
+    assert sizes is not None
+    assert "{} of weights, {} of cache for {}".format(*sizes.groups()) in page
+    [seen] = [one for one in found["loads"] if one["view"] == "topdown_2d"]
+    assert f"With {seen['mm_cache_queries'] / seen['request_success']:.0f} pictures a call" in page
