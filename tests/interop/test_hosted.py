@@ -36,7 +36,7 @@ def test_records_are_those_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = cheesebench.run(MODEL, ["t_maze", "dnms"], design="cohort", subjects=2, seed=7, progress=False)
     with RunLog.open_read_only(done.directory) as log:
         recorded = {plan.protocol: log.trials(plan) for plan in log.plans()}
-    assert len(recorded["t_maze"]) == 64
+    assert len(recorded["t_maze"]) == 44
     for cell in hosted(["t_maze", "dnms"], model=MODEL, subjects=2):
         own = [record for subject in range(2) for record in live(Turns(cell, 7, subject))]
         assert own == recorded[cell.plan.protocol]
