@@ -230,14 +230,14 @@ class ReferenceValue:
 class Construct:
     """What a protocol claims to measure: lesions by name, each with the highest pass rate allowed under it.
 
-    ``status`` is ``"validated"`` if an audit of this exact protocol has confirmed these lesions, ``"failed"`` if it has
-    refuted one, and ``"declared"`` without an audit. ``doubt`` is a sentence if no audit could validate it. ``leaves``
+    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these lesions, ``"searched"`` if it has not
+    refuted them, ``"failed"`` if it has, ``"declared"`` without an audit. ``doubt``: why none could validate it. ``leaves``
     is the lesion that leaves most of those that the protocol does not name, with what the audit found under it.
     """
 
     name: str
     abolished_by: tuple[tuple[str, float], ...]
-    status: Literal["validated", "failed", "declared"] = "declared"
+    status: Literal["validated", "searched", "failed", "declared"] = "declared"
     doubt: str = ""
     leaves: tuple[str, float] | None = None
 

@@ -31,13 +31,18 @@ _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
 #: Larger files are not read as audits.
 MAX_BYTES = 5_000_000
 
-Status = Literal["validated", "failed", "declared"]
+Status = Literal["validated", "searched", "failed", "declared"]
 #: The wording of each status, in every report.
 SAID: Mapping[Status, str] = {
     "validated": "validated",
+    "searched": "construct searched, not proven",
     "failed": "construct fails its audit",
     "declared": "construct not measured",
 }
+
+
+#: Of several audits, the first of these decides.
+_IN_ORDER: tuple[Status, ...] = ("failed", "validated", "searched")
 
 
 #: What must abolish a construct of each kind, in words, and an example.
@@ -130,16 +135,14 @@ def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
 def construct_status(specification: Specification) -> Status:
     """Return what is known of a protocol's construct.
 
-    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried. Where several
-    audits are of this protocol, one that fails decides.
+    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried; ``searched`` if
+    they were, but what they may leave was not proved. Where several audits are of this protocol, one that fails decides.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
     verdicts = {_verdict(specification, report) for report in _reports(folder, specification)} - {None}
-    if "failed" in verdicts:
-        return "failed"
-    return "validated" if "validated" in verdicts else "declared"
+    return next((one for one in _IN_ORDER if one in verdicts), "declared")
 
 
 def audited_ceilings(specification: Specification) -> Ceilings | None:
@@ -203,4 +206,6 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status 
         verdicts.add(verdict if bound <= most else "")
     if "FAIL" in verdicts:
         return "failed"
-    return "validated" if verdicts == {"ok"} else None
+    if not verdicts <= {"ok", "undecided"}:
+        return None
+    return "searched" if "undecided" in verdicts else "validated"

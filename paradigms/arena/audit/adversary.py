@@ -412,6 +412,10 @@ class Adversary:
 
     def live(self, seed: int, subject: int, trials: int, errand: Errand | None = None) -> list[Lived]:
         """Lead a real life of at most ``trials`` trials. With a lesion it ends with the last judged block."""
+        if self.world.relevance.subject:  # what the file reads, it may tell
+            self.world = World(self._paradigm, self._lesion, subject)
+            self.planner = Planner(self.world, self.planner.effort)
+            self._pushed, self._carried = {}, {}
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
         rest, lived = self.world.prior(), list[Lived]()
         self.planner.begin_life()

@@ -478,8 +478,8 @@ class Everything:
 class World:
     """One protocol as a subject with a lesion meets it: which hypotheses there are, and what distinguishes them."""
 
-    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion) -> None:
-        self.paradigm, self.lesion = paradigm, lesion
+    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, subject: int = 0) -> None:
+        self.paradigm, self.lesion, self._subject = paradigm, lesion, subject
         self.program = paradigm.program
         self._feels_nothing = lesion.feels_no_reward
         self.view: View = paradigm.lesioned(Everything(str(lesion)), lesion)
@@ -512,7 +512,8 @@ class World:
 
     def prior(self) -> Rest:
         """Return the belief before the first trial."""
-        return {self._rest("prior", lambda: Hypothesis(self.program, self.view, self.script, self.relevance)): 1.0}
+        whole = self.program, self.view, self.script, self.relevance, self._subject
+        return {self._rest("prior", lambda: Hypothesis(*whole)): 1.0}
 
     def percept(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
         """Return the number of what is perceived in a step; two hypotheses must agree on it."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import STAY
@@ -36,11 +37,11 @@ from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expressi
 from cheesebench.protocol.names import TIMEOUT
 
 #: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
-BELIEFS, STEPS, BEGUN = 60_000, 1_500_000, 8_000_000
+BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
 #: Most lives held in the beliefs of a bound, whatever the effort: a limit of memory.
 LIVES = 60_000
-#: Most different beginnings of a trial for a bound.
-BEGINNINGS = 6
+#: Most different beginnings of a trial for a bound; and most of them, by what earlier trials have told.
+BEGINNINGS, KNOWN = 16, 16
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
 FREE_STEPS, STAGES = 250_000, 4_000
 #: Weights of rare beliefs are multiplied before they are nothing.
@@ -49,10 +50,6 @@ TINY = 1e-200
 CERTAIN = 0.999
 #: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.
 HOPEFUL = 2
-
-
-class ToldError(Exception):
-    """A trial tells something about later ones."""
 
 
 @dataclass(slots=True)
@@ -76,69 +73,108 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
         return None
     hasty = without_deadlines(specification)
     unhurried = adversary if hasty is specification else Adversary(ArenaParadigm(hasty), world.lesion, effort)
+    # Unlimited time can only help. Where that is too much work, the deadlines count.
+    ways: list[tuple[Bound, Adversary]] = [(from_anywhere, unhurried), (by_walks, adversary)]
+    if _forgets(world):
+        ways += [(_of_one_trial, unhurried), (_of_one_trial, adversary)]
+    else:
+        ways += [(_told_all, unhurried), (_informed, adversary), (_told_all, adversary)]
     bounds = []
-    for relaxed in (from_anywhere(unhurried, effort), by_walks(adversary, effort)):
-        if relaxed is not None and relaxed <= at_most + EQUAL:
-            return relaxed
-        bounds += [relaxed] if relaxed is not None and relaxed < CERTAIN else []
-    try:
-        # Unlimited time can only help. Where that is too much work, the deadlines count.
-        if unhurried is not adversary and (bound := _bound(unhurried, effort, tells=True)) < CERTAIN:
-            return bound
-        return _bound(adversary, effort, tells=False)
-    except TooManyError:
-        return min(bounds, default=None)
+    for bound, one in dict.fromkeys(ways):
+        with suppress(TooManyError, RecursionError):
+            bounds.append(bound(one, effort))
+            if bounds[-1] <= at_most + EQUAL:
+                break
+    return min(bounds, default=None)
 
 
-def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
-    """Return the bound for one protocol; without ``tells``, no trial may tell what lasts (else ToldError)."""
-    world = adversary.world
-    if world.lesion.forgets_trials or _stands_alone(world):
-        return Beliefs(world, effort).best(_beginnings(adversary, effort))
-    if not tells and _is_independent(world):
-        try:
-            return Beliefs(world, effort).best(_beginnings(adversary, effort), tells=False)
-        except ToldError:
-            pass
-    beliefs = Beliefs(world, effort)
+#: Returns a bound, or raises ``TooManyError`` where it does not hold, or there is too much to do.
+Bound = Callable[[Adversary, float], float]
+
+
+def _forgets(world: World) -> bool:
+    """Return whether nothing that other trials tell is known where a trial is decided."""
+    lesion = world.lesion
+    return bool(lesion.forgets_trials or lesion.forgets_at) or _stands_alone(world)
+
+
+def _of_one_trial(adversary: Adversary, effort: float) -> float:
+    return Beliefs(adversary.world, effort).best(_beginnings(adversary, effort))
+
+
+def _told_all(adversary: Adversary, effort: float) -> float:
+    """Return the bound of a subject that is told all that earlier trials could have told it."""
+    beliefs = Beliefs(adversary.world, effort)
     return max(beliefs.mean(ways) for ways in _told(adversary, effort))
 
 
-def from_anywhere(adversary: Adversary, effort: float) -> float | None:
-    """Return the bound of ``Stages``, in seconds; None where a rule reads the way, or there is too much to do."""
+def _informed(adversary: Adversary, effort: float) -> float:
+    """Return the bound of a subject that knows what trials have told it, whatever it did to be told most."""
     world = adversary.world
-    fits = not world.relevance.way and not _hangs_on_the_past(world)
-    return _relaxed(adversary, Stages(world, effort).value, effort) if fits else None
+    specification = world.program.specification
+    judged, over = specification.judged_blocks, specification.blocks_after_judged
+    known: dict[Hashable, tuple[float, list[dict[int, float]]]] = {}
+    most, rests = 0.0, [world.prior()]
+    if world.relevance.kept:
+        raise TooManyError
+    for _ in range(specification.planned_trials):
+        further: dict[Hashable, Rest] = {}
+        for rest in rests:
+            parts = begun(world.begin(rest))
+            if not parts or (block := world.plan_of(next(iter(parts.values()))).block) in over:
+                return most
+            key = _signature(parts)
+            if key not in known:
+                beliefs = Beliefs(world, effort, tells=True)
+                known[key] = beliefs.best([parts]), list(beliefs.told.values())
+            value, told = known[key]
+            most = max(most, value) if block in judged else most
+            before = _lasting(map(cloud_of, parts.values()))
+            for after in told:
+                ended = {
+                    grain: weight * after.get(grain[0].lasting, 0.0) / before[grain[0].lasting]
+                    for part in parts.values()
+                    for grain, weight in part.items()
+                }
+                later = world.rest({grain: weight for grain, weight in ended.items() if weight})
+                further[frozenset((one, round(weight, 9)) for one, weight in later.items())] = later
+            if max(len(known), len(further)) > KNOWN or most > CERTAIN:
+                raise TooManyError
+        rests = list(further.values())
+    return most
 
 
-def by_walks(adversary: Adversary, effort: float) -> float | None:
-    """Return the bound of ``Walks``; None where it does not hold, or there is too much to do."""
-    world = adversary.world
-    return None if _hangs_on_the_past(world) else _relaxed(adversary, Walks(world, effort).value, effort)
+def from_anywhere(adversary: Adversary, effort: float) -> float:
+    """Return the bound of ``Stages``, in seconds; raise ``TooManyError`` where a rule reads the way."""
+    if adversary.world.relevance.way:
+        raise TooManyError
+    return _relaxed(adversary, Stages(adversary.world, effort).value, effort)
 
 
-def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: float) -> float | None:
-    """Return a bound by that of each way to begin a trial; None where there is too much to do."""
-    try:
-        if adversary.world.lesion.forgets_trials or _stands_alone(adversary.world):
-            return max(map(value, _beginnings(adversary, effort)))
-        means, values = [], dict[int, float]()
-        for ways in _told(adversary, effort):
-            for _, parts in ways:
-                if id(parts) not in values:
-                    values[id(parts)] = value(parts)
-            whole = sum(weight for weight, _ in ways)
-            means.append(sum(weight * values[id(parts)] for weight, parts in ways) / whole)
-        return max(means)
-    except (TooManyError, RecursionError):
-        return None
+def by_walks(adversary: Adversary, effort: float) -> float:
+    """Return the bound of ``Walks``."""
+    return _relaxed(adversary, Walks(adversary.world, effort).value, effort)
+
+
+def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: float) -> float:
+    """Return a bound by that of each way to begin a trial."""
+    if _forgets(adversary.world):
+        return max(map(value, _beginnings(adversary, effort)))
+    means, values = [], dict[int, float]()
+    for ways in _told(adversary, effort):
+        for _, parts in ways:
+            if id(parts) not in values:
+                values[id(parts)] = value(parts)
+        whole = sum(weight for weight, _ in ways)
+        means.append(sum(weight * values[id(parts)] for weight, parts in ways) / whole)
+    return max(means)
 
 
 def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
     noted = any(map(relevance.can_note, lesion.forgets_at))
-    return noted or lesion.memoryless or len(lesion.forgets_at) > 1 or relevance.behaviour or relevance.trace
+    return noted or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 
 
 def _selects(where: Expression | None) -> bool:
@@ -148,16 +184,11 @@ def _selects(where: Expression | None) -> bool:
     return not all(isinstance(one, Binary | Constant | Number) or one in dates for one in nodes)
 
 
-def _is_independent(world: World) -> bool:
-    """Return whether the draws of a trial tell nothing about other trials."""
-    draws = world.program.specification.draws
-    alone = all(draw.per != "trial" or (draw.order in ("random", "cycle") and not draw.max_run) for draw in draws)
-    return alone and not any(draw.keep_if for draw in draws)
-
-
 def _stands_alone(world: World) -> bool:
     """Return whether no trial tells anything about the next."""
-    return _is_independent(world) and all(draw.per == "trial" for draw in world.program.specification.draws)
+    draws = world.program.specification.draws
+    alone = all(one.per == "trial" and one.order in ("random", "cycle") and not one.max_run for one in draws)
+    return alone and not any(draw.keep_if for draw in draws)
 
 
 def _priors(adversary: Adversary) -> Iterator[Rest]:
@@ -178,10 +209,17 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
 
 
 def _entered(adversary: Adversary, parts: Parts) -> Parts:
-    """Return how the state is entered at which all is forgotten, in trials that begin so; or the same parts."""
-    for state in adversary.world.lesion.forgets_at:
-        parts = adversary.entries(parts, 0, frozenset({state}), state)
-    return parts
+    """Return how the first of the states is entered at which all is forgotten, in trials that begin so; or the same."""
+    forgetting = adversary.world.lesion.forgets_at
+    if not forgetting:
+        return parts
+    entered: Parts = {}
+    for state in sorted(forgetting):
+        for percept, belief in adversary.entries(parts, 0, forgetting, state).items():
+            together = entered.setdefault(percept, {})
+            for grain, weight in belief.items():
+                together[grain] = together.get(grain, 0.0) + weight
+    return entered
 
 
 def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
@@ -228,20 +266,19 @@ def _signature(parts: Parts) -> Hashable:
 class Beliefs:
     """The beliefs that can be reached, and their values."""
 
-    def __init__(self, world: World, effort: float) -> None:
-        self._nodes = world.nodes
+    def __init__(self, world: World, effort: float, *, tells: bool = False) -> None:
+        self._nodes, self._tells = world.nodes, tells
         self._left, self._room, self._most_lives = STEPS * effort, BELIEFS * effort, world.nodes.lives + LIVES
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
-        self._lasting: dict[int, float] | None = None
+        #: What may be known, when a trial has ended, of what lasts.
+        self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
-        self._waits_for_success = holds_of(success, TIMEOUT) is not False
+        self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
 
-    def best(self, beginnings: Sequence[Parts], *, tells: bool = True) -> float:
-        """Return the value of the best beginning; raise ``ToldError`` where a trial tells (and must not) what lasts."""
-        if not tells:
-            self._lasting = _lasting(cloud_of(belief) for belief in beginnings[0].values())
+    def best(self, beginnings: Sequence[Parts]) -> float:
+        """Return the value of the best beginning."""
         return max(self._values([(1.0, parts) for parts in beginnings]))
 
     def mean(self, ways: list[tuple[float, Parts]]) -> float:
@@ -253,7 +290,7 @@ class Beliefs:
         roots = []
         for number, (_, parts) in enumerate(ways):
             before, room = self._left, len(self._options)
-            clouds = _clouds(parts, by_limit=self._waits_for_success or self._lasting is not None)
+            clouds = _clouds(parts, by_limit=self._ends_at_the_limit)
             roots.append([(sum(cloud.values()), self._number(cloud)) for cloud in clouds])
             self._expand()
             rest = len(ways) - number - 1
@@ -268,7 +305,6 @@ class Beliefs:
         return values
 
     def _number(self, cloud: Cloud) -> int:
-        self._check(cloud)
         key = signature(cloud)
         number = self._numbers.get(key)
         if number is None:
@@ -295,20 +331,23 @@ class Beliefs:
                     if percept >= 0:
                         leads.append((share, self._number(part)))
                         continue
-                    self._check(part)
+                    self._tell(part)
                     gain += succeeded(part) / whole
                 option.gains.append(gain)
                 option.leads.append(leads)
-                if self._waits_for_success or self._lasting is not None:
+                if self._ends_at_the_limit:
                     ends = list(self._nodes.step(cloud, action, _last_step(cloud)).values())
                     for part in ends:
-                        self._check(part)
+                        self._tell(part)
                     option.gains.append(sum(map(succeeded, ends)) / whole)
                     option.leads.append([])
 
-    def _check(self, cloud: Cloud) -> None:
-        if self._lasting is not None and not _equal(_lasting([cloud]), self._lasting):
-            raise ToldError
+    def _tell(self, ended: Cloud) -> None:
+        if self._tells:
+            lasting = _lasting([ended])
+            self.told.setdefault(frozenset((one, round(share, 9)) for one, share in lasting.items()), lasting)
+            if len(self.told) > KNOWN:
+                raise TooManyError
 
     def _iterate(self) -> None:
         """Set the value of every belief to the largest chance of success (value iteration, the last beliefs first)."""
@@ -542,7 +581,3 @@ def _lasting(clouds: Iterable[Cloud]) -> dict[int, float]:
             weights[node.lasting] += weight
     whole = sum(weights.values())
     return {one: weight / whole for one, weight in weights.items()}
-
-
-def _equal(some: dict[int, float], others: dict[int, float]) -> bool:
-    return some.keys() == others.keys() and all(abs(some[one] - others[one]) < EQUAL for one in some)

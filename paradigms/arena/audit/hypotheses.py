@@ -78,11 +78,11 @@ class Script(Stream):
 class OpenSequence:
     """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of the script.
 
-    A row that depends on the subject's number is any row, and then always that one: no real subject learns its number.
+    A row that depends on the subject's number is any row, and then always that one, unless the number can be known.
     """
 
-    def __init__(self, spec: DrawSpec, script: Script) -> None:
-        self._spec, self._script = spec, script
+    def __init__(self, spec: DrawSpec, script: Script, known: int | None = None) -> None:
+        self._spec, self._script, self._known = spec, script, known
         self.count = 0
         self._row: Row | None = None
         self._left: tuple[int, ...] = ()
@@ -109,7 +109,8 @@ class OpenSequence:
             return rows[self._script.choose((1 / len(rows),) * len(rows))]
         if order == "by_subject":
             if self._row is None:
-                self._row = rows[self._script.choose((1 / len(rows),) * len(rows))]
+                number = self._known if self._known is not None else self._script.choose((1 / len(rows),) * len(rows))
+                self._row = rows[number % len(rows)]
             row = self._row
         elif order == "cycle":
             row = rows[self.count % len(rows)]
@@ -187,13 +188,14 @@ def _ways(
 class Hypothesis(ArenaSubject):
     """A life that a subject may be leading. Its twins can begin further trials; they share nothing mutable with it."""
 
-    def __init__(self, program: Program, view: View, script: Script, relevance: Relevance) -> None:
-        super().__init__(program, view, 0, 0)
+    def __init__(self, program: Program, view: View, script: Script, relevance: Relevance, subject: int = 0) -> None:
+        super().__init__(program, view, 0, subject)
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
         self._schedule = Schedule(())  # deaf: the end of a trial is noted when the next one begins, in a copy
-        self._open = [(draw, OpenSequence(draw, script)) for draw in program.specification.draws]
+        known = subject if relevance.subject else None
+        self._open = [(draw, OpenSequence(draw, script, known)) for draw in program.specification.draws]
         self._fired = 0
         self._counts = [0] * len(relevance.timed_places)
         self._note = self._noting()

@@ -81,11 +81,16 @@ class Ceiling:
         return rate([_counted([one for one in life if one.judged]) for life in self.lives], Z99).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return what is known of a limit, by a bound or, without one, by intervals about what was found."""
+        """Return what is known of a limit: what was found may refute it, and only a bound confirms it."""
         below, above = (0.0, 0.0) if self.measured is None or self.bar is None else self._beyond()
         if below > 0 or (self.surely > at_most + 1e-9 and not self.is_proved(at_most)):
             return "FAIL"
-        return "ok" if above <= 0 and (self.is_proved(at_most) or self.found.high < at_most + MARGIN) else "undecided"
+        return "ok" if above <= 0 and self.is_proved(at_most) else "undecided"
+
+    def is_settled(self, at_most: float) -> bool:
+        """Return whether further lives would tell nothing new."""
+        above = 0.0 if self.measured is None or self.bar is None else self._beyond()[1]
+        return self.verdict(at_most) != "undecided" or (above <= 0 and self.found.high < at_most + MARGIN)
 
     def is_proved(self, at_most: float) -> bool:
         return self.proven is not None and self.proven <= at_most + 1e-9
@@ -101,7 +106,7 @@ class Ceiling:
     def missing(self, at_most: float) -> int:
         """Return about how many more trials would decide about a limit."""
         times = 1
-        while times < 1000 and replace(self, lives=self.lives * times).verdict(at_most) == "undecided":
+        while times < 1000 and not replace(self, lives=self.lives * times).is_settled(at_most):
             times += max(1, times // 4)
         return self.found.trials * (times - 1)
 
@@ -246,7 +251,7 @@ def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool
         return True
     if len(so_far.lives) < number and spent <= 1:
         return False
-    return order.at_most is None or spent > MORE_STEPS or so_far.verdict(order.at_most) != "undecided"
+    return order.at_most is None or spent > MORE_STEPS or so_far.is_settled(order.at_most)
 
 
 def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
@@ -286,7 +291,9 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     proofs = [one for one in found if one.proven is not None and not one.lesion.forgets_at]
     together = []
     for one in found:
-        bounds = [other.proven for other in (one, *proofs) if one.lesion.leaves_no_more_than(other.lesion)]
+        # What forgets at a state keeps other things: only what keeps nothing does no better.
+        others = found if one.lesion.memoryless else (one, *proofs)
+        bounds = [other.proven for other in others if one.lesion.leaves_no_more_than(other.lesion)]
         together.append(replace(one, proven=min([bound for bound in bounds if bound is not None], default=None)))
     return together
 
@@ -366,8 +373,8 @@ def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVe
         remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:
         remark += EXCESS
-    if verdict == "undecided":
-        return verdict, f"{remark}; about {ceiling.missing(at_most)} more trials would decide: raise --effort"
+    if not ceiling.is_settled(at_most):
+        return verdict, f"{remark}; about {ceiling.missing(at_most)} more trials would tell more: raise --effort"
     if is_void and remark:
         return "note", f"{remark}; void: the intact subject does not succeed"
     return verdict, remark

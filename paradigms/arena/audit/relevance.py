@@ -120,6 +120,8 @@ class Relevance:
         #: Whether it matters how each of the earlier trials ended.
         self.past = any(isinstance(node, Recent) for tree in (*begun, *trees) for node in walk(tree))
         read = {node.name for tree in (*begun, *trees) for node in walk(tree) if isinstance(node, BuiltIn)}
+        #: Whether the subject's number is read, so that it may be known.
+        self.subject = "subject" in read
         #: What is read of the trial's place in the schedule: it stays for the trial, and differs between like trials.
         self.dates = [name for name in ("block", "session", "trial") if name in read]
         until = any(block.criteria for block in specification.schedule)

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary
-from cheesebench.paradigms.arena.audit.exact import _bound, _hangs_on_the_past, by_walks, from_anywhere, upper_bound
+from cheesebench.paradigms.arena.audit.exact import (
+    _forgets,
+    _hangs_on_the_past,
+    _informed,
+    _of_one_trial,
+    _told_all,
+    by_walks,
+    from_anywhere,
+    upper_bound,
+)
 from cheesebench.paradigms.arena.audit.lesions import Ceiling
 from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadlines
 from tests.arenas import TWO_ARMS, examine_text
@@ -45,7 +54,8 @@ SUCCESS = ("last == good", "last == good", "last == good", "last == timeout", "n
 GUARDS = ("", "", "", "if: b == 1, ", "if: n == 0, ", "if: v == w, ", "if: side == left, ", "if: block == one, ")
 TRIGGERS = ("enter: side", "enter: arm", "after: 2", "after: b", "act: STAY", "act: any", "press: any", "inside: side")
 EXITS = ("", "count: n, ", "reward: b, ", "end: good, ", "end: bad, ", "go: run, ", "go: lost, ", "go: more, ")
-SHOWS = ("", "", "show: {side: '*'}, ", "show: {box: v}, ", "show: {left: v, box: w}, ")
+SHOWS = ("", "", "show: {side: '*'}, ", "show: {box: v}, ", "show: {left: v, box: w}, ",
+         "set: {hint: (block == one) * (v == x)}, say: '{hint}', ")  # fmt: skip
 FINISH = ("", "", "  finish: [{if: n == 2, end: good}]\n", "  finish: [{if: seen == 1, end: bad}]\n")
 
 
@@ -75,6 +85,7 @@ def protocols(draw: st.DrawFn) -> str:
         f"{name}: [{', '.join(one(*values) for _ in rows)}]" for name, values in columns.items() if name not in alone
     )
     text += f"  all: {{per: {scope}, order: {order}, of: {{{of}}}}}\n"
+    text += "vars: {hint: 0}\n"
     text += f"start: {{at: {one('box', 'box', 'at')}, face: {one('N', 'random', 'face')}}}\n"
     text += f"trial:\n  limit: {one('8', '12', 'late')}\n  start: cue\n  states:\n"
     text += f"    cue: {{{one(*SHOWS)}freeze: true, rules: [{rule('after: 1', 'after: b')}, {{after: 2, go: run}}]}}\n"
@@ -89,7 +100,7 @@ def protocols(draw: st.DrawFn) -> str:
     counted = one("enter: side", "press: any", "act: STAY, reward: b")
     text += f"  watch: [{{{counted}, count: n}}, {{enter: arm, count: seen}}]\n"
     text += f"{one(*FINISH)}schedule: {{one: {{trials: 3}}, two: {{trials: 9}}}}\nsuccess: {one(*SUCCESS)}\n"
-    return text
+    return text + one("", "estimand: {block: two}\n")
 
 
 def exceeded(bound: float, paradigm: ArenaParadigm, lesion: Lesion) -> bool:
@@ -107,9 +118,11 @@ def accepted(text: str) -> ArenaParadigm:
     return ArenaParadigm(specification)
 
 
-def attempt(bound: Callable[..., float | None], *args: object, **kwargs: object) -> float | None:
+def attempt(
+    bound: Callable[[Adversary, float], float | None], adversary: Adversary, effort: float = EFFORT
+) -> float | None:
     try:
-        return bound(*args, **kwargs)
+        return None if _hangs_on_the_past(adversary.world) else bound(adversary, effort)
     except TooManyError:
         return None
 
@@ -128,14 +141,14 @@ def test_no_bound_of_a_random_protocol_is_too_low(text: str, words: str) -> None
     def adversary(one: ArenaParadigm = paradigm) -> Adversary:
         return Adversary(one, lesion, EFFORT)
 
-    walks, anywhere = by_walks(adversary(), EFFORT), from_anywhere(adversary(), EFFORT)
-    unhurried = from_anywhere(adversary(free), EFFORT)
-    told = attempt(_bound, adversary(), EFFORT, tells=True)
-    untold = attempt(_bound, adversary(), EFFORT, tells=False)
-    bounds = [one for one in (walks, anywhere, unhurried, told, untold) if one is not None]
+    walks, anywhere = attempt(by_walks, adversary()), attempt(from_anywhere, adversary())
+    unhurried = attempt(from_anywhere, adversary(free))
+    forgets = _forgets(adversary().world)
+    exact = attempt(_of_one_trial if forgets else _told_all, adversary())
+    informed = None if forgets else attempt(_informed, adversary())
+    bounds = [one for one in (walks, anywhere, unhurried, exact, informed) if one is not None]
     relaxed = [walks, anywhere] if lesion.forgets_at else [walks, anywhere, unhurried]
-    for exact in (one for one in (told, untold) if one is not None):
-        assert all(one >= exact - 1e-6 for one in relaxed if one is not None), (walks, anywhere, unhurried, exact)
+    assert exact is None or all(one >= exact - 1e-6 for one in relaxed if one is not None), (bounds, exact)
     if min(bounds, default=1) < 1 - SEVERAL:
         assert not exceeded(min(bounds), paradigm, lesion), bounds
 
@@ -202,7 +215,9 @@ def test_these_have_once_broken_a_bound(
     )
     paradigm, words = accepted(text), Lesion.parse(lesion)
     for bound in (by_walks, from_anywhere, upper_bound):
-        assert (1 if (one := bound(Adversary(paradigm, words, 0.1), 0.1)) is None else one) >= rate - 1e-6, bound
+        assert (1 if (one := attempt(bound, Adversary(paradigm, words, 0.1), 0.1)) is None else one) >= rate - 1e-6, (
+            bound
+        )
 
 
 @pytest.mark.parametrize("shut", ["gate, side_door", "side_door, gate"])
