@@ -230,9 +230,9 @@ class ReferenceValue:
 class Construct:
     """What a protocol claims to measure: lesions by name, each with the highest pass rate allowed under it.
 
-    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these lesions, ``"searched"`` if it has not
-    refuted them, ``"failed"`` if it has, ``"declared"`` without an audit. ``doubt``: why none could validate it. ``leaves``
-    is the lesion that leaves most of those that the protocol does not name, with what the audit found under it.
+    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these lesions, ``"searched"`` if it has
+    only not refuted them, ``"failed"`` if it has, and ``"declared"`` without one. ``doubt``: why none could
+    validate it. ``leaves``: the lesion that leaves most of those that are not named, and what the audit found.
     """
 
     name: str

@@ -77,11 +77,7 @@ def measure(specification: Specification, effort: float = 1.0, seed: int = 0) ->
     settings = AuditSettings(seed=seed, parts=("lesions",), effort=effort, processes=os.cpu_count() or 1)
     report = audit_specification(specification, settings)
     findings = [
-        {
-            "rule": one.rule,
-            "verdict": one.verdict,
-            "numbers": {name: value for name, value in one.numbers.items() if name != "by_trial"},
-        }
+        {"rule": one.rule, "verdict": one.verdict, "numbers": dict(one.numbers)}
         for one in report.findings
         if one.rule.startswith(RULE)
     ]

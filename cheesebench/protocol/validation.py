@@ -41,10 +41,6 @@ SAID: Mapping[Status, str] = {
 }
 
 
-#: Of several audits, the first of these decides.
-_IN_ORDER: tuple[Status, ...] = ("failed", "validated", "searched")
-
-
 #: What must abolish a construct of each kind, in words, and an example.
 _DEFINING: Mapping[str, tuple[str, str]] = {
     "memory": ("an amnesia", "amnesia: trial"),
@@ -135,14 +131,15 @@ def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
 def construct_status(specification: Specification) -> Status:
     """Return what is known of a protocol's construct.
 
-    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried; ``searched`` if
-    they were, but what they may leave was not proved. Where several audits are of this protocol, one that fails decides.
+    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried; ``searched``
+    if what they leave was not proved. Where several audits are of this protocol, one that fails decides.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
     verdicts = {_verdict(specification, report) for report in _reports(folder, specification)} - {None}
-    return next((one for one in _IN_ORDER if one in verdicts), "declared")
+    in_order: tuple[Status, ...] = ("failed", "validated", "searched")
+    return next((one for one in in_order if one in verdicts), "declared")
 
 
 def audited_ceilings(specification: Specification) -> Ceilings | None:

@@ -80,6 +80,13 @@ def test_one_that_fails_decides(tmp_path: Path) -> None:
     assert status(tmp_path, specification, report(specification), [failed]) == "failed"
 
 
+def test_what_was_only_searched_is_not_validated(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    searched = report(specification, blind=("undecided", 0.25))
+    assert status(tmp_path, specification, searched) == "searched"
+    assert status(tmp_path, specification, searched, report(specification)) == "validated"
+
+
 def test_an_audit_that_was_void_says_nothing(tmp_path: Path) -> None:
     specification = written(tmp_path)
     assert status(tmp_path, specification, report(specification, blind=("note", 0.25))) == "declared"

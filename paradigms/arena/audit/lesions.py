@@ -45,8 +45,6 @@ ENOUGH, SHOWN = 0.3, 0.2
 #: While a lesion with a requirement is undecided, up to this many times the lives and steps are spent.
 #: (Looking more than once makes an error at the limit about as frequent as the 99 % interval says: .5 %, simulated.)
 MORE_LIVES, MORE_STEPS = 200, 2
-#: A rate that was found may, with 95 % confidence, exceed what may remain by less than this.
-MARGIN = 0.03
 #: Trials in which it is seen which states are entered by chance.
 WANDERED = 60
 #: Added to the seed of an audit, so that other lives are used here.
@@ -87,10 +85,10 @@ class Ceiling:
             return "FAIL"
         return "ok" if above <= 0 and self.is_proved(at_most) else "undecided"
 
-    def is_settled(self, at_most: float) -> bool:
-        """Return whether further lives would tell nothing new."""
+    def is_open(self, at_most: float) -> bool:
+        """Return whether further lives may tell more."""
         above = 0.0 if self.measured is None or self.bar is None else self._beyond()[1]
-        return self.verdict(at_most) != "undecided" or (above <= 0 and self.found.high < at_most + MARGIN)
+        return self.verdict(at_most) == "undecided" and (above > 0 or self.found.value > at_most)
 
     def is_proved(self, at_most: float) -> bool:
         return self.proven is not None and self.proven <= at_most + 1e-9
@@ -102,13 +100,6 @@ class Ceiling:
         least, sign = self.bar
         below, above = sorted(sign * (end - least) for end in self.measured[1:])
         return below, above
-
-    def missing(self, at_most: float) -> int:
-        """Return about how many more trials would decide about a limit."""
-        times = 1
-        while times < 1000 and not replace(self, lives=self.lives * times).is_settled(at_most):
-            times += max(1, times // 4)
-        return self.found.trials * (times - 1)
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
@@ -133,18 +124,10 @@ class Ceiling:
     @property
     def by_session(self) -> dict[int, float]:
         """The pass rate of each session, judged or not."""
-        return self._curve([[(one.session, one.success) for one in life] for life in self.lives])
-
-    @property
-    def by_trial(self) -> dict[int, float]:
-        """The pass rate of the first, second, ... trial of a life."""
-        return self._curve([[(one.trial + 1, one.success) for one in life] for life in self.lives])
-
-    def _curve(self, lives: Sequence[Sequence[tuple[int, bool]]]) -> dict[int, float]:
         points: dict[int, list[bool]] = {}
-        for life in lives:
-            for number, success in life:
-                points.setdefault(number, []).append(success)
+        for life in self.lives:
+            for one in life:
+                points.setdefault(one.session, []).append(one.success)
         return {number: sum(points[number]) / len(points[number]) for number in sorted(points)}
 
 
@@ -251,7 +234,7 @@ def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool
         return True
     if len(so_far.lives) < number and spent <= 1:
         return False
-    return order.at_most is None or spent > MORE_STEPS or so_far.is_settled(order.at_most)
+    return order.at_most is None or spent > MORE_STEPS or not so_far.is_open(order.at_most)
 
 
 def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
@@ -359,7 +342,7 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
     numbers: dict[str, object] = {
         "found": found.numbers(), "proven": ceiling.proven, "at_last": ceiling.at_last.value, "at_most": at_most,
         "followed": ceiling.followed, "measured": ceiling.measured,
-        "by_session": list(ceiling.by_session.values()), "by_trial": list(ceiling.by_trial.values()),
+        "by_session": list(ceiling.by_session.values()),
     }  # fmt: skip
     return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
 
@@ -373,8 +356,6 @@ def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVe
         remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:
         remark += EXCESS
-    if not ceiling.is_settled(at_most):
-        return verdict, f"{remark}; about {ceiling.missing(at_most)} more trials would tell more: raise --effort"
     if is_void and remark:
         return "note", f"{remark}; void: the intact subject does not succeed"
     return verdict, remark

@@ -9,7 +9,6 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol
 
 from cheesebench.interfaces import ACTION_LETTERS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 
@@ -19,41 +18,27 @@ WIN = 0.05
 MEMORY = 60
 
 
-class Policy(Protocol):
+class Policy:
     """One subject that does not observe; it plays all trials of a life."""
 
-    feels: bool
-    """Whether ``act`` uses ``bumped``; finding out costs time."""
+    #: Whether ``act`` uses ``bumped``; finding out costs time.
+    feels = False
 
     def begin(self) -> None:
-        """A trial begins."""
-        ...
+        """Begin a trial."""
 
     def act(self, bumped: bool, reward: float) -> int:
         """Return the next action; ``bumped`` and ``reward`` are results of the last one."""
-        ...
+        raise NotImplementedError
 
     def end(self, total: float) -> None:
-        """The trial is over; ``total`` is its reward."""
-        ...
+        """End a trial; ``total`` is its reward."""
 
 
 Factory = Callable[[random.Random], Policy]
 
 
-class Blind:
-    """Base of all policies here, without memory of trials."""
-
-    feels = False
-
-    def begin(self) -> None:
-        """Nothing to prepare."""
-
-    def end(self, total: float) -> None:
-        """Nothing to learn."""
-
-
-class Weighted(Blind):
+class Weighted(Policy):
     """Independent actions with fixed weights (F L R S)."""
 
     def __init__(self, chance: random.Random, weights: Sequence[int]) -> None:
@@ -64,7 +49,7 @@ class Weighted(Blind):
         return self._actions[int(self._random() * len(self._actions))]
 
 
-class Cycle(Blind):
+class Cycle(Policy):
     """A fixed cycle of actions, restarted in every trial."""
 
     def __init__(self, actions: Sequence[int]) -> None:
@@ -78,7 +63,7 @@ class Cycle(Blind):
         return self._next()
 
 
-class Bump(Blind):
+class Bump(Policy):
     """Goes straight on; when blocked, turns by ``eighths`` (0: one to four, drawn) to a side.
 
     ``jitter`` adds random turns.
@@ -112,7 +97,7 @@ class Bump(Blind):
         return self._chance.choice((ROTATE_LEFT, ROTATE_RIGHT))
 
 
-class Wall(Blind):
+class Wall(Policy):
     """Follows a wall by touch: turns towards it after a step, away from it when blocked."""
 
     feels = True
@@ -131,7 +116,7 @@ class Wall(Blind):
         return self._plan.pop()
 
 
-class WinStayAction(Blind):
+class WinStayAction(Policy):
     """Repeats an action while it costs nothing; takes another after a loss (with ``shift`` also after nothing)."""
 
     def __init__(self, chance: random.Random, shift: float) -> None:
@@ -143,7 +128,7 @@ class WinStayAction(Blind):
         return self._action
 
 
-class Switch(Blind):
+class Switch(Policy):
     """Win-stay, lose-shift from trial to trial between ways of moving.
 
     A trial is won if it earned something, and as much as the best one so far.
@@ -167,7 +152,7 @@ class Switch(Blind):
             self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
 
 
-class SwitchWithin(Blind):
+class SwitchWithin(Policy):
     """Within a trial: keeps a way of moving while it pays, and draws another after ``PATIENCE`` unpaid steps."""
 
     feels = True
@@ -191,7 +176,7 @@ class SwitchWithin(Blind):
         return self._pool[self._now].act(bumped, reward)
 
 
-class Replay(Blind):
+class Replay(Policy):
     """Replays the actions of the best trial so far, then (or before the first one) moves as ``inner`` does."""
 
     feels = True
@@ -220,7 +205,7 @@ class Replay(Blind):
             self._best, self._good = max(total, self._best), self._played
 
 
-class WinStayString(Blind):
+class WinStayString(Policy):
     """Within a trial: repeats the actions between the last two rewards until they earn nothing."""
 
     feels = True
