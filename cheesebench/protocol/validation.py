@@ -32,11 +32,11 @@ _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "searched", "failed", "declared"]
-#: The wording of each status, in every report.
+#: The wording of each status, in every report. Of several audits, the first of these decides.
 SAID: Mapping[Status, str] = {
+    "failed": "construct fails its audit",
     "validated": "validated",
     "searched": "construct searched, not proven",
-    "failed": "construct fails its audit",
     "declared": "construct not measured",
 }
 
@@ -137,9 +137,8 @@ def construct_status(specification: Specification) -> Status:
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
-    verdicts = {_verdict(specification, report) for report in _reports(folder, specification)} - {None}
-    in_order: tuple[Status, ...] = ("failed", "validated", "searched")
-    return next((one for one in in_order if one in verdicts), "declared")
+    verdicts = [_verdict(specification, report) for report in _reports(folder, specification)]
+    return min(verdicts, key=[*SAID].index, default="declared")
 
 
 def audited_ceilings(specification: Specification) -> Ceilings | None:
@@ -186,8 +185,8 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
-def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status | None:
-    """Return what one audit says of the construct; None where it has not tried all of its lesions."""
+def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
+    """Return what one audit says of the construct: nothing, where it has not tried all of its lesions."""
     construct = specification.construct
     assert construct is not None
     findings = report.get("findings")
@@ -203,6 +202,6 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status 
         verdicts.add(verdict if bound <= most else "")
     if "FAIL" in verdicts:
         return "failed"
-    if not verdicts <= {"ok", "undecided"}:
-        return None
-    return "searched" if "undecided" in verdicts else "validated"
+    if verdicts == {"ok"}:
+        return "validated"
+    return "searched" if verdicts <= {"ok", "undecided"} else "declared"

@@ -134,8 +134,7 @@ def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[Au
         numbers: dict[str, object] = {
             "per": column.per, "order": column.order, "answer": column.is_answer, "values": column.values,
             "commonest": column.commonest, "share": column.share.value, "longest_run": column.longest_run,
-            "other_one": column.other_one, "best_predictor": column.best_predictor,
-            "predicted": column.predicted.value if column.predicted else None,
+            "best_predictor": column.best_predictor, "predicted": column.predicted.value if column.predicted else None,
         }  # fmt: skip
         unbalanced, foreseen = is_unbalanced(column), is_foreseeable(column)
         bad: AuditVerdict = "FAIL" if column.is_answer else "note"
@@ -150,8 +149,6 @@ def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
         parts[0] += f", UNBALANCED (fair: {fair})"
     if column.per == "trial":
         parts.append(f"longest run {column.longest_run}")
-    if column.other_one is not None:
-        parts.append(f"'the other one' is right {shown(column.other_one)}")
     if column.predicted is not None:
         parts.append(f"best guess, {column.best_predictor}, {shown(column.predicted.value)}")
         if foreseen:
@@ -278,8 +275,6 @@ class Column:
     commonest: str
     share: Rate
     longest_run: int
-    other_one: float | None
-    """How often "not the last one" is right, where there are two values."""
     best_predictor: str
     predicted: Rate | None
 
@@ -342,24 +337,9 @@ def _column(
     total: Counter[Hashable] = Counter(itertools.chain.from_iterable(count.elements() for count in counts))
     commonest = max(total, key=lambda value: (total[value], str(value)))
     share = rate([(count[commonest], sum(count.values())) for count in counts], Z_MANY)
-    best, predicted, other = "", None, None
-    if per == "trial" and len(possible) > 1:
-        best, predicted = _best_predictor(series, possible)
-        if len(possible) == 2:
-            other = _predict(series, possible, _another).value
-    return Column(
-        name=name,
-        per=per,
-        order=order,
-        is_answer=is_answer,
-        values=fair,
-        commonest=str(plain_value(commonest)),
-        share=share,
-        longest_run=max(len(list(run)) for values in series for _, run in itertools.groupby(values)),
-        other_one=other,
-        best_predictor=best,
-        predicted=predicted,
-    )
+    longest_run = max(len(list(run)) for values in series for _, run in itertools.groupby(values))
+    foreseen = _best_predictor(series, possible) if per == "trial" and len(possible) > 1 else ("", None)
+    return Column(name, per, order, is_answer, fair, str(plain_value(commonest)), share, longest_run, *foreseen)
 
 
 def _members(value: Hashable) -> Sequence[Hashable]:

@@ -185,6 +185,11 @@ PLACES = "left, left, right, right, left, left, left, right"
         ("blind", "d: {per: subject, of: {side: [left, right]}}", "20",
          f"run: {{each: {{reward: 0 - (side == left)}}, rules: [{CHOICE}, {{act: any, reward: side == left}}]}}",
          "last == good", 0.95),
+        # A block that is not judged tells what the judged one asks.
+        ("anhedonia", "d: {per: subject, of: {side: [left, right]}}", "30",
+         "cue: {freeze: true, rules: [{after: 1, if: block == one, go: told}, {after: 1, go: run}]}\n    "
+         f"told: {{freeze: true, show: {{side: '*'}}, rules: [{{after: 1, go: run}}]}}\n    run: {{rules: [{CHOICE}]}}",
+         "last == good", 1),
         # A clock that only pays, and one that strikes in some trials.
         ("intact", SIDE, "30", f"{CUED[:-2]}, {{after: 1, reward: 1}}]}}", "last == good", 1),
         ("intact", f"{SIDE}\n  e: {{of: {{b: [0, 1]}}}}", "30",

@@ -75,7 +75,7 @@ FAULTS = {
     "sides by turns": (
         [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, right]}}")],
         "draw: side",
-        "'the other one' is right 1.00",
+        "best guess, the other one, 1.00 FORESEEABLE",
     ),
     "sides in the same order over and over": (
         [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, left, right, right]}}")],
