@@ -189,9 +189,8 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return what one audit says of the construct: nothing, where it has not tried all of its lesions."""
     construct = specification.construct
     assert construct is not None
-    findings = report.get("findings")
     tried: dict[str, tuple[str, float]] = {}
-    for finding in findings if isinstance(findings, list) else []:
+    for finding in findings if isinstance(findings := report.get("findings"), list) else []:
         numbers = finding.get("numbers") if isinstance(finding, dict) else None
         if isinstance(numbers, dict) and isinstance(most := numbers.get("at_most"), int | float):
             tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
