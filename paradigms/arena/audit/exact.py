@@ -173,8 +173,8 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
 def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
-    noted = any(map(relevance.can_note, lesion.forgets_at))
-    return noted or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
+    outlasts = bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
+    return outlasts or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 
 
 def _selects(where: Expression | None) -> bool:

@@ -8,7 +8,7 @@ that a rule may be about), and the pictures, as the lesion leaves them, of the s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
@@ -168,10 +168,11 @@ class Relevance:
         values = life.values
         return tuple([life.it if name == "it" else values.get(name) for name in self._key(life).live])
 
-    def can_note(self, state: str) -> bool:
-        """Return whether something that is read after a state may depend on what was done before it: it is a note."""
-        flows, timed = self._flow.values(), self.clock or bool(self.timed_places)
-        return timed or any(not flow.is_placed(state) or flow.is_written(state) for flow in flows)
+    def outlasts(self, states: frozenset[str]) -> bool:
+        """Return whether what is done before these states may matter after them (a note), or where they are not."""
+        judged = [self._flow[name] for name in self._specification.judged_blocks]
+        noted = (not flow.is_placed(one) or flow.is_written(one) for flow in self._flow.values() for one in states)
+        return self.clock or bool(self.timed_places) or any(noted) or any(one.goes_round(states) for one in judged)
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
@@ -314,6 +315,13 @@ class Flow:
             states[one].freeze and one not in after and self.is_placed(one, (*after, one)) for one in ways
         )
 
+    def goes_round(self, states: frozenset[str]) -> bool:
+        """Return whether a trial may succeed without entering any of these states."""
+        own, begun = self._specification, [one for one in self._entered() if one not in states]
+        passed = {*begun, *self._reachable((there for one in begun for there in self._next[one]), states)}
+        ends = {TIMEOUT, *(one.end for one in own.finish), *(rule.end for one in passed for rule in self._rules[one])}
+        return bool(begun) and any(holds_of(own.success, one) is not False for one in ends if one)
+
     def is_written(self, state: str) -> bool:
         begun, states = self._entered(), self._specification.states
         before = [one for one in states if one != state and state in self._behind(one)]
@@ -373,7 +381,7 @@ class Flow:
         found = []
         for name in states:
             after = self._behind(name)
-            before = {*entered, *self._reachable({one for first in entered for one in self._next[first]}, name)}
+            before = {*entered, *self._reachable({one for first in entered for one in self._next[first]}, {name})}
             if reading <= after and not before & after and not reading & before:
                 found.append((len(after), name))
         return min(found, default=(0, None))[1]
@@ -408,11 +416,11 @@ class Flow:
                 break
         return entered
 
-    def _reachable(self, first: Iterable[str], without: str = "") -> list[str]:
+    def _reachable(self, first: Iterable[str], without: Collection[str] = ()) -> list[str]:
         found, pending = dict[str, None](), list(first)
         while pending:
             name = pending.pop()
-            if name not in found and name != without:
+            if name not in found and name not in without:
                 found[name] = None
                 pending += self._next[name]
         return [name for name in self._specification.states if name in found]

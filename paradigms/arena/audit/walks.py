@@ -136,14 +136,17 @@ class Walks:
             self._nodes.work += len(cloud)
             if self._nodes.work > self._most:
                 raise TooManyError
-            near = [(node, weight) for node, weight in cloud.items() if steps < due[node]]
-            there = {self._nodes.moved(node, entry & ~3, node.ahead + steps): weight for node, weight in near}
+            there = Cloud()
+            for node, weight in cloud.items():
+                if steps < due[node]:
+                    placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
+                    there[placed] = there.get(placed, 0.0) + weight  # what differs only in what lasts is one here
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
             if percept >= 0 and not any(other >= 0 for other, _ in others) and not next(iter(rest)).waiting:
                 ends, pose = self._ended(parts), next(iter(rest)).pose
                 left = {(node.circumstances, self._due(node) + steps): weight for node, weight in rest.items()}
-                if any(
+                if len(left) == len(rest) and any(
                     ways.get(pose, steps + 1) + early <= steps and ends <= sure + EQUAL and left.items() <= kept.items()
                     for early, sure, kept, ways in before
                 ):

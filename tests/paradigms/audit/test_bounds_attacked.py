@@ -285,5 +285,6 @@ success: last == good
         (text.replace("MARKING", bumping), None),
         (plain.replace(one_way, two_ways), None),
         (late, None),
+        (text.replace("MARKING", ", {press: wall, go: free}"), None),  # it need not wait at all
     ):
         assert upper_bound(Adversary(accepted(other), Lesion.parse("amnesia=delay"), 1.0)) == proved
