@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import lives_for
 from cheesebench.paradigms.arena.audit.validity import columns, sample_beginnings, sample_draws
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
@@ -101,7 +102,7 @@ def test_the_audit_of_draws_knows_them(load: Callable[[str], Specification]) -> 
         + ("draw: {d: {permute: [one, three], into: [p, q]}}\nschedule: {m: {trials: 20}}\nsuccess: last == done")
     )
     paradigm = ArenaParadigm(load(text))
-    lives = sample_draws(paradigm, 200, 0), sample_beginnings(paradigm, 50, 0)
+    lives = sample_draws(paradigm, lives_for(paradigm.specification, 200, 0)), sample_beginnings(paradigm, 50, 0)
     found = {column.name: column for column in columns(paradigm.specification, *lives)}
     assert found["p"].values == 2
     assert found["p"].is_answer

@@ -131,12 +131,8 @@ def _informed(adversary: Adversary, effort: float) -> float:
             most = max(most, value) if block in judged else most
             before = _lasting(map(cloud_of, parts.values()))
             for after in told:
-                ended = {
-                    grain: weight * after.get(grain[0].lasting, 0.0) / before[grain[0].lasting]
-                    for part in parts.values()
-                    for grain, weight in part.items()
-                }
-                later = world.rest({grain: weight for grain, weight in ended.items() if weight})
+                whole = [grain for part in parts.values() for grain in part.items() if grain[0][0].lasting in after]
+                later = world.rest({one: w * after[one[0].lasting] / before[one[0].lasting] for one, w in whole})
                 further[frozenset((one, round(weight, 9)) for one, weight in later.items())] = later
             if max(len(known), len(further)) > KNOWN or most > CERTAIN:
                 raise TooManyError

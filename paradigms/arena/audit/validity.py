@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -128,7 +128,7 @@ def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[Au
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})
         return
-    lives = sample_draws(paradigm, settings.trials, settings.seed + 7 * APART)
+    lives = sample_draws(paradigm, lives_for(specification, settings.trials, settings.seed + 7 * APART))
     beginnings = sample_beginnings(paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART)
     for column in columns(specification, lives, beginnings):
         numbers: dict[str, object] = {
@@ -283,19 +283,15 @@ class Column:
 Lives = list[list[dict[str, Hashable]]]
 
 
-def sample_draws(paradigm: ArenaParadigm, trials: int, seed: int) -> Lives:
-    """Return the values of all draws of lives that do nothing, whole lives as far as possible."""
-    return _sample(paradigm, list(lives_for(paradigm.specification, trials, seed)))
-
-
 def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
     """Return the values of all draws in the first trial of many lives."""
     group = subjects(paradigm.specification)
     seeds = range(seed, seed - (-lives // group))
-    return _sample(paradigm, [(own_seed, subject, 1) for own_seed in seeds for subject in range(group)])
+    return sample_draws(paradigm, [(own_seed, subject, 1) for own_seed in seeds for subject in range(group)])
 
 
-def _sample(paradigm: ArenaParadigm, orders: list[tuple[int, int, int]]) -> Lives:
+def sample_draws(paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]) -> Lives:
+    """Return the values of all draws of lives (seed, subject and trials of each) that do nothing."""
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
     for own_seed, subject, count in orders:
