@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
-from cheesebench.lesions import Lesion
+from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
@@ -29,6 +29,7 @@ from cheesebench.paradigms.arena.audit.lesions import (
     Order,
     _abolished,
     measure,
+    shared,
 )
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
@@ -90,11 +91,27 @@ def test_the_blind_guess_one_of_two_arms(plant: Plant) -> None:
 
 def test_a_leak_is_used(plant: Plant) -> None:
     paradigm = plant(*LEAK)
-    assert bound(paradigm, "amnesia=choice+amnesia=hint") is None
-    assert bound(paradigm, "amnesia=hint") == pytest.approx(1.0)
+    assert bound(paradigm, "amnesia=choice+amnesia=hint") == pytest.approx(1.0)
+    assert bound(paradigm, "amnesia=hint") is None  # half of the trials go round it
     assert found(paradigm, "amnesia=choice+amnesia=hint").found.value == 1
     assert found(paradigm, "hide=arm+hide=text").found.value < 0.7
     assert found(paradigm, "hide=arm").found.value == 1
+
+
+def test_the_number_of_a_subject_that_is_told_tells_its_row(plant: Plant) -> None:
+    told = (
+        ("\ndraw:", "\nvars: {card: 0}\ndraw:"),
+        ("{freeze: true", '{set: {card: subject}, say: "{card}", freeze: true'),
+    )
+    for changes, proven, rate in ((LEARNT, 0.5, 0.5), ((*LEARNT, *told), None, 1)):
+        assert bound(plant(*changes), "anhedonia") == proven
+        assert found(plant(*changes), "anhedonia").found.value == pytest.approx(rate, abs=0.1)
+
+
+def test_the_memoryless_have_the_bound_of_an_amnesia() -> None:
+    forgets, remembers_nothing = Lesion.parse("amnesia=choice"), Lesion.parse("memoryless")
+    assert [one.proven for one in shared([Ceiling(forgets, (), 0.5), Ceiling(remembers_nothing, ())])] == [0.5, 0.5]
+    assert [one.proven for one in shared([Ceiling(forgets, (), 0.5), Ceiling(INTACT, ())])] == [0.5, None]
 
 
 def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
