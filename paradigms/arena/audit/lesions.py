@@ -43,7 +43,6 @@ FEWEST, NARROW = 3, 0.06
 #: Or, without one, after this share of the steps; and the share of effort for lives that only show what is proved.
 ENOUGH, SHOWN = 0.3, 0.2
 #: While a lesion with a requirement is undecided, up to this many times the lives and steps are spent.
-#: (Looking more than once makes an error at the limit about as frequent as the 99 % interval says: .5 %, simulated.)
 MORE_LIVES, MORE_STEPS = 200, 2
 #: Trials in which it is seen which states are entered by chance.
 WANDERED = 60
@@ -86,7 +85,6 @@ class Ceiling:
         return "ok" if above <= 0 and self.is_proved(at_most) else "undecided"
 
     def is_open(self, at_most: float) -> bool:
-        """Return whether further lives may tell more."""
         above = 0.0 if self.measured is None or self.bar is None else self._beyond()[1]
         return self.verdict(at_most) == "undecided" and (above > 0 or self.found.value > at_most)
 

@@ -90,6 +90,7 @@ class Relevance:
             self.timed_places = {places: number for number, places in enumerate(timed)}
             self.timed = [[bool(one) for one in program.geometry.inside(places)] for places in timed]
         self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
+        self._visited = any(isinstance(one, Call) and one.function == "where" for tree in trees for one in walk(tree))
         judged = [tree for name in specification.judged_blocks for tree, _, _ in self._flow[name].asked]
         #: Whether in trials that are judged anything but the events tells where the subject is, was, or for how long.
         self.way = any(map(reads_clock, judged))
@@ -172,7 +173,8 @@ class Relevance:
         """Return whether what is done before these states may matter after them (a note), or where they are not."""
         judged = [self._flow[name] for name in self._specification.judged_blocks]
         noted = (not flow.is_placed(one) or flow.is_written(one) for flow in self._flow.values() for one in states)
-        return self.clock or bool(self.timed_places) or any(noted) or any(one.goes_round(states) for one in judged)
+        visits = self._visited or bool(self.timed_places)
+        return self.clock or visits or any(noted) or any(one.goes_round(states) for one in judged)
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state

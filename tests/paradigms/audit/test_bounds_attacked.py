@@ -279,6 +279,7 @@ success: last == good
     there: {freeze: true, rules: [{after: 1, go: delay}]}"""
     plain = text.replace("MARKING", "")
     late = plain.replace("if: it != sample", "if: (it == left) == (steps > 20)")
+    visited = plain.replace("free: {show", "free: {set: {mark: where(arm)}, show")
     assert one_way in plain
     for other, proved in (
         (plain, 0.5),
@@ -286,5 +287,6 @@ success: last == good
         (plain.replace(one_way, two_ways), None),
         (late, None),
         (text.replace("MARKING", ", {press: wall, go: free}"), None),  # it need not wait at all
+        (visited, None),
     ):
         assert upper_bound(Adversary(accepted(other), Lesion.parse("amnesia=delay"), 1.0)) == proved
