@@ -259,7 +259,7 @@ arena:
   legend: {L: left, R: right, l: {door: gate_left}, r: {door: gate_right}, B: box}
   groups: {arm: [left, right]}
   headings: 4
-vars: {mark: a}
+vars: {mark: a, seen: 0}
 draw: {sample: {of: {sample: [left, right], shut: [gate_right, gate_left]}}}
 start: {at: box, face: random}
 trial:
@@ -279,7 +279,9 @@ success: last == good
     there: {freeze: true, rules: [{after: 1, go: delay}]}"""
     plain = text.replace("MARKING", "")
     late = plain.replace("if: it != sample", "if: (it == left) == (steps > 20)")
-    visited = plain.replace("free: {show", "free: {set: {mark: where(arm)}, show")
+    visited = plain.replace("free: {show", "free: {set: {seen: where(arm) == left}, show").replace(
+        "if: it != sample", "if: (it == left) == (seen == 0)"
+    )
     assert one_way in plain
     for other, proved in (
         (plain, 0.5),
