@@ -93,9 +93,8 @@ Bound = Callable[[Adversary, float], float]
 
 
 def _forgets(world: World) -> bool:
-    """Return whether nothing that other trials tell is known where a trial is decided."""
-    lesion = world.lesion
-    return bool(lesion.forgets_trials or lesion.forgets_at) or _stands_alone(world)
+    """Return whether nothing that other trials tell is known: what is forgotten at a state is of this trial alone."""
+    return world.lesion.forgets_trials or _stands_alone(world)
 
 
 def _of_one_trial(adversary: Adversary, effort: float) -> float:
@@ -126,7 +125,10 @@ def _informed(adversary: Adversary, effort: float) -> float:
             key = _signature(parts)
             if key not in known:
                 beliefs = Beliefs(world, effort, tells=True)
-                known[key] = beliefs.best([parts]), list(beliefs.told.values())
+                value = beliefs.best([parts])
+                if world.lesion.forgets_at and block in judged:
+                    value = Beliefs(world, effort).best([_entered(adversary, parts)])
+                known[key] = value, list(beliefs.told.values())
             value, told = known[key]
             most = max(most, value) if block in judged else most
             before = _lasting(map(cloud_of, parts.values()))
@@ -169,13 +171,14 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
 def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
-    outlasts = bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
+    # Which of several states is entered may be chosen, so that it is a note, too.
+    outlasts = len(lesion.forgets_at) > 1 or (bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at))
     return outlasts or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 
 
 def _selects(where: Expression | None) -> bool:
     """Return whether the trials that are judged may be better ones: a bound on all of them is none on these."""
-    dates = [BuiltIn(name) for name in ("block", "session", "trial", "subject")]
+    dates = [BuiltIn(name) for name in ("block", "session", "trial")]  # a subject's number may stand for its row
     nodes = () if where is None else walk(where)
     return not all(isinstance(one, Binary | Constant | Number) or one in dates for one in nodes)
 
@@ -205,17 +208,10 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
 
 
 def _entered(adversary: Adversary, parts: Parts) -> Parts:
-    """Return how the first of the states is entered at which all is forgotten, in trials that begin so; or the same."""
-    forgetting = adversary.world.lesion.forgets_at
-    if not forgetting:
-        return parts
-    entered: Parts = {}
-    for state in sorted(forgetting):
-        for percept, belief in adversary.entries(parts, 0, forgetting, state).items():
-            together = entered.setdefault(percept, {})
-            for grain, weight in belief.items():
-                together[grain] = together.get(grain, 0.0) + weight
-    return entered
+    """Return how the state is entered at which all is forgotten, in trials that begin so; or the same parts."""
+    for state in adversary.world.lesion.forgets_at:
+        parts = adversary.entries(parts, 0, frozenset({state}), state)
+    return parts
 
 
 def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:

@@ -18,6 +18,7 @@ from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
     Z95,
     Z99,
+    Z_MANY,
     Rate,
     Runner,
     Tally,
@@ -80,13 +81,19 @@ class Ceiling:
     def verdict(self, at_most: float) -> AuditVerdict:
         """Return what is known of a limit: what was found may refute it, and only a bound confirms it."""
         below, above = (0.0, 0.0) if self.measured is None or self.bar is None else self._beyond()
-        if below > 0 or (self.surely > at_most + 1e-9 and not self.is_proved(at_most)):
+        if below > 0 or self.is_contradicted or (self.surely > at_most + 1e-9 and not self.is_proved(at_most)):
             return "FAIL"
         return "ok" if above <= 0 and self.is_proved(at_most) else "undecided"
 
     def is_open(self, at_most: float) -> bool:
         above = 0.0 if self.measured is None or self.bar is None else self._beyond()[1]
         return self.verdict(at_most) == "undecided" and (above > 0 or self.found.value > at_most)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether more was found than is proved to be possible: then the proof is wrong, or the planner."""
+        found = rate([_counted([one for one in life if one.judged]) for life in self.lives], Z_MANY)
+        return self.proven is not None and found.low > self.proven + 1e-9
 
     def is_proved(self, at_most: float) -> bool:
         return self.proven is not None and self.proven <= at_most + 1e-9
@@ -228,7 +235,7 @@ def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool
         return False
     is_clear = order.is_brief and (so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH)
     is_proved = order.at_most is not None and so_far.bar is None and so_far.is_proved(order.at_most)
-    if len(so_far.lives) >= FEWEST and (is_clear or is_proved):
+    if len(so_far.lives) >= FEWEST and (is_clear or (is_proved and so_far.found.low <= (so_far.proven or 0.0))):
         return True
     if len(so_far.lives) < number and spent <= 1:
         return False
@@ -292,6 +299,7 @@ ERRANDS = 2
 WHOLE = 0.999
 #: Added where the observed rate exceeds the limit, but the interval or a proof allows for it.
 EXCESS = "; the excess is within chance"
+CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -349,7 +357,7 @@ def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVe
     """Judge a lesion that must abolish."""
     verdict, remark = ceiling.verdict(at_most), ""
     if verdict == "FAIL":
-        return verdict, remark
+        return verdict, CONTRADICTED if ceiling.is_contradicted else ""
     if not ceiling.is_proved(at_most):
         remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:

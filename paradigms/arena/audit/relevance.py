@@ -31,7 +31,6 @@ from cheesebench.protocol.expressions import (
     Variable,
     parts,
     reads_clock,
-    reads_place,
     reads_trace,
     walk,
 )
@@ -115,7 +114,8 @@ class Relevance:
         self._drawing = {state for flow in self._flow.values() for state in flow.late}
         #: For each state, the events in which chance may play a part, and whether it may without an event.
         self.chance = {name: self._chance(program, state) for name, state in specification.states.items()}
-        self.carry = specification.start.carry
+        # A draw that is repeated until it fits where the subject is hangs on how the last trial ended.
+        self.carry = specification.start.carry or any(map(_reads_where, (draw.keep_if for draw in specification.draws)))
         begun = [*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws)]
         self.last = any(BuiltIn("last") in walk(tree) for tree in (*begun, *(one[0] for one in asked if not one[2])))
         #: Whether it matters how each of the earlier trials ended.
@@ -130,10 +130,12 @@ class Relevance:
         self.behaviour = self.carry or until or self.last or self.past or bool(written & {*self.kept})
         #: Whether every state in which a trial begins places the subject, so that its earlier pose does not matter.
         self.placed_on_entry = not program.geometry.member_at and all(
-            program.states[name].entry.place is not None for _, name in program.entry
+            program.states[one.name].entry.place is not None and not _reads_where(one.guard)
+            for one in specification.entry
         )
         #: States in which a blind subject only waits for the end of the trial: its pose does not matter.
-        is_told = self.carry or reads_place(specification.success) or any(one.go for one in specification.finish)
+        is_told = self.carry or _reads_where(specification.success) or any(one.go for one in specification.finish)
+        is_told = is_told or any(rule.target is not None or _reads_where(rule.guard) for rule in specification.watch)
         self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
         self._failed = {name for name, one in specification.states.items() if _lose(one.rules, specification)}
 
@@ -314,8 +316,14 @@ class Flow:
         states = self._specification.states
         ways = [one for one, following in self._next.items() if state in following]
         return states[state].entry.place is not None or all(
-            states[one].freeze and one not in after and self.is_placed(one, (*after, one)) for one in ways
+            states[one].freeze and not self._is_moved(one) and one not in after and self.is_placed(one, (*after, one))
+            for one in ways
         )
+
+    def _is_moved(self, state: str) -> bool:
+        happens = [rule.effects for rule in self._rules[state]]
+        happens += [self._specification.states[state].each, self._specification.each]
+        return any(one.place is not None or one.put is not None for one in happens)
 
     def goes_round(self, states: frozenset[str]) -> bool:
         """Return whether a trial may succeed without entering any of these states."""
@@ -330,7 +338,7 @@ class Flow:
         again = self._reachable([there for one in begun for there in self._next[one]])
         # Where a trial begins, what is set depends on no subject, unless it comes there again.
         chosen = [one for one in before if one not in begun or one in again]
-        ruled = [one for one in before if one in chosen or not states[one].freeze]
+        ruled = [one for one in before if one in chosen or not self._program.states[one].waits]
         happens = [self._specification.each, *(rule.effects for one in ruled for rule in self._rules[one])]
         happens += [*(states[one].each for one in before), *(states[one].entry for one in chosen)]
         return not self._before[state].isdisjoint(["it", *(name for one in happens for name in written_by(one))])
@@ -447,7 +455,7 @@ class Flow:
         for one in self._next[state.name]:
             found |= self._before[one] if any(end.go == one for end in self._specification.finish) else set()
         for rule in self._rules[state.name]:
-            if self._is_idle(rule, found):
+            if self._is_idle(rule, found | self.live[state.name]):
                 continue
             read = self._back(rule.effects, self._after(rule, state.name))
             read |= {name for tree in (rule.guard, rule.p, rule.after) for name in self._names(tree)}
@@ -576,6 +584,14 @@ def _timed_places(trees: Sequence[Expression | None], specification: Specificati
     return list(places)
 
 
+def _reads_where(tree: Expression | None) -> bool:
+    """Return whether an expression depends on where the subject is or was, or on its state."""
+    visited = any(
+        node == BuiltIn("state") or (isinstance(node, Call) and node.function == "where") for node in walk(tree)
+    )
+    return visited or reads_clock(tree)
+
+
 def _is_stuck(state: StateSpec) -> bool:
     return state.freeze and all(
         rule.after is not None and rule.end and rule.guard is None and rule.p is None for rule in state.rules
@@ -591,6 +607,8 @@ def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
     place, start = effects.place, specification.start
     if place is None:
         return False
+    if place.variable and _is_set(place.name, specification):
+        return True
     names = specification.drawn(place.name) if place.variable else [place.name]
     facing = start.face == "random" or start.face_variable
     return facing or not names or any(len(specification.arena.cells_of(name)) > 1 for name in names)
