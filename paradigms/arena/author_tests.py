@@ -108,7 +108,6 @@ def _read_actions(actions: Sequence[str] | str) -> list[int]:
 
 
 def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
-    """Yield the actions that lead to a named place; each is executed before the next is requested."""
     path: Iterator[int] = iter(())
     planned: tuple[Destination, Tables, int] | None = None
     while True:

@@ -171,7 +171,6 @@ def _labels(specification: Specification) -> list[str]:
 
 
 def _fresh(specification: Specification) -> str:
-    """Return a letter that is not a label, so that every label changes, even if there is only one."""
     labels = _labels(specification)
     return next(letter for letter in FRESH_GLYPHS if letter not in labels)
 
@@ -281,7 +280,6 @@ class YokedSubject(ArenaSubject):
             )
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
-        """Apply the effects of the master's rule to the subject."""
         if taken is not None:
             self.it = self._master.it
             self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))

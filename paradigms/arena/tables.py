@@ -87,11 +87,9 @@ class Geometry:
         return self._cell_at.get((math.floor(column + 0.5), math.floor(row + 0.5)))
 
     def _cells_of(self, places: tuple[str, ...]) -> tuple[int, ...]:
-        """Return the cells of these zones, doors or groups, in order."""
         return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
 
     def _inside(self, places: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return, for every pose + action, whether it is in these zones, doors or groups."""
         cells = frozenset(self.cells_of(places))
         return self._of_cells(cell in cells for cell in range(len(self.arena.cells)))
 

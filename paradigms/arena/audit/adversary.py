@@ -264,7 +264,6 @@ class Planner:
         return worth
 
     def _follow_best(self, cloud: Cloud, steps: int, whole: float) -> Worth:
-        """Return the value of following in the best manner, where the part is likely enough to be worth the choice."""
         if len(cloud) == 1 or sum(cloud.values()) < LIKELY * whole:
             return self.follow(cloud, steps, whole, MANNERS[0])
         values = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]
@@ -485,7 +484,6 @@ class Adversary:
                 return taken, world.rest(progress.belief)
 
     def _act(self, progress: Progress, is_pushed: bool) -> int:
-        """Return the next action, and record the progress."""
         if next(iter(progress.belief))[0].waiting:
             progress.decision = None
             return STAY
@@ -582,7 +580,6 @@ class Adversary:
         return self.world.rest(likeliest(ended))
 
     def _branches(self, progress: Progress, is_pushed: bool) -> Iterator[tuple[int, Progress]]:
-        """Act; yield the continuations, by percept (below 0: the trial has ended)."""
         action = self._act(progress, is_pushed)
         for percept, part in self.world.step(progress.belief, action, progress.steps).items():
             further = progress.copy()
@@ -759,7 +756,6 @@ class Climber:
         return table
 
     def _changed(self, table: Actions) -> Actions:
-        """Return a changed table: from somewhere on a life that it leads, it goes to some other place."""
         chance, other = self._chance, dict(table)
         life = chance.choice(self.lives())
         for _ in range(chance.randrange(TRIALS) + 1):

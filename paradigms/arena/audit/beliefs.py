@@ -175,7 +175,6 @@ class Plans:
         return Plan(found.best_failure.actions, False) if found.best_failure else self._wait(life)
 
     def _search(self, life: Hypothesis) -> Found:
-        """Search for success; after ``IN_VAIN`` failed searches, repeating one action is not tried any more."""
         found = self._solver.look(life, EFFORT, POLISH)
         self.work += PER_STEP * self._solver.spent
         is_vain = self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
@@ -185,7 +184,6 @@ class Plans:
         return found
 
     def _is_vain(self, life: Hypothesis) -> bool:
-        """Return whether a search would probably fail, given others in this stage."""
         soonest = self._soonest.get(life.stage)
         if soonest is None:
             return self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
@@ -231,7 +229,6 @@ def _generalised(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
 
 
 def _instance(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
-    """Return generalised moves with the places that this hypothesis has."""
     named = life.named
     return tuple((kind, str(named.get(place[1:])) if place.startswith("=") else place) for kind, place in moves)
 

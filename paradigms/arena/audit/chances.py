@@ -124,7 +124,6 @@ def audit_chances(
 
 
 def _of_trials(tally: Tally) -> str:
-    """Return the rate and the number of its trials, or a note that no trial counts."""
     rate = tally.rate()
     if rate.trials:
         return f"{rate} of {rate.trials} trials"

@@ -155,7 +155,6 @@ def by_walks(adversary: Adversary, effort: float) -> float:
 
 
 def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: float) -> float:
-    """Return a bound by that of each way to begin a trial."""
     if _forgets(adversary.world):
         return max(map(value, _beginnings(adversary, effort)))
     means, values = [], dict[int, float]()
@@ -566,7 +565,6 @@ class Stages:
 
 
 def _lasting(clouds: Iterable[Cloud]) -> dict[int, float]:
-    """Return the likelihood of everything that lasts."""
     weights: dict[int, float] = defaultdict(float)
     for cloud in clouds:
         for node, weight in cloud.items():

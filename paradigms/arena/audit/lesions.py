@@ -354,7 +354,6 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
 
 
 def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVerdict, str]:
-    """Judge a lesion that must abolish."""
     verdict, remark = ceiling.verdict(at_most), ""
     if verdict == "FAIL":
         return verdict, CONTRADICTED if ceiling.is_contradicted else ""

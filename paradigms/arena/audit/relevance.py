@@ -417,7 +417,6 @@ class Flow:
         return names | {place.name for place in (*state.close, *state.open)}
 
     def _entered(self) -> list[str]:
-        """Return the states in which a trial of the block may begin."""
         entered = []
         for one in self._specification.entry:
             if not _is_false(one.guard, self._block):

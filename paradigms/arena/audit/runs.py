@@ -310,7 +310,6 @@ _here: list[ArenaParadigm] = []
 
 
 def _prepare(specification: Specification) -> None:
-    """Compile the protocol, once in each worker process."""
     _here[:] = [ArenaParadigm(specification)]
 
 

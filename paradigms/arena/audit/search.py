@@ -169,7 +169,6 @@ class Search:
         return found
 
     def _is_worth_it(self, child: SearchNode, seen: dict[object, tuple[int, float]], found: Found | None) -> bool:
-        """Return whether a moment is new, or reached sooner or with more reward than before."""
         life = child.life
         steps = len(child.actions)
         if found is not None and found.shortest is not None and steps >= found.shortest.steps:
@@ -325,7 +324,6 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
 
 
 def _finish(life: ArenaSubject, solution: Ending | None) -> None:
-    """End the trial in the life itself: as the solution does, or by waiting."""
     for action in solution.actions if solution else ():
         life.step(action)
     while solution is None and life.step(STAY)[2] == RUNNING:

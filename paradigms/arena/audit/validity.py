@@ -374,7 +374,6 @@ def _answers(specification: Specification, *, compared_only: bool = False) -> se
 
 
 def _comparisons(tree: Expression | None) -> Iterator[Expression]:
-    """Yield the variables and constants beside ``==``, ``!=`` or ``in``."""
     for node in nodes_of(tree):
         match node:
             case Binary(("==" | "!=" | "in"), left, right):
@@ -404,7 +403,6 @@ def _least_frequent(past: Sequence[Hashable], possible: Sequence[Hashable]) -> H
 
 
 def _successor(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    """Predicts the most frequent successor of the last value."""
     after = Counter(later for value, later in itertools.pairwise(past) if value == past[-1])
     return after.most_common(1)[0][0] if after else past[-1]
 
@@ -616,7 +614,6 @@ def _cross_validate(samples: Sequence[Sample], labels: Sequence[Hashable], colum
 
 
 def _hits(table: Counter[tuple[Hashable, Hashable]]) -> int:
-    """Return how many of the training samples the majority rule gets right."""
     best: dict[Hashable, int] = {}
     for (feature, _), count in table.items():
         best[feature] = max(best.get(feature, 0), count)
