@@ -267,7 +267,7 @@ trial:
   start: forced
   states:
     forced: {close: [shut], rules: [{enter: arm, go: delay}MARKING]}
-    delay: {place: box, freeze: true, say: wait, rules: [{after: 4, go: free}]}
+    delay: {place: box, freeze: true, say: wait, rules: [{after: 4 + seen, go: free}]}
     free: {show: {box: mark}, rules: [{enter: arm, if: it != sample, end: good}, {enter: arm, end: bad}]}
 schedule: {one: {trials: 12}}
 success: last == good
@@ -283,12 +283,50 @@ success: last == good
         "if: it != sample", "if: (it == left) == (seen == 0)"
     )
     assert one_way in plain
-    for other, proved in (
+    held = "forced: {freeze: true, rules: [{after: 4, go: delay}, {act: ROTATE_LEFT, set: {seen: 2}}]}"
+    lifted = plain.replace("seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}")
+    for other, proved, *state in (
         (plain, 0.5),
         (text.replace("MARKING", bumping), None),
         (plain.replace(one_way, two_ways), None),
         (late, None),
         (text.replace("MARKING", ", {press: wall, go: free}"), None),  # it need not wait at all
         (visited, None),
+        # What it does while it is held: it is lifted to another place, or makes the wait longer.
+        (lifted, None, "free"),
+        (plain.replace(one_way, held), None),
     ):
-        assert upper_bound(Adversary(accepted(other), Lesion.parse("amnesia=delay"), 1.0)) == proved
+        lesion = Lesion.parse(f"amnesia={(*state, 'delay')[0]}")
+        assert upper_bound(Adversary(accepted(other), lesion, 1.0)) == proved, other
+
+
+@pytest.mark.parametrize(
+    ("lesion", "start", "states", "more", "rate"),
+    [
+        # A guard of the start asks where it stands: the easy trials begin on one side.
+        ("blind", "{at: arm, face: N}", "run: {place: box, rules: [{after: 1, end: bad}]}\n    "
+         "easy: {place: box, rules: [{after: 1, end: good}]}", "trial.start: [{if: x < 2, go: easy}, run]", 1 / 4),
+        # It is put on one of four places, and success asks on which.
+        ("blind", "{at: box, face: N}", "run: {freeze: true, place: arm, rules: [{after: 1, end: good}]}",
+         "success: last == good and where(arm) == left", 1 / 4),
+        # It is put on one of two drawn places.
+        ("blind", "{at: box, face: N}", "run: {freeze: true, rules: [{after: 1, go: there}]}\n    "
+         "there: {place: nests, rules: [{inside: left, end: good}, {after: 1, end: bad}]}",
+         "draw: {nests: {pick: 2, of: {nests: [left, right, up, down]}}}", 1 / 4),
+        # A count that every step sets back is read by the rule that sets it.
+        ("blind", "{at: box, face: N}",
+         "run: {each: {set: {primed: 0}}, rules: [{act: STAY, if: primed == 1, end: good}]}",
+         "watch: [{act: any, if: knocks > 2, set: {primed: 1}}, {act: ROTATE_LEFT, set: {knocks: knocks + 1}}]", 1),
+    ],
+)  # fmt: skip
+def test_these_have_once_merged_what_differs(lesion: str, start: str, states: str, more: str, rate: float) -> None:
+    key, _, value = more.partition(": ")
+    own = {"draw": "{}", "trial.start": "run", "success": "last == good", "watch": "[]"} | {key: value}
+    text = (
+        f"version: 1\nparadigm: merged\n{PLUS}vars: {{knocks: 0, primed: 0}}\ndraw: {own['draw']}\nstart: {start}\n"
+        f"trial:\n  limit: 12\n  start: {own['trial.start']}\n  each: {{set: {{primed: 0}}}}\n  watch: {own['watch']}\n"
+        f"  states:\n    {states}\n"
+        f"schedule: {{one: {{trials: 4}}}}\nsuccess: {own['success']}\n"
+    )
+    bound = upper_bound(Adversary(accepted(text), Lesion.parse(lesion), 1.0))
+    assert bound is None or bound >= rate - 1e-6
