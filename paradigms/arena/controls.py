@@ -85,7 +85,6 @@ class ShuffledCueSubject(ArenaSubject):
         return closed, frozen, (*self._marks, *shown), text
 
     def _moved(self, value: Any, key: str) -> Any:
-        """Return a random member of the first group that contains a place; any other value unchanged."""
         groups = self._program.specification.arena.groups.values()
         group = next((members for members in groups if value in members), None) if isinstance(value, str) else None
         return value if group is None else group[self._chance.below(len(group), key)]
@@ -154,7 +153,6 @@ class SwappedView:
 
 
 def _labels(specification: Specification) -> list[str]:
-    """Return the glyphs that are labels (not floor, walls and doors), in the protocol's order."""
     arena = specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
     glyphs = [glyph for square, glyph in arena.glyphs.items() if square not in doors]

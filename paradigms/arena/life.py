@@ -204,7 +204,6 @@ class ArenaSubject:
         self._update_occupied(cell)
 
     def _put(self, column: float, row: float) -> None:
-        """Move to the square nearest to a column and a row; the heading stays."""
         cell = self._geometry.cell_at(column, row)
         if cell is None:
             raise self._no_floor(f"column {column:g}, row {row:g}")

@@ -77,12 +77,10 @@ def _logarithm(number: float) -> float:
 
 
 def _smallest(numbers: Sequence[float]) -> float:
-    """Return the first smallest number; NaN where one is undefined."""
     return math.nan if any(map(math.isnan, numbers)) else min(numbers) + 0
 
 
 def _largest(numbers: Sequence[float]) -> float:
-    """Return the first largest number; NaN where one is undefined."""
     return math.nan if any(map(math.isnan, numbers)) else max(numbers) + 0
 
 
@@ -403,7 +401,6 @@ class Program:
         return list(dict.fromkeys(member for name in held for member in arena.members(name) if member in grounds))
 
     def _assigned(self, variable: str) -> list[str]:
-        """Return the names that a variable can hold; none if an assignment does not say which."""
         specification = self.specification
         given = [specification.variables[variable].initial] if variable in specification.variables else []
         given += [value for block in specification.schedule for name, value in block.set if name == variable]

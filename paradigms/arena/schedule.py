@@ -174,7 +174,6 @@ class DrawSequence:
         return row
 
     def _rows(self) -> Sequence[Row]:
-        """Return the rows to draw from, or (``pick`` in a fixed order) all their subsets."""
         spec = self._spec
         if spec.pick is None or spec.order == "random":
             return spec.rows

@@ -94,7 +94,6 @@ class Geometry:
         return self._of_cells(cell in cells for cell in range(len(self.arena.cells)))
 
     def _middle(self, places: tuple[str, ...]) -> tuple[float, float]:
-        """Return column and row of the middle of zones, doors, groups or solids; NaN where there is none."""
         squares = [self.arena.cells[cell] for cell in self.cells_of(places)]
         squares += [
             square

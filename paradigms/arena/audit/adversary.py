@@ -711,7 +711,6 @@ class Climber:
         return [ArenaSubject(self._program, self.view, 77_000 + one, one) for one in range(number)]
 
     def _score(self, table: Actions) -> float:
-        """Return the share of successes, and a little for rewards, which lead there."""
         passed, paid, number = 0, 0.0, 0
         for life in self.lives():
             for _ in range(TRIALS):

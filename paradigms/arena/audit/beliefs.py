@@ -127,7 +127,6 @@ class Plans:
         return plan
 
     def _leaves(self, life: Hypothesis, plan: Plan) -> int:
-        """Return after how many steps the first state is left, or the trial ended."""
         twin, state = life.twin(), life.state
         for number, action in enumerate(plan.actions, 1):
             twin.step(action)
@@ -190,7 +189,6 @@ class Plans:
         return life.steps + soonest > life.limit
 
     def _fail(self, life: Hypothesis) -> Plan:
-        """Return a way to end the trial that ended it for others."""
         for moves in self._failures.get(life.stage, [])[:LISTS]:
             plan = self._follow(life, _instance(moves, life))
             if plan is not None:

@@ -102,7 +102,6 @@ def _of_one_trial(adversary: Adversary, effort: float) -> float:
 
 
 def _told_all(adversary: Adversary, effort: float) -> float:
-    """Return the bound of a subject that is told all that earlier trials could have told it."""
     beliefs = Beliefs(adversary.world, effort)
     return max(beliefs.mean(ways) for ways in _told(adversary, effort))
 
@@ -171,8 +170,9 @@ def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
     # Which of several states is entered may be chosen, so that it is a note, too.
+    dealt = any(one.order == "shuffle" and one.max_run for one in world.program.specification.draws)
     outlasts = len(lesion.forgets_at) > 1 or (bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at))
-    return outlasts or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
+    return outlasts or dealt or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 
 
 def _selects(where: Expression | None) -> bool:
@@ -358,7 +358,6 @@ class Beliefs:
 
 
 def _last_step(cloud: Cloud) -> int:
-    """Return a time at which the next step is the last one of every trial."""
     return max(node.limit for node in cloud)
 
 

@@ -201,7 +201,6 @@ class Hypothesis(ArenaSubject):
         self._note = self._noting()
 
     def _noting(self) -> Callable[[int], None]:
-        """Return what happens with each step's pose: all are kept, or those in certain places are counted."""
         if self._relevance.trace:
             return self._trace.entries.append
         return self._count if self._counts else _forget

@@ -23,10 +23,10 @@ from cheesebench.protocol.expressions import (
     Binary,
     BuiltIn,
     Call,
-    Compute,
     Constant,
     Expression,
     Members,
+    Number,
     Recent,
     Variable,
     parts,
@@ -115,7 +115,9 @@ class Relevance:
         #: For each state, the events in which chance may play a part, and whether it may without an event.
         self.chance = {name: self._chance(program, state) for name, state in specification.states.items()}
         # A draw that is repeated until it fits where the subject is hangs on how the last trial ended.
-        self.carry = specification.start.carry or any(map(_reads_where, (draw.keep_if for draw in specification.draws)))
+        stays = [*(one.keep_if for one in specification.draws)]
+        stays += [one.guard for one in specification.entry if BuiltIn("state") in walk(one.guard)]
+        self.carry = specification.start.carry or any(map(_reads_where, stays))
         begun = [*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws)]
         self.last = any(BuiltIn("last") in walk(tree) for tree in (*begun, *(one[0] for one in asked if not one[2])))
         #: Whether it matters how each of the earlier trials ended.
@@ -129,13 +131,14 @@ class Relevance:
         #: Whether later trials depend on what a subject does.
         self.behaviour = self.carry or until or self.last or self.past or bool(written & {*self.kept})
         #: Whether every state in which a trial begins places the subject, so that its earlier pose does not matter.
+        first = [(specification.states[one.name].entry, one.guard) for one in specification.entry]
         self.placed_on_entry = not program.geometry.member_at and all(
-            program.states[one.name].entry.place is not None and not _reads_where(one.guard)
-            for one in specification.entry
+            effects.place is not None and not any(map(_reads_where, (guard, effects.reward, *_assigned(effects))))
+            for effects, guard in first
         )
         #: States in which a blind subject only waits for the end of the trial: its pose does not matter.
-        is_told = self.carry or _reads_where(specification.success) or any(one.go for one in specification.finish)
-        is_told = is_told or any(rule.target is not None or _reads_where(rule.guard) for rule in specification.watch)
+        is_told = self.carry or any(map(_reads_where, trees)) or any(one.go for one in specification.finish)
+        is_told = is_told or any(rule.target is not None for rule in specification.watch)
         self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
         self._failed = {name for name, one in specification.states.items() if _lose(one.rules, specification)}
 
@@ -174,7 +177,11 @@ class Relevance:
     def outlasts(self, states: frozenset[str]) -> bool:
         """Return whether what is done before these states may matter after them (a note), or where they are not."""
         judged = [self._flow[name] for name in self._specification.judged_blocks]
-        noted = (not flow.is_placed(one) or flow.is_written(one) for flow in self._flow.values() for one in states)
+        noted = (
+            not flow.is_placed(one) or flow.is_written(one) or not flow.pays_alike(one)
+            for flow in self._flow.values()
+            for one in states
+        )
         visits = self._visited or bool(self.timed_places)
         return self.clock or visits or any(noted) or any(one.goes_round(states) for one in judged)
 
@@ -215,7 +222,6 @@ class Relevance:
         return Key(tuple(live), tuple(still), read, tuple(tables), tuple(pictures), tuple(vain), form)
 
     def _look(self, name: str) -> Tabulated:
-        """Return a function that gives the closed doors, and the picture that the lesion leaves, of a state."""
         state, program, view = self._program.states[name], self._program, self._view
 
         def look(life: Any) -> Hashable:
@@ -315,10 +321,25 @@ class Flow:
         """Return whether a subject is always put somewhere when it enters a state, or has not moved since."""
         states = self._specification.states
         ways = [one for one, following in self._next.items() if state in following]
-        return states[state].entry.place is not None or all(
+        entry = states[state].entry  # it is placed after the values are set and paid
+        read = self.live[state].union(*map(self._names, self._outcomes(entry)))
+        set_ = [one.value for one in entry.assignments if one.variable in read]
+        if entry.place is not None:
+            return not any(map(_reads_where, (entry.reward if self._pays else None, *set_)))
+        return all(
             states[one].freeze and not self._is_moved(one) and one not in after and self.is_placed(one, (*after, one))
             for one in ways
         )
+
+    def pays_alike(self, state: str) -> bool:
+        """Return whether the reward that comes with the first picture of a state is always the same."""
+        states, own = self._specification.states, self._specification
+        ways = [(one, rule) for one, rules in self._rules.items() for rule in rules if rule.go == state]
+        first = {rule.effects.reward for one, rule in ways if not self._program.states[one].waits}
+        more = [own.each.reward, states[state].entry.reward, *(rule.effects.reward for rule in self._watch)]
+        more += [states[one].each.reward for one, _ in ways]
+        plain = all(isinstance(one, Number | Constant | None) for one in first)
+        return not self._pays or (plain and len(first) <= 1 and not any(more))
 
     def _is_moved(self, state: str) -> bool:
         happens = [rule.effects for rule in self._rules[state]]
@@ -583,6 +604,10 @@ def _timed_places(trees: Sequence[Expression | None], specification: Specificati
     return list(places)
 
 
+def _assigned(effects: EffectsSpec) -> list[Expression]:
+    return [one.value for one in effects.assignments]
+
+
 def _reads_where(tree: Expression | None) -> bool:
     """Return whether an expression depends on where the subject is or was, or on its state."""
     visited = any(
@@ -640,17 +665,7 @@ def _cancels(tree: Expression, block: str) -> bool:
     match tree:
         case Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
-        case Binary("*", left, right):
-            return (_is_zero(left, block) and _is_defined(right)) or (_is_zero(right, block) and _is_defined(left))
     return False
-
-
-def _is_defined(tree: Expression) -> bool:
-    """Return whether an expression always has a value: 0 times an undefined value is undefined."""
-    return not any(
-        isinstance(node, Call | Compute) or (isinstance(node, Binary) and node.operator in ("/", "%"))
-        for node in walk(tree)
-    )
 
 
 def _is_zero(tree: Expression, block: str) -> bool:

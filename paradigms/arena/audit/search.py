@@ -232,7 +232,6 @@ class Search:
         node.actions.append(action)
 
     def _wait(self, node: SearchNode) -> None:
-        """Stay until something happens."""
         life, fired, before = node.life, node.life.happenings, len(node.actions)
         state, tables = life.state, life.tables
         while node.status == RUNNING and life.state == state and life.tables is tables and life.happenings == fired:

@@ -384,7 +384,6 @@ def _comparisons(tree: Expression | None) -> Iterator[Expression]:
 
 
 def _another(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    """Predicts a value other than the last one; of two values, the other one."""
     return possible[(possible.index(past[-1]) + 1) % len(possible)] if past[-1] in possible else past[-1]
 
 

@@ -143,7 +143,8 @@ class Walks:
                     there[placed] = there.get(placed, 0.0) + weight  # what differs only in what lasts is one here
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
-            if percept >= 0 and not any(other >= 0 for other, _ in others) and not next(iter(rest)).waiting:
+            is_one = len({node.pose for node in rest}) == 1
+            if percept >= 0 and is_one and not any(other >= 0 for other, _ in others) and not next(iter(rest)).waiting:
                 ends, pose = self._ended(parts), next(iter(rest)).pose
                 left = {(node.circumstances, self._due(node) + steps): weight for node, weight in rest.items()}
                 if len(left) == len(rest) and any(
