@@ -294,6 +294,10 @@ success: last == good
         (visited, None),
         # What it does while it is held: it is lifted to another place, or makes the wait longer.
         (lifted, None, "free"),
+        # Where it looks as it is put into the box is noted, or paid with the first picture.
+        (plain.replace("delay: {place", "delay: {set: {seen: heading == 90}, place"), None),
+        (plain.replace("delay: {place", "delay: {reward: heading == 90, place"), None),
+        (plain.replace("enter: arm, go: delay", "enter: arm, reward: heading / 360, go: delay"), None),
         (plain.replace(one_way, held), None),
     ):
         lesion = Lesion.parse(f"amnesia={(*state, 'delay')[0]}")
@@ -313,6 +317,9 @@ success: last == good
         ("blind", "{at: box, face: N}", "run: {freeze: true, rules: [{after: 1, go: there}]}\n    "
          "there: {place: nests, rules: [{inside: left, end: good}, {after: 1, end: bad}]}",
          "draw: {nests: {pick: 2, of: {nests: [left, right, up, down]}}}", 1 / 4),
+        # It is put on one of four places, and a step there asks on which.
+        ("blind", "{at: box, face: N}", "run: {freeze: true, place: arm, each: {set: {knocks: x < 2}}, "
+         "rules: [{after: 2, end: good}]}", "success: last == good and knocks == 1", 1 / 4),
         # A count that every step sets back is read by the rule that sets it.
         ("blind", "{at: box, face: N}",
          "run: {each: {set: {primed: 0}}, rules: [{act: STAY, if: primed == 1, end: good}]}",
