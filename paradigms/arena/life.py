@@ -496,7 +496,6 @@ class ArenaSubject:
     # -- what the fast path reads
 
     def _look_around(self) -> None:
-        """Update doors, picture and the next step at which something is due."""
         state = self._current
         look = self._look = self._gallery.look(self._appearance(state))
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames

@@ -560,7 +560,6 @@ class Program:
 
 
 def _members(value: RuntimeValue) -> frozenset[str | float | int]:
-    """Return what is added to a set or removed from it; `none` is nothing."""
     if isinstance(value, frozenset):
         return value
     return frozenset() if value is None else frozenset([value])

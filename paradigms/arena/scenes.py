@@ -143,7 +143,6 @@ class Gallery:
 
 @lru_cache(maxsize=1024)
 def _tile(kind: TileKind, glyph: str) -> Tile:
-    """Return a tile; equal tiles are one object, because a run has many thousands of them."""
     return Tile(kind, glyph)
 
 

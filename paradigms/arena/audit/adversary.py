@@ -211,7 +211,6 @@ class Planner:
         yield from map(Course, self._macros)
 
     def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
-        """Yield courses that distinguish the leader from hypotheses in which its plan would fail."""
         leader, plan = self.leader(cloud, steps, MANNERS[0])
         if not plan.success or self.world.relevance.trace:  # where the whole path matters, no node is met twice
             return
@@ -727,7 +726,6 @@ class Climber:
         return min(1.0, (passed + 1e-3 * paid / (1 + abs(paid))) / max(1, number))
 
     def _tours(self) -> list[Actions]:
-        """Return tables that lead through the members of each group in turn, in both directions."""
         groups = self._program.geometry.arena.groups.values()
         orders = [order for group in groups for order in (list(group), list(group)[::-1]) if len(order) > 1]
         return [self._tour(order) for order in orders]

@@ -196,7 +196,6 @@ class Plans:
         return self._wait(life)
 
     def _follow(self, life: Hypothesis, moves: tuple[Move, ...]) -> Plan | None:
-        """Make moves that led somewhere before; None if they are impossible here, or do not end the trial."""
         node = SearchNode(life.twin())
         for move in moves:
             if (

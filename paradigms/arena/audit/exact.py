@@ -183,7 +183,6 @@ def _selects(where: Expression | None) -> bool:
 
 
 def _stands_alone(world: World) -> bool:
-    """Return whether no trial tells anything about the next."""
     draws = world.program.specification.draws
     alone = all(one.per == "trial" and one.order in ("random", "cycle") and not one.max_run for one in draws)
     return alone and not any(draw.keep_if for draw in draws)
@@ -510,7 +509,6 @@ class Stages:
         return stages[0].value
 
     def _at_the_limit(self, cloud: Cloud, entry: int) -> float:
-        """Return the weight that is a success if this step is the last one."""
         there = cloud if next(iter(cloud)).waiting else self._placed(cloud, entry)
         return sum(map(succeeded, self._nodes.step(there, entry & 3, _last_step(there)).values()))
 

@@ -23,6 +23,7 @@ from cheesebench.protocol.expressions import (
     Binary,
     BuiltIn,
     Call,
+    Compute,
     Constant,
     Expression,
     Members,
@@ -266,6 +267,8 @@ class Flow:
     def __init__(self, program: Program, lesion: Lesion, block: str, passed_on: set[str]) -> None:
         specification = self._specification = program.specification
         self._program, self._block = program, block
+        # Otherwise a variable may be undefined, and 0 times it, too.
+        self._is_plain = all(_is_defined(value) for one in program.all_effects() for value in _assigned(one))
         self._pays, self._sees = not lesion.feels_no_reward, not (lesion.sees_nothing or lesion.sees_pose_only)
         self._watch = [rule for rule in specification.watch if not _is_false(rule.guard, block)]
         finish = [one for one in specification.finish if not _is_false(one.guard, block)]
@@ -456,7 +459,7 @@ class Flow:
         return [name for name in self._specification.states if name in found]
 
     def _names(self, tree: Expression | None) -> set[str]:
-        names = set(_read_in(tree, self._block))
+        names = set(_read_in(tree, self._block, self._is_plain))
         return names | {node.name for node in walk(tree) if isinstance(node, BuiltIn) and node.name in ("it", "last")}
 
     def _shown(self, state: StateSpec) -> set[str]:
@@ -486,7 +489,6 @@ class Flow:
         return found
 
     def _is_idle(self, rule: RuleSpec, live: set[str]) -> bool:
-        """Return whether a rule of `watch` only changes what is reported."""
         if rule.go or rule.end or rule not in self._watch or self._specification.finish:
             return False
         effects = rule.effects
@@ -651,21 +653,31 @@ def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
     return not any(block.criteria or block.planned % (rows * draw.copies) for block in specification.schedule)
 
 
-def _read_in(tree: Expression | None, block: str) -> Iterator[str]:
+def _read_in(tree: Expression | None, block: str, is_plain: bool) -> Iterator[str]:
     """Yield the variables of an expression that matter in a block: not those of a product with a factor of 0."""
     if isinstance(tree, Variable):
         yield tree.name
-    elif tree is not None and not _cancels(tree, block):
+    elif tree is not None and not _cancels(tree, block, is_plain):
         for part in parts(tree):
-            yield from _read_in(part, block)
+            yield from _read_in(part, block, is_plain)
 
 
-def _cancels(tree: Expression, block: str) -> bool:
+def _cancels(tree: Expression, block: str, is_plain: bool) -> bool:
     """Return whether an expression is 0 in a block, whatever its variables hold."""
     match tree:
         case Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
+        case Binary("*", left, right) if is_plain:
+            return (_is_zero(left, block) and _is_defined(right)) or (_is_zero(right, block) and _is_defined(left))
     return False
+
+
+def _is_defined(tree: Expression) -> bool:
+    """Return whether an expression always has a value: 0 times an undefined value is undefined."""
+    return not any(
+        isinstance(node, Call | Compute) or (isinstance(node, Binary) and node.operator in ("/", "%"))
+        for node in walk(tree)
+    )
 
 
 def _is_zero(tree: Expression, block: str) -> bool:

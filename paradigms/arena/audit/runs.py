@@ -409,7 +409,6 @@ class Events:
 
 
 def _read(program: Program) -> list[str]:
-    """Return the zones that ``where``, ``time`` and the like may read: members of groups, values of variables."""
     arena = program.geometry.arena
     members = [name for group in program.geometry.member_at for name in arena.groups[group]]
     if program.reads_path:

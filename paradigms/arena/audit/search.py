@@ -240,7 +240,6 @@ class Search:
             node.waited += len(node.actions) - before
 
     def _go(self, node: SearchNode, place: str, *, stop_before: bool) -> None:
-        """Walk until the place is entered or pressed (or only the last step is missing), or things have changed."""
         life = node.life
         state, tables = life.state, life.tables
         way = self._ways.to(tables, self._states[life.state].listen, place)
@@ -386,7 +385,6 @@ def _tempt(paradigm: ArenaParadigm, life: ArenaSubject, where: str) -> Temptatio
 
 
 def _gain(paradigm: ArenaParadigm, life: ArenaSubject, success: Ending | None, failure: Ending | None) -> float:
-    """Return how much more the failure earns. Luck does not count, as no subject can foresee it."""
     if success is None or failure is None:
         return -math.inf
     gain = failure.reward - success.reward
@@ -409,7 +407,6 @@ def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
 
 
 def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random) -> Found:
-    """Visit every place repeatedly, every pair alternately, and some at random, until the trial ends."""
     places = list(events_of(paradigm.program).everywhere)
     pairs = [(one, other) for one in places for other in places]
     if len(pairs) > PAIRS:
