@@ -354,6 +354,7 @@ class ArenaSubject:
         return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
+        """Record how the trial ended; success may depend on recent outcomes, so these come first."""
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
             so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome

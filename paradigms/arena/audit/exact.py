@@ -169,8 +169,9 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
 def _hangs_on_the_past(world: World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
     lesion, relevance = world.lesion, world.relevance
-    # Which of several states is entered may be chosen, so that it is a note, too.
+    # Real rounds are composed where few permutations keep `max_run`: these are not equally likely.
     dealt = any(one.order == "shuffle" and one.max_run for one in world.program.specification.draws)
+    # Which of several states is entered may be chosen, so that it is a note, too.
     outlasts = len(lesion.forgets_at) > 1 or (bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at))
     return outlasts or dealt or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 

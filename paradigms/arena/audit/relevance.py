@@ -132,10 +132,11 @@ class Relevance:
         #: Whether later trials depend on what a subject does.
         self.behaviour = self.carry or until or self.last or self.past or bool(written & {*self.kept})
         #: Whether every state in which a trial begins places the subject, so that its earlier pose does not matter.
-        first = [(specification.states[one.name].entry, one.guard) for one in specification.entry]
-        self.placed_on_entry = not program.geometry.member_at and all(
-            effects.place is not None and not any(map(_reads_where, (guard, effects.reward, *_assigned(effects))))
-            for effects, guard in first
+        first = [specification.states[one.name].entry for one in specification.entry]
+        told = [*(one.guard for one in specification.entry), *(effects.reward for effects in first)]
+        told += [one.value for effects in first for one in effects.assignments if one.variable in self.variables]
+        self.placed_on_entry = not (program.geometry.member_at or any(map(_reads_where, told))) and all(
+            effects.place is not None for effects in first
         )
         #: States in which a blind subject only waits for the end of the trial: its pose does not matter.
         is_told = self.carry or any(map(_reads_where, trees)) or any(one.go for one in specification.finish)
@@ -268,7 +269,7 @@ class Flow:
         specification = self._specification = program.specification
         self._program, self._block = program, block
         # Otherwise a variable may be undefined, and 0 times it, too.
-        self._is_plain = all(_is_defined(value) for one in program.all_effects() for value in _assigned(one))
+        self._is_plain = all(_is_defined(one.value) for own in program.all_effects() for one in own.assignments)
         self._pays, self._sees = not lesion.feels_no_reward, not (lesion.sees_nothing or lesion.sees_pose_only)
         self._watch = [rule for rule in specification.watch if not _is_false(rule.guard, block)]
         finish = [one for one in specification.finish if not _is_false(one.guard, block)]
@@ -604,10 +605,6 @@ def _timed_places(trees: Sequence[Expression | None], specification: Specificati
             case _:
                 return None
     return list(places)
-
-
-def _assigned(effects: EffectsSpec) -> list[Expression]:
-    return [one.value for one in effects.assignments]
 
 
 def _reads_where(tree: Expression | None) -> bool:
