@@ -406,9 +406,8 @@ class Nodes:
     def _ended(self, life: Hypothesis, limit: int) -> Node:
         """Return the node of a trial that has ended: how, and what later trials may depend on."""
         success = life.is_success()
-        pose = life.pose if self._relevance.carry else 0
         recent = (life.outcome, life.noted) if self._relevance.behaviour else None
-        key = "ended", success, recent, life.kept(), pose
+        key = "ended", success, recent, life.kept(), life.whereabouts
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = self._new(life, limit, 0)
@@ -611,14 +610,13 @@ class World:
     def rest(self, belief: Belief) -> Rest:
         """Return the belief once trials have ended."""
         rest: Rest = defaultdict(float)
-        carry = self.relevance.carry
         for (node, before), weight in belief.items():
             life = node.origin
-            pose, kept = life.pose if carry else 0, life.kept()
+            kept, whereabouts = life.kept(), life.whereabouts
             for (number, held), share in self._pasts[before]:
                 history = self.histories[number]
                 recent = (life.outcome, life.noted) if history.plan.counts_outcomes or self.relevance.last else None
-                resting = self._resting.get(key := (number, held, kept, pose, recent))
+                resting = self._resting.get(key := (number, held, kept, whereabouts, recent))
                 if resting is None:
                     resting = self._rest(key, lambda one=life, own=history, out=held: one.resting(own, out))  # type: ignore[misc]
                 rest[resting] += weight * share

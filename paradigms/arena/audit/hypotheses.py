@@ -380,8 +380,12 @@ class Hypothesis(ArenaSubject):
         numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.dates} else ()
         began = position.block.name, frozenset(position.began), numbers
         recent = self.last if self._relevance.last else None
-        pose = self._pose if self._relevance.carry else 0
-        return plan, (began, self.history.key[1], self.kept(), self.held(), recent, pose)
+        return plan, (began, self.history.key[1], self.kept(), self.held(), recent, self.whereabouts)
+
+    @property
+    def whereabouts(self) -> Hashable:
+        """Where the subject is and was when a trial ends, and in which state, if the next one may depend on it."""
+        return (self._pose, self.state, *self.occupied.values()) if self._relevance.carry else None
 
     @property
     def history(self) -> History:
