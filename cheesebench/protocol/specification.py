@@ -242,6 +242,11 @@ class ReferenceSpec:
     range: tuple[float, float] | None = None
 
     @property
+    def bar(self) -> float:
+        """What a verdict about a measure asks for: the value, less (or plus) the margin."""
+        return self.value - (self.margin or 0.0) * (1 if self.better == "higher" else -1)
+
+    @property
     def has_spread(self) -> bool:
         """Whether the spread between animals is known, so that they can be compared as a group."""
         return self.sd is not None and self.n_animals is not None and self.n_animals > 1

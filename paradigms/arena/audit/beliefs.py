@@ -261,8 +261,8 @@ class Node:
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: By the steps that were taken in the trial.
         self.plans: dict[int, Plan] | None = None
-        #: For a trial that has ended: whether it is a success.
-        self.success = False
+        #: For a trial that has ended: whether it is a success, or what part of one.
+        self.success = 0.0
 
     @property
     def waiting(self) -> bool:
@@ -405,7 +405,7 @@ class Nodes:
 
     def _ended(self, life: Hypothesis, limit: int) -> Node:
         """Return the node of a trial that has ended: how, and what later trials may depend on."""
-        success = life.is_success()
+        success = life.worth
         recent = (life.outcome, life.noted) if self._relevance.behaviour else None
         key = "ended", success, recent, life.kept(), life.whereabouts
         node = self._nodes.get(key)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -31,10 +32,20 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     normalised,
     signature,
 )
-from cheesebench.paradigms.arena.audit.relevance import holds_of
+from cheesebench.paradigms.arena.audit.relevance import holds_of, written_by
 from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, succeeded, without_deadlines
-from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression, Number, walk
+from cheesebench.protocol.expressions import (
+    ARITHMETIC_SIGNS,
+    Binary,
+    BuiltIn,
+    Constant,
+    Expression,
+    Number,
+    Variable,
+    walk,
+)
 from cheesebench.protocol.names import TIMEOUT
+from cheesebench.protocol.specification import ReferenceSpec
 
 #: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
@@ -65,8 +76,43 @@ class Option:
 def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0) -> float | None:
     """Return a bound on how often a subject with the adversary's lesion succeeds in a trial; None: not proved.
 
-    A bound that is not above ``at_most`` need not be the least.
+    A bound that is not above ``at_most`` need not be the least. There is none where the verdict is about a measure that
+    is not proved to fall short of what the verdict asks.
     """
+    specification = adversary.world.program.specification
+    about = specification.judged
+    if about is not None and about.better is not None:
+        if about.range is None or about.better == "alike":
+            return None
+        written = {name for one in adversary.world.program.all_effects() for name in written_by(one)}
+        own = specification.variables.items()
+        fixed = [name for name, one in own if one.per == "block" and name not in written]
+        worth, asked = _worth(specification.measures[about.measure], about, fixed)
+        worthy = ArenaParadigm(replace(specification, success=worth))
+        bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
+        if bound is None or bound > asked + EQUAL:
+            return None
+    return _least(adversary, effort, at_most)
+
+
+def _worth(measure: Expression, about: ReferenceSpec, fixed: Sequence[str]) -> tuple[Expression, float]:
+    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; blocks set what is ``fixed``.
+
+    A trial without a value counts most, for it may be chosen, except where only its date says that it has none.
+    """
+    low, high = about.range or (0.0, 0.0)
+    value, counts = measure, cast(Expression, Number(1))
+    match measure:
+        case Binary("/", part, Binary(sign) as has) if sign not in ARITHMETIC_SIGNS and not _selects(has, fixed):
+            value, counts = part, has
+    if about.better == "lower":
+        value, low, high = Binary("-", Number(0), value), -high, -low
+    bar = about.bar if about.better == "higher" else -about.bar
+    share = Binary("/", Binary("-", value, Number(low)), Number(high - low))
+    return Binary("*", share, counts), (bar - low) / (high - low)
+
+
+def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     world = adversary.world
     specification = world.program.specification
     if _hangs_on_the_past(world) or _selects(specification.where):
@@ -176,9 +222,10 @@ def _hangs_on_the_past(world: World) -> bool:
     return outlasts or dealt or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
 
 
-def _selects(where: Expression | None) -> bool:
+def _selects(where: Expression | None, fixed: Sequence[str] = ()) -> bool:
     """Return whether the trials that are judged may be better ones: a bound on all of them is none on these."""
-    dates = [BuiltIn(name) for name in ("block", "session", "trial")]  # a subject's number may stand for its row
+    # A subject's number may stand for its row.
+    dates = [*map(BuiltIn, ("block", "session", "trial")), *map(Variable, fixed)]
     nodes = () if where is None else walk(where)
     return not all(isinstance(one, Binary | Constant | Number) or one in dates for one in nodes)
 

@@ -401,6 +401,13 @@ class Hypothesis(ArenaSubject):
         twin._open = [(draw, sequence) for (draw, _), sequence in zip(self._open, history.sequences, strict=True)]
         return twin
 
+    @property
+    def worth(self) -> float:
+        """What the trial, which has ended, counts: 1 for a success, 0 for a failure; what is neither counts 1."""
+        success = self._program.success
+        worth = 0.0 if success is None else float(success(self))
+        return worth if 0 <= worth <= 1 else 1.0
+
     def unhurried(self) -> Self:
         """Remove the limit of a trial that begins: whatever continues it keeps the time."""
         self._limit = NEVER

@@ -225,8 +225,7 @@ def _bar(specification: Specification) -> tuple[float, float] | None:
     about = specification.judged
     if about is None or about.better is None:
         return None
-    sign = 1.0 if about.better == "higher" else -1.0
-    return about.value - sign * (about.margin or 0.0), sign
+    return about.bar, 1.0 if about.better == "higher" else -1.0
 
 
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:

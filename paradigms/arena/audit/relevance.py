@@ -468,8 +468,8 @@ class Flow:
         return doors | ({*self._program.states[state.name].shows} if self._sees else set())
 
     def _after(self, rule: RuleSpec, state: str) -> set[str]:
-        if rule.end is not None:
-            return self._at_end
+        if rule.end is not None:  # the last picture is of this state
+            return self._at_end | self._shown(self._specification.states[state])
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
     def _in_state(self, state: StateSpec) -> set[str]:

@@ -45,7 +45,7 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
 
 def succeeded(cloud: Cloud) -> float:
     """Return the weight of successes among trials that have ended."""
-    return sum(weight for node, weight in cloud.items() if node.success)
+    return sum(weight * node.success for node, weight in cloud.items())
 
 
 class Walks:
