@@ -34,6 +34,7 @@ from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
+from cheesebench.protocol.specification import ReferenceSpec
 
 #: Lives on which a ceiling is measured, and their most trials together (but at least two lives).
 LIVES, TRIALS = 8, 480
@@ -61,8 +62,8 @@ class Ceiling:
     lives: tuple[tuple[Lived, ...], ...]
     proven: float | None = None
     """No subject with this lesion does better; None: not proven."""
-    bar: tuple[float, float] | None = None
-    """What the verdict asks of a measure, and 1 or -1: whether more or less is better; None: it is about successes."""
+    asked: ReferenceSpec | None = None
+    """What a verdict about a measure asks for; None: it is about successes."""
     how: str = ""
     """What was done before, where that was an errand."""
     followed: float = 1.0
@@ -80,14 +81,13 @@ class Ceiling:
 
     def verdict(self, at_most: float) -> AuditVerdict:
         """Return what is known of a limit: what was found may refute it, and only a bound confirms it."""
-        below, above = (0.0, 0.0) if self.measured is None or self.bar is None else self._beyond()
-        if below > 0 or self.is_contradicted or (self.surely > at_most + 1e-9 and not self.is_proved(at_most)):
+        is_proved = self.is_proved(at_most)
+        if self.is_contradicted or self._goes_beyond or (self.surely > at_most + 1e-9 and not is_proved):
             return "FAIL"
-        return "ok" if above <= 0 and self.is_proved(at_most) else "undecided"
+        return "ok" if is_proved else "undecided"
 
     def is_open(self, at_most: float) -> bool:
-        above = 0.0 if self.measured is None or self.bar is None else self._beyond()[1]
-        return self.verdict(at_most) == "undecided" and (above > 0 or self.found.value > at_most)
+        return self.verdict(at_most) == "undecided" and (self.asked is not None or self.found.value > at_most)
 
     @property
     def is_contradicted(self) -> bool:
@@ -98,13 +98,13 @@ class Ceiling:
     def is_proved(self, at_most: float) -> bool:
         return self.proven is not None and self.proven <= at_most + 1e-9
 
-    def _beyond(self) -> tuple[float, float]:
-        """Return by how much the measure does for the verdict, at least and at most."""
-        assert self.measured is not None
-        assert self.bar is not None
-        least, sign = self.bar
-        below, above = sorted(sign * (end - least) for end in self.measured[1:])
-        return below, above
+    @property
+    def _goes_beyond(self) -> bool:
+        """Whether the measure surely does for the verdict."""
+        if self.measured is None or self.asked is None or self.asked.better == "alike":
+            return False
+        _, low, high = self.measured
+        return low > self.asked.bar if self.asked.better == "higher" else high < self.asked.bar
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
@@ -177,7 +177,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned))
     # Subjects of one seed are balanced: no row of a draw that holds for life is more frequent by luck.
     seeds = [(order.seed + APART + one // group, one % group) for one in range(MORE_LIVES * number)]
-    so_far = Ceiling(order.lesion, (), bar=_bar(paradigm.specification))
+    about = paradigm.specification.judged
+    so_far = Ceiling(order.lesion, (), asked=about if about is not None and about.better is not None else None)
     if lesion.memoryless:
         table = Table(paradigm, lesion, order.effort, f"{seeds[:number]}")
         for seed in seeds:
@@ -190,7 +191,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
         proven = None if order.at_most is None else upper_bound(adversary, order.effort, order.at_most)
-        if order.at_most is not None and so_far.bar is None and replace(so_far, proven=proven).is_proved(order.at_most):
+        if order.at_most is not None and replace(so_far, proven=proven).is_proved(order.at_most):
             adversary.planner.effort *= SHOWN
         begun = adversary.world.spent
         for seed in seeds:
@@ -221,19 +222,12 @@ def _after(
     return found if found.surely > plain.found.value else None
 
 
-def _bar(specification: Specification) -> tuple[float, float] | None:
-    about = specification.judged
-    if about is None or about.better is None:
-        return None
-    return about.bar, 1.0 if about.better == "higher" else -1.0
-
-
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
     """Return whether the rate is known well enough; ``spent`` is the share of ``STEPS``."""
     if len(so_far.lives) < 2:
         return False
     is_clear = order.is_brief and (so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH)
-    is_proved = order.at_most is not None and so_far.bar is None and so_far.is_proved(order.at_most)
+    is_proved = order.at_most is not None and so_far.is_proved(order.at_most)
     if len(so_far.lives) >= FEWEST and (is_clear or (is_proved and so_far.found.low <= (so_far.proven or 0.0))):
         return True
     if len(so_far.lives) < number and spent <= 1:
@@ -340,9 +334,9 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
         text += f"; must not matter ({shown(SPARED)})"
     if ceiling.followed < WHOLE:
         text += f"; {shown(ceiling.followed)} of the subjects were followed to where they forget"
-    if ceiling.measured is not None and ceiling.bar is not None:
+    if ceiling.measured is not None and ceiling.asked is not None:
         mean, low, high = ceiling.measured
-        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.bar[0]:.3g}"
+        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.asked.bar:.3g}"
     text += f"; by session {_curve(ceiling)}"
     numbers: dict[str, object] = {
         "found": found.numbers(), "proven": ceiling.proven, "at_last": ceiling.at_last.value, "at_most": at_most,
