@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.arenas import TWO_ARMS
 
@@ -88,7 +88,7 @@ class _Author:
     def some(self, p: float, feature: str = "") -> bool:
         return feature in self.features and self.chance.random() < p
 
-    def of(self, table: dict[str, Sequence[str]]) -> str:
+    def of(self, table: Mapping[str, Sequence[str]]) -> str:
         return self.one(*(one for feature, ones in table.items() if feature in self.features for one in ones))
 
     def scope(self) -> str:

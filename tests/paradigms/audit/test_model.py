@@ -6,6 +6,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ class Compared:
         return max(abs(difference) / math.sqrt(max(variance, 1.0)) for difference, variance in self.sums.values())
 
 
-def weights(parts: Mapping[Hashable, Belief]) -> dict[Hashable, float]:
+def weights(parts: Mapping[Any, Belief]) -> dict[Hashable, float]:
     return {percept: sum(part.values()) for percept, part in parts.items() if part}
 
 

@@ -172,7 +172,7 @@ def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
             found[before] += weight * (1.0 if not begun else sum(begun.pop(None).values()) or 1.0)
         for percept, belief in begun.items():
             for met, ended, share in steps(belief, actions[number], (percept,)):
-                by_success = defaultdict[bool, Belief](dict)
+                by_success = defaultdict[float, Belief](dict)
                 for grain, one in ended.items():
                     by_success[grain[0].success][grain] = one
                 for success, part in by_success.items():
