@@ -111,7 +111,7 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
 def life_hash(specification: Specification) -> str:
     """Return the SHA-256 of all that the ceilings under lesions depend on: the protocol without the animals' numbers.
 
-    What remains of the reference is its condition for a trial to count.
+    What remains of the reference is its condition for a trial to count, and what a verdict about a measure asks for.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
@@ -119,7 +119,7 @@ def life_hash(specification: Specification) -> str:
     if judged is not None and judged.where is not None:
         plain |= {"where": judged.where}
     if judged is not None and judged.better is not None:
-        plain |= {"judged": whole["measures"][judged.measure]}
+        plain |= {"judged": [whole["measures"][judged.measure], judged.better, judged.range, judged.bar]}
     return protocol_hash(plain)
 
 
