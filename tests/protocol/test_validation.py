@@ -156,6 +156,20 @@ def test_an_audit_holds_whatever_animals_models_are_compared_with(tmp_path: Path
     assert status(tmp_path, other, [kept]) == expected
 
 
+def test_an_audit_of_a_verdict_about_a_measure_holds_for_what_it_asks_for(tmp_path: Path) -> None:
+    own = written(tmp_path, f"{CONSTRUCT}\n{ANIMALS}\n")
+    kept = report(own) | {"life_sha256": life_hash(own)}
+    assert status(tmp_path, own, [kept]) == "validated"
+    for seen, asked in (("value: 9", "value: 8"), ("margin: 1", "margin: 2"), ("[0, 20]", "[0, 40]")):
+        assert (
+            status(tmp_path, written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace(seen, asked)}\n"), [kept]) == "declared"
+        )
+    assert (
+        status(tmp_path, written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace('made up', 'own')}\n"), [kept])
+        == "validated"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "lesion", "defines"),
     [
