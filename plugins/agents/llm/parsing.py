@@ -107,11 +107,15 @@ _LATE_LABEL = re.compile(
 )
 _THINKS = "think|thinking(?:_process)?|thoughts?|reasoning|scratchpad|analysis|reflection|inner_monologue"
 #: Tags of thoughts: ``<think>``, ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``, ``[THINK]``,
-#: ``<internal_reasoning>``, ``◁think▷``; channels.
+#: ``<internal_reasoning>``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's (``<|content|>``), and the
+#: sentences of Granite and Apriel.
 _TAG = re.compile(
     rf"(?P<open>[<\[◁])(?P<end>/?)\|?(?:(?P<edge>START_|END_|begin_of_|end_of_)|\w{{1,20}}[:_])?(?:{_THINKS})\|?[>\]▷]"
+    r"|(?:<unused94>|<\|channel>)thoughts?\b|\A\s*Here(?:(?:'s| is) my thought process| are my reasoning steps):"
+    r"|(?P<ends><unused95>|<channel\|>|(?:<\|(?:end|begin)\|>(?:assistant)?)*<\|content\|>|\[BEGIN FINAL RESPONSE\]"
+    r"|^Here(?:'s| is) my response:)"
     r"|(?:<\|(?:end|start)\|>(?:assistant)?)*<\|channel\|>\s*(?P<channel>\w+)[^<\n]{0,80}(?:<\|constrain\|>\w*\s*)?<\|message\|>",
-    re.IGNORECASE | re.ASCII,
+    re.IGNORECASE | re.ASCII | re.MULTILINE,
 )
 
 
@@ -177,7 +181,7 @@ def separate_reasoning(text: str) -> Spoken:
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
         return tag["channel"].lower() != "analysis"  # a commentary calls a tool, or speaks to the user
-    return bool(tag["end"]) or (tag["edge"] or "").lower().startswith("end_")
+    return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith("end_")
 
 
 def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
