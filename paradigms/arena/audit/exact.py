@@ -85,8 +85,9 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
         if about.range is None or about.better == "alike":
             return None
         written = {name for one in adversary.world.program.all_effects() for name in written_by(one)}
-        own = specification.variables.items()
-        fixed = [name for name, one in own if one.per == "block" and name not in written]
+        fixed = [name for name, one in specification.variables.items() if one.per == "block" and name not in written]
+        rotas = [one for one in specification.draws if one.order == "cycle" and one.keep_if is None]
+        fixed += [column for one in rotas for column in one.columns]
         worth, asked = _worth(specification.measures[about.measure], about, fixed)
         worthy = ArenaParadigm(replace(specification, success=worth))
         bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
@@ -96,7 +97,7 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
 
 
 def _worth(measure: Expression, about: ReferenceSpec, fixed: Sequence[str]) -> tuple[Expression, float]:
-    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; blocks set what is ``fixed``.
+    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; what is ``fixed`` hangs on the date.
 
     A trial without a value counts most, for it may be chosen, except where only its date says that it has none.
     """

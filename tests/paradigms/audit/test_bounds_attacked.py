@@ -281,7 +281,8 @@ def test_these_have_once_merged_what_differs(lesion: str, start: str, states: st
         ("last != bad", "higher", 0.8, None), ("(last == good) / (last != bad)", "higher", 0.8, None),
         # What only the date says is not chosen.
         ("(last == good) / (block == two)", "higher", 0.8, 0.5), ("(last == good) / (stage == 2)", "higher", 0.8, 0.5),
-        ("(last == good) / (n == 1)", "higher", 0.8, None),
+        ("(last == good) / (rota == 1 and trial > 2)", "higher", 0.8, 0.5),
+        ("(last == good) / (n == 1)", "higher", 0.8, None), ("(last == good) / (b == 1)", "higher", 0.8, None),
     ],
 )  # fmt: skip
 def test_a_verdict_about_a_measure_is_proved_to_be_out_of_reach(
@@ -289,6 +290,7 @@ def test_a_verdict_about_a_measure_is_proved_to_be_out_of_reach(
 ) -> None:
     text = (
         f"version: 1\nparadigm: measured\n{GATES}vars: {{stage: {{init: 1, per: block}}}}\ndraw:\n  {SIDE}\n"
+        "  r: {order: cycle, of: {rota: [1, 2]}}\n  e: {of: {b: [0, 1]}}\n"
         f"start: {{at: box, face: N}}\ntrial:\n  limit: 30\n  start: run\n  watch: [{{press: any, count: n}}]\n"
         f"  states: {{run: {{rules: [{CHOICE}]}}}}\n"
         "schedule: {one: {trials: 4}, two: {trials: 4, set: {stage: 2}}}\nsuccess: last == good\n"
