@@ -582,11 +582,14 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value for readers: numbers with up to six digits, sets in alphabetical order, 1 and 0 for truth."""
+    """Return a value for readers: numbers with up to six digits, sets in alphabetical order, 1 and 0 for truth.
+
+    Equal values have equal texts.
+    """
     if value is None:
         return "none"
     if isinstance(value, frozenset):
         return ", ".join(sorted(map(as_text, value))) or "none"
-    if isinstance(value, bool):
-        return str(int(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if value % 1 == 0 and abs(value) < 1e6 else f"{value:g}"

@@ -139,11 +139,16 @@ MAX_ATTEMPTS = 100
 Row = tuple[RuntimeValue, ...]
 
 
+#: First words of the keys by which a subject is placed: a draw of such a name has keys of its own.
+PLACINGS = ("start", "place", "each")
+
+
 class DrawSequence:
     """The rows of one draw for one subject, one after the other."""
 
     def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
         self._spec, self._stream, self._subject = spec, stream, subject
+        self._name = f"draw {spec.name}" if spec.name in PLACINGS else spec.name
         self.count = 0
         self._block: list[Row] = []
         self._run: list[RuntimeValue] = []
@@ -153,7 +158,7 @@ class DrawSequence:
         spec, count = self._spec, self.count
         if spec.sample is not None:
             self.count += 1
-            shuffled = self._stream.shuffled(dealt, f"{spec.name}|{count}")
+            shuffled = self._stream.shuffled(dealt, f"{self._name}|{count}")
             if spec.pick is not None:
                 return as_sets([(member,) for member in shuffled[: spec.pick]])
             return tuple(shuffled[: len(spec.columns)])
@@ -186,7 +191,7 @@ class DrawSequence:
         return self._stream.of_all_subjects().shuffled(rows, key)[place]
 
     def _independent(self, rows: Sequence[Row]) -> Row:
-        key = f"{self._spec.name}|{self.count}"
+        key = f"{self._name}|{self.count}"
         if self._spec.pick is not None:
             subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
             return as_sets([rows[index] for index in subset])
@@ -206,14 +211,14 @@ class DrawSequence:
         It is uniform among those, unless hardly any permutation qualifies: then one is constructed step by step.
         """
         for attempt in range(MAX_ATTEMPTS):
-            block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
+            block = self._stream.shuffled(items, f"{self._name}|{self.count}|{attempt}")
             if not self._too_long([*self._run, *(row[0] for row in block)]):
                 return block
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
         """Construct a permutation that respects ``max_run``, without too many equal values left for the end."""
-        left = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|composed")
+        left = self._stream.shuffled(items, f"{self._name}|{self.count}|composed")
         block: list[Row] = []
         while left:
             run = [*self._run, *(row[0] for row in block)]

@@ -32,6 +32,7 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     normalised,
     signature,
 )
+from cheesebench.paradigms.arena.audit.hypotheses import GRADED
 from cheesebench.paradigms.arena.audit.relevance import holds_of, written_by
 from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, succeeded, without_deadlines
 from cheesebench.protocol.expressions import (
@@ -89,7 +90,7 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
         rotas = [one for one in specification.draws if one.order == "cycle" and one.keep_if is None]
         fixed += [column for one in rotas for column in one.columns]
         worth, asked = _worth(specification.measures[about.measure], about, fixed)
-        worthy = ArenaParadigm(replace(specification, success=worth))
+        worthy = ArenaParadigm(replace(specification, success=worth, measures={GRADED: worth}))
         bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
         if bound is None or bound > asked + EQUAL:
             return None

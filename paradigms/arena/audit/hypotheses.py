@@ -20,6 +20,9 @@ from cheesebench.protocol.specification import DrawSpec
 # -- lives whose draws are hypotheses
 
 
+#: In place of a measure's name: here success is what a measure is worth, from 0 to 1.
+GRADED = ""
+
 T = TypeVar("T")
 
 
@@ -76,30 +79,27 @@ class Script(Stream):
 
 
 class OpenSequence:
-    """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of the script.
+    """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of the script."""
 
-    A row that depends on the subject's number is any row, and then always that one, unless the number can be known.
-    """
-
-    def __init__(self, spec: DrawSpec, script: Script, known: int | None = None) -> None:
-        self._spec, self._script, self._known = spec, script, known
+    def __init__(self, spec: DrawSpec, script: Script) -> None:
+        self._spec, self._script = spec, script
         self.count = 0
         self._row: Row | None = None
         self._left: tuple[int, ...] = ()
         self._run: tuple[RuntimeValue, ...] = ()
         if spec.pick is None or spec.sample is not None:
-            self._rows: Sequence[Row] = spec.rows
+            self.rows: Sequence[Row] = spec.rows
         else:
-            self._rows = [as_sets(subset) for subset in combinations(spec.rows, spec.pick)]
+            self.rows = [as_sets(subset) for subset in combinations(spec.rows, spec.pick)]
 
     def copy(self) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
+    def next(self, dealt: Sequence[RuntimeValue] = (), subject: int = 0) -> Row:
         """Draw the next row; ``dealt`` holds what a draw with ``sample`` assigns."""
-        rows, order = self._rows, self._spec.order
+        rows, order = self.rows, self._spec.order
         if self._spec.sample is not None:
             if self._spec.pick is None:
                 rows = list(permutations(dealt, len(self._spec.columns)))
@@ -108,10 +108,7 @@ class OpenSequence:
             self.count += 1
             return rows[self._script.choose((1 / len(rows),) * len(rows))]
         if order == "by_subject":
-            if self._row is None:
-                number = self._known if self._known is not None else self._script.choose((1 / len(rows),) * len(rows))
-                self._row = rows[number % len(rows)]
-            row = self._row
+            row = self._row = rows[subject % len(rows)] if self._row is None else self._row
         elif order == "cycle":
             row = rows[self.count % len(rows)]
         else:
@@ -127,10 +124,10 @@ class OpenSequence:
 
     def once(self) -> Row:
         """Return a row of a draw whose rows do not depend on each other."""
-        return self._rows[self._script.choose((1 / len(self._rows),) * len(self._rows))]
+        return self.rows[self._script.choose((1 / len(self.rows),) * len(self.rows))]
 
     def _independent(self) -> Sequence[float]:
-        allowed = [not self._too_long(row) for row in self._rows]
+        allowed = [not self._too_long(row) for row in self.rows]
         return [is_allowed / sum(allowed) for is_allowed in allowed]
 
     def _too_long(self, row: Row) -> bool:
@@ -139,7 +136,7 @@ class OpenSequence:
 
     def _shuffled(self) -> Sequence[float]:
         """Return the chance of each row: the share of the permutations of the rest that begin with it."""
-        rows = self._rows
+        rows = self.rows
         if self.count % (len(rows) * self._spec.copies) == 0:
             self._left = (self._spec.copies,) * len(rows)
         firsts = tuple(row[0] for row in rows)
@@ -161,9 +158,9 @@ class OpenSequence:
         """Return what the next rows depend on."""
         order = self._spec.order
         if order == "shuffle":
-            size = len(self._rows) * self._spec.copies
+            size = len(self.rows) * self._spec.copies
             return self.count % size, self._left, self._run, bool(self.count)
-        return (self.count % len(self._rows) if order == "cycle" else 0), self._row, self._run, bool(self.count)
+        return (self.count % len(self.rows) if order == "cycle" else 0), self._row, self._run, bool(self.count)
 
 
 def _without(left: tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -194,8 +191,10 @@ class Hypothesis(ArenaSubject):
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
         self._schedule = Schedule(())  # deaf: the end of a trial is noted when the next one begins, in a copy
-        known = subject if relevance.subject else None
-        self._open = [(draw, OpenSequence(draw, script, known)) for draw in program.specification.draws]
+        self._open = [(draw, OpenSequence(draw, script)) for draw in program.specification.draws]
+        #: The subject's number, and from how many it is drawn where it cannot be known.
+        self._number = subject if relevance.subject else None
+        self._numbers = math.lcm(*(len(one.rows) for draw, one in self._open if draw.order == "by_subject"))
         self._fired = 0
         self._counts = [0] * len(relevance.timed_places)
         self._note = self._noting()
@@ -269,8 +268,11 @@ class Hypothesis(ArenaSubject):
                 keep_if = self._program.keep_if.get(draw.name)
                 if not (sequence.count and keep_if is not None and keep_if(self)):
                     members = dealt(draw, self._geometry.arena.groups, self.values)
+                    if draw.order == "by_subject" and self._number is None:
+                        self._number = self._script.below(self._numbers, "subject")
                     self._script.is_mute = draw.name in self._relevance.unread[self.block]
-                    self.values.update(zip(draw.columns, sequence.next(members), strict=True))
+                    row = sequence.next(members, self._number or 0)
+                    self.values.update(zip(draw.columns, row, strict=True))
                     self._script.is_mute = False
 
     def _fire(self, rule: Rule) -> float:
@@ -403,9 +405,10 @@ class Hypothesis(ArenaSubject):
 
     @property
     def worth(self) -> float:
-        """What the trial, which has ended, counts: 1 for a success, 0 for a failure; what is neither counts 1."""
-        success = self._program.success
-        worth = 0.0 if success is None else float(success(self))
+        """What the trial, which has ended, counts: 1 for a success; what a measure is worth (what has no worth, 1)."""
+        if self._program.success is None or GRADED not in self._program.measures:
+            return float(self.is_success())
+        worth = float(self._program.success(self))
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:

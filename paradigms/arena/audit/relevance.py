@@ -337,11 +337,21 @@ class Flow:
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is always the same."""
-        states, own = self._specification.states, self._specification
-        ways = [(one, rule) for one, rules in self._rules.items() for rule in rules if rule.go == state]
-        first = {rule.effects.reward for one, rule in ways if not self._program.states[one].waits}
+        states, own, begun = self._specification.states, self._specification, self._entered()
+        again = self._reachable(there for one in begun for there in self._next[one])
+        finishes = any(one.go == state for one in own.finish)  # then whatever has fired may have led there
+        ways = [
+            (one, rule)
+            for one, rules in self._rules.items()
+            for rule in rules
+            if rule.go == state or (finishes and not rule.end)
+        ]
+        # A state in which a trial begins, and which only waits, is not chosen.
+        chosen = [rule for one, rule in ways if not self._program.states[one].waits or one not in begun or one in again]
+        first = {rule.effects.reward for rule in chosen} | ({None} if finishes else set())
         more = [own.each.reward, states[state].entry.reward, *(rule.effects.reward for rule in self._watch)]
         more += [states[one].each.reward for one, _ in ways]
+        more += [states[rule.go].entry.reward for _, rule in ways if rule.go]
         plain = all(isinstance(one, Number | Constant | None) for one in first)
         return not self._pays or (plain and len(first) <= 1 and not any(more))
 
