@@ -222,6 +222,24 @@ schedule: {one: {sessions: 2, trials: 2}}
     )
 
 
+@pytest.mark.parametrize("name", ["start", "place", "each", "side"])
+def test_clause_4_a_draw_of_any_name_says_nothing_of_where_the_subject_is_placed(live: Live, name: str) -> None:
+    life = live(
+        f"""
+arena: {{map: "abcd", legend: {{a: a, b: b, c: c, d: d}}, groups: {{any: [a, b, c, d]}}}}
+draw: {{{name}: {{of: {{side: [a, b, c, d]}}}}}}
+start: {{at: any, face: N}}
+trial: {{limit: 1, start: run, states: {{run: {{rules: [{{act: STAY, reward: 1, end: done}}]}}}}}}
+schedule: {{one: {{trials: 400}}}}
+"""
+    )
+    agreed = 0
+    while (picture := life.begin_trial()) is not None:
+        agreed += "abcd".index(life.values["side"]) == len(picture) - len(picture.lstrip("."))
+        life.step(0)
+    assert 60 < agreed < 140
+
+
 def test_clause_4_a_start_with_several_cells_is_drawn_uniformly(live: Live) -> None:
     life = live(
         """

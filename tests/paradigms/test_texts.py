@@ -45,7 +45,9 @@ def test_text_follows_values(film: Film) -> None:
 
 def test_what_values_look_like() -> None:
     assert filled("a {x} b", {"x": 0.1 + 0.2}) == "a 0.3 b"
-    assert as_text(True) == "1"
+    assert as_text(True) == as_text(1.0) == "1"
+    assert as_text(1_000_000) == as_text(1e6) == "1e+06"
+    assert as_text(-0.0) == as_text(0) == "0"
     assert as_text(frozenset({"b", "a"})) == "a, b"
     assert as_text(frozenset()) == as_text(None) == "none"
     assert filled("{{x}} {{{x}}}", {"x": 7}) == "{x} {7}"

@@ -145,7 +145,8 @@ class _Author:
             order += ", max_run: 2" if order.startswith("shuffle") and self.some(0.2) else ""
         keep = f", keep_if: {self.one(*KEEP)}" if scope != "subject" and self.some(0.6, "past") else ""
         found = [f"  all: {{per: {scope}, order: {order}{keep}, of: {{{of}}}}}\n"]
-        found += [f"  pair: {{per: {self.scope()}, of: {{c: [0, 1], side2: [left, right]}}}}\n"]
+        table = "per: subject, order: by_subject" if self.some(0.5, "order") else f"per: {self.scope()}"
+        found += [f"  pair: {{{table}, of: {{c: [0, 1], side2: [left, right]}}}}\n"]
         found += [f"  few: {{per: {self.scope()}, sample: arm, {self.one('', '', 'pick: 1, ')}into: [few]}}\n"]
         return "draw:\n" + "".join(self.chance.sample(found, len(found)))
 

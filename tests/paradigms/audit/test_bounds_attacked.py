@@ -192,7 +192,7 @@ arena:
   legend: {L: left, R: right, l: {door: gate_left}, r: {door: gate_right}, B: box}
   groups: {arm: [left, right]}
   headings: 4
-vars: {mark: a, seen: 0}
+vars: {mark: a, seen: 0, tip: 0}
 draw: {sample: {of: {sample: [left, right], shut: [gate_right, gate_left]}}}
 start: {at: box, face: random}
 trial:
@@ -217,6 +217,11 @@ success: last == good
     )
     assert one_way in plain
     held = "forced: {freeze: true, rules: [{after: 4, go: delay}, {act: ROTATE_LEFT, set: {seen: 2}}]}"
+    hands = two_ways.replace("set: {mark: b}, rules: [{after: 1, go", "rules: [{after: 1, reward: 1, go")
+    tips = one_way.replace("[{enter", "[{press: wall, set: {tip: 1}}, {enter").replace("go: delay", "go: here")
+    tips += "\n    here: {freeze: true, rules: [{after: 1, reward: tip, go: delay}]}"
+    turns = "forced: {rules: [{act: ROTATE_LEFT, reward: 0.1}, {act: ROTATE_RIGHT}]}"
+    at_once = "  finish: [{if: state == forced, go: delay}]\n  states:"
     lifted = plain.replace("seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}")
     for other, proved, *state in (
         (plain, 0.5),
@@ -232,6 +237,10 @@ success: last == good
         (plain.replace("delay: {place", "delay: {reward: heading == 90, place"), None),
         (plain.replace("enter: arm, go: delay", "enter: arm, reward: heading / 360, go: delay"), None),
         (plain.replace(one_way, held), None),
+        # One of two carriers pays, or what was set before; or whatever leads to the end of a phase.
+        (plain.replace(one_way, hands), None),
+        (plain.replace(one_way, tips), None),
+        (plain.replace(one_way, turns).replace("  states:", at_once), None),
     ):
         lesion = Lesion.parse(f"amnesia={(*state, 'delay')[0]}")
         assert upper_bound(Adversary(accepted(other), lesion, 1.0)) == proved, other
@@ -299,3 +308,22 @@ def test_a_verdict_about_a_measure_is_proved_to_be_out_of_reach(
     )
     bound = upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 0.1), 0.1)
     assert bound == (None if proved is None else pytest.approx(proved))
+
+
+@pytest.mark.parametrize(
+    ("draws", "shows", "success", "rate"),
+    [
+        # Two tables by the subject's number: one tells the other.
+        ("{side: {per: subject, order: by_subject, of: {side: [left, right]}}, "
+         "mark: {per: subject, order: by_subject, of: {mark: [a, b, a, b]}}}", "{box: mark}", "last == good", 1),
+        # Half a success counts as one.
+        ("{side: {of: {side: [left, right]}}}", "{}", "(last == good) + 0.5 * (last == bad)", 1),
+    ],
+)  # fmt: skip
+def test_what_is_alike_in_reality_is_alike_in_the_model(draws: str, shows: str, success: str, rate: float) -> None:
+    text = (
+        f"version: 1\nparadigm: alike\n{PLUS}draw: {draws}\nstart: {{at: box, face: N}}\n"
+        f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{show: {shows}, rules: [{CHOICE}]}}}}\n"
+        f"schedule: {{one: {{trials: 4}}}}\nsuccess: {success}\n"
+    )
+    assert upper_bound(Adversary(accepted(text), Lesion.parse("anhedonia"), 1.0)) == pytest.approx(rate)
