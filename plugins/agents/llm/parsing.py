@@ -106,9 +106,8 @@ _LATE_LABEL = re.compile(
     re.ASCII,
 )
 _THINKS = "think|thinking(?:_process)?|thoughts?|reasoning|scratchpad|analysis|reflection|inner_monologue"
-#: Tags of thoughts: ``<think>``, ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``, ``[THINK]``,
-#: ``<internal_reasoning>``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's (``<|content|>``), and the
-#: sentences of Granite and Apriel.
+#: Tags of thoughts: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``, ``[THINK]``, ``◁think▷``;
+#: channels; Gemma's (``<unused94>thought``), Solar's (``<|content|>``), and the sentences of Granite and Apriel.
 _TAG = re.compile(
     rf"(?P<open>[<\[◁])(?P<end>/?)\|?(?:(?P<edge>START_|END_|begin_of_|end_of_)|\w{{1,20}}[:_])?(?:{_THINKS})\|?[>\]▷]"
     r"|(?:<unused94>|<\|channel>)thoughts?\b|\A\s*Here(?:(?:'s| is) my thought process| are my reasoning steps):"
