@@ -582,10 +582,7 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value for readers: numbers with up to six digits, sets in alphabetical order, 1 and 0 for truth.
-
-    Equal values have equal texts.
-    """
+    """Return a value for readers, equal ones alike: numbers with up to six digits, sets sorted, 1 and 0 for truth."""
     if value is None:
         return "none"
     if isinstance(value, frozenset):
