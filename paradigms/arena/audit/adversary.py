@@ -25,7 +25,6 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     Rest,
     World,
     cloud_of,
-    likeliest,
     mistaken,
     sampled,
     signature,
@@ -537,7 +536,7 @@ class Adversary:
                     count += 1
                     heappush(pending, (-sum(further.belief.values()), count, number, further))
         self.followed = min(self.followed, 1 - lost / sum(sum(part.values()) for part in root.values()))
-        return {percept: likeliest(part) for percept, part in entries.items() if part}
+        return {percept: self.world.likeliest(part) for percept, part in entries.items() if part}
 
     def carried(
         self,
@@ -576,7 +575,7 @@ class Adversary:
                     _add(ended, further.belief)
                 else:
                     pending.append(further)
-        return self.world.rest(likeliest(ended))
+        return self.world.rest(self.world.likeliest(ended))
 
     def _branches(self, progress: Progress, is_pushed: bool) -> Iterator[tuple[int, Progress]]:
         action = self._act(progress, is_pushed)

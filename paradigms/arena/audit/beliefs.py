@@ -482,6 +482,8 @@ class World:
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)
         #: Steps of nodes within beliefs.
         self.work = 0
+        #: Whether anything is no longer believed because it was too unlikely: then later beliefs are not exact.
+        self.has_dropped = False
         self._percepts: dict[Hashable, int] = {}
         self.histories: list[History] = []
         self._history_numbers: dict[Hashable, int] = {}
@@ -542,7 +544,14 @@ class World:
                 grain = node if len(alike) == 1 else self.nodes.telling(node, ways + 1), before
                 part = parts[percept]
                 part[grain] = part.get(grain, 0.0) + whole * chance
-        return {percept: likeliest(part) for percept, part in parts.items()}
+        return {percept: self.likeliest(part) for percept, part in parts.items()}
+
+    def likeliest(self, belief: Belief) -> Belief:
+        """Return the belief without its least likely hypotheses, where there are too many."""
+        if len(belief) <= MOST:
+            return belief
+        self.has_dropped = True
+        return dict(sorted(belief.items(), key=lambda entry: -entry[1])[:MOST])
 
     def _past(self, pasts: dict[Past, float], whole: float) -> int:
         key = tuple([(past, round(weight / whole, 12)) for past, weight in pasts.items()])
@@ -651,13 +660,6 @@ def cloud_of(belief: Belief) -> Cloud:
 def normalised(weights: dict[K, float]) -> dict[K, float]:
     whole = sum(weights.values())
     return {one: weight / whole for one, weight in weights.items()}
-
-
-def likeliest(belief: Belief) -> Belief:
-    """Return the belief without its least likely hypotheses, where there are too many."""
-    if len(belief) <= MOST:
-        return belief
-    return dict(sorted(belief.items(), key=lambda entry: -entry[1])[:MOST])
 
 
 def sampled(cloud: Cloud, size: int) -> Cloud:

@@ -130,8 +130,11 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     bounds = []
     for bound, one in dict.fromkeys(ways):
         with suppress(TooManyError, RecursionError):
-            bounds.append(bound(one, effort))
-            if bounds[-1] <= at_most + EQUAL:
+            value = bound(one, effort)
+            if one.world.has_dropped:
+                continue
+            bounds.append(value)
+            if value <= at_most + EQUAL:
                 break
     return min(bounds, default=None)
 

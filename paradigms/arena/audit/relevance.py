@@ -321,19 +321,23 @@ class Flow:
         for draw in reversed(specification.draws):  # a draw from a set that lasts matters
             self.named |= {draw.sample} if draw.sample is not None and self.named & {*draw.columns} else set()
 
-    def is_placed(self, state: str, after: tuple[str, ...] = ()) -> bool:
-        """Return whether a subject is always put somewhere when it enters a state, or has not moved since."""
-        states = self._specification.states
-        ways = [one for one, following in self._next.items() if state in following]
-        entry = states[state].entry  # it is placed after the values are set and paid
-        read = self.live[state].union(*map(self._names, self._outcomes(entry)))
-        set_ = [one.value for one in entry.assignments if one.variable in read]
-        if entry.place is not None:
-            return not any(map(_reads_where, (entry.reward if self._pays else None, *set_)))
-        return all(
-            states[one].freeze and not self._is_moved(one) and one not in after and self.is_placed(one, (*after, one))
-            for one in ways
-        )
+    def is_placed(self, state: str) -> bool:
+        """Return whether a subject is put somewhere, always alike, when it enters a state, or has not moved since."""
+        states, way = self._specification.states, [state]
+        while states[way[-1]].entry.place is None:
+            ways = [one for one, following in self._next.items() if way[-1] in following]
+            if not ways:  # a trial begins in it
+                break
+            if len(ways) > 1 or ways[0] in way or way[-1] in self._entered():
+                return False  # by which way it came may be chosen
+            if not states[ways[0]].freeze or self._is_moved(ways[0]):
+                return False
+            way += ways
+        entry = states[way[-1]].entry  # it is placed after the values are set and paid
+        read = self.live[way[-1]].union(*map(self._names, self._outcomes(entry)))
+        told = [one.value for one in entry.assignments if one.variable in read]
+        told += [entry.reward] if entry.reward is not None and self._pays else []
+        return not any(map(_reads_where, told)) and not any(map(self.is_written, way[1:]))
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is always the same."""

@@ -8,6 +8,7 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary
 from cheesebench.paradigms.arena.audit.exact import (
     _forgets,
@@ -192,7 +193,7 @@ arena:
   legend: {L: left, R: right, l: {door: gate_left}, r: {door: gate_right}, B: box}
   groups: {arm: [left, right]}
   headings: 4
-vars: {mark: a, seen: 0, tip: 0}
+vars: {mark: a, seen: 0, tip: 0, spot: left}
 draw: {sample: {of: {sample: [left, right], shut: [gate_right, gate_left]}}}
 start: {at: box, face: random}
 trial:
@@ -222,6 +223,16 @@ success: last == good
     tips += "\n    here: {freeze: true, rules: [{after: 1, reward: tip, go: delay}]}"
     turns = "forced: {rules: [{act: ROTATE_LEFT, reward: 0.1}, {act: ROTATE_RIGHT}]}"
     at_once = "  finish: [{if: state == forced, go: delay}]\n  states:"
+    carried = plain.replace("delay: {place: box, ", "delay: {").replace(
+        one_way,
+        hands.replace("reward: 1, ", "")
+        .replace("there: {freeze", "there: {THEREfreeze")
+        .replace("here: {freeze", "here: {place: box, freeze", 1),
+    )
+    told = plain.replace("delay: {place: box, ", "delay: {").replace(
+        one_way,
+        tips.replace("tip: 1", "tip: 1, spot: right").replace("reward: tip, ", "").replace("here: {", "here: {THERE"),
+    )
     lifted = plain.replace("seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}")
     for other, proved, *state in (
         (plain, 0.5),
@@ -241,6 +252,12 @@ success: last == good
         (plain.replace(one_way, hands), None),
         (plain.replace(one_way, tips), None),
         (plain.replace(one_way, turns).replace("  states:", at_once), None),
+        # One of two carriers puts it elsewhere, or one where it was told to.
+        (carried.replace("THERE", "place: left, "), None),
+        (carried.replace("THERE", ""), None),
+        (told.replace("THERE", "place: spot, "), None),
+        (told.replace("THERE", "put: [2 + tip, 1], "), None),
+        (told.replace("THERE", "place: box, "), 0.5),
     ):
         lesion = Lesion.parse(f"amnesia={(*state, 'delay')[0]}")
         assert upper_bound(Adversary(accepted(other), lesion, 1.0)) == proved, other
@@ -308,6 +325,21 @@ def test_a_verdict_about_a_measure_is_proved_to_be_out_of_reach(
     )
     bound = upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 0.1), 0.1)
     assert bound == (None if proved is None else pytest.approx(proved))
+
+
+@pytest.mark.parametrize(("most", "proved"), [(100, 0.25), (10, None)])
+def test_no_bound_is_of_a_part_of_what_is_possible(
+    most: int, proved: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beliefs, "MOST", most)
+    text = (
+        f"version: 1\nparadigm: many\n{PLUS}draw:\n  {SIDE.replace('right', 'right, up, down')}\n"
+        "  e: {per: subject, of: {b: {from: 1, to: 10}}}\nstart: {at: box, face: N}\n"
+        f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{rules: [{CHOICE}, "
+        f"{{after: b + 9, reward: 1, go: more}}]}}, more: {{rules: [{CHOICE}]}}}}\n"
+        "schedule: {one: {trials: 4}}\nsuccess: last == good\n"
+    )
+    assert upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 0.1), 0.1) == proved
 
 
 @pytest.mark.parametrize(
