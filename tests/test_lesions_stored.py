@@ -33,7 +33,7 @@ def test_what_is_stored_holds() -> None:
 
 
 def test_a_report_says_validated_of_what_is_stored_and_of_nothing_else() -> None:
-    searched = {"go_no_go", "novel_object", "temporal_order", "two_armed_bandit", "water_maze_matching"}
+    searched = {"go_no_go", "novel_object", "temporal_order", "two_armed_bandit", "water_maze_matching", "win_shift"}
     said = {name: construct_status(one) for name, one in validated().items()}
     assert said == {name: "searched" if name in searched else "validated" for name in stored()}
 

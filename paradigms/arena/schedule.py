@@ -139,8 +139,8 @@ MAX_ATTEMPTS = 100
 Row = tuple[RuntimeValue, ...]
 
 
-#: First words of the keys by which a subject is placed: a draw of such a name has keys of its own.
-PLACINGS = ("start", "place", "each")
+#: Draws by name and order whose keys would be those by which a subject is placed: they have others.
+PLACINGS = {("start", "random"), ("place", "shuffle"), ("each", "shuffle")}
 
 
 class DrawSequence:
@@ -148,7 +148,7 @@ class DrawSequence:
 
     def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
         self._spec, self._stream, self._subject = spec, stream, subject
-        self._name = f"draw {spec.name}" if spec.name in PLACINGS else spec.name
+        self._name = f"draw {spec.name}" if (spec.name, spec.order) in PLACINGS else spec.name
         self.count = 0
         self._block: list[Row] = []
         self._run: list[RuntimeValue] = []

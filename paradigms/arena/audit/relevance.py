@@ -20,6 +20,7 @@ from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena.program import Program, compile_expression, names_in
 from cheesebench.paradigms.arena.scenes import LookKey
 from cheesebench.protocol.expressions import (
+    ARITHMETIC_SIGNS,
     Binary,
     BuiltIn,
     Call,
@@ -684,11 +685,24 @@ def _cancels(tree: Expression, block: str, is_plain: bool) -> bool:
 
 
 def _is_defined(tree: Expression) -> bool:
-    """Return whether an expression always has a value: 0 times an undefined value is undefined."""
-    return not any(
-        isinstance(node, Call | Compute) or (isinstance(node, Binary) and node.operator in ("/", "%"))
-        for node in walk(tree)
-    )
+    """Return whether an expression always has a finite value: 0 times any other is undefined.
+
+    Sums and products of variables may grow without end: one side must be a number or a condition.
+    """
+    match tree:
+        case Call() | Compute() | Binary("/" | "%"):
+            return False
+        case Binary("+" | "-", left, right) if not any(isinstance(one, Number) for one in (left, right)):
+            is_bounded = any(map(_is_condition, (left, right)))
+        case Binary("*", left, right):
+            is_bounded = any(map(_is_condition, (left, right)))
+        case _:
+            is_bounded = True
+    return is_bounded and all(map(_is_defined, parts(tree)))
+
+
+def _is_condition(tree: Expression) -> bool:
+    return isinstance(tree, Binary) and tree.operator not in ARITHMETIC_SIGNS
 
 
 def _is_zero(tree: Expression, block: str) -> bool:

@@ -110,11 +110,15 @@ MORE = f"rules: [{{act: STAY, go: more}}, {CHOICE}]}}\n    more: {{rules: [{CHOI
          "run"),
         (f"keep_if: state == more, {SIDE}", f"run: {{show: {{side: '*'}}, {MORE}", "run"),
         (SIDE, f"run: {{say: a, {MORE}", "[{if: state == more, go: more}, run]"),
+        # 0 times what has grown too large is not 0.
+        (SIDE, f"run: {{rules: [{{act: ROTATE_LEFT, set: {{v: v * v}}}}, "
+         f"{{act: STAY, if: (block == two) * v == 0, reward: 1}}, {CHOICE}]}}", "run"),
     ],
 )  # fmt: skip
 def test_the_model_has_once_missed_these(draw: str, states: str, start: str) -> None:
     specification, found = examine_text(
-        f"version: 1\nparadigm: p\n{TWO_ARMS}\ndraw:\n  d: {{{draw}}}\nvars: {{k: none}}\nstart: {{at: box, face: N}}\n"
+        f"version: 1\nparadigm: p\n{TWO_ARMS}\ndraw:\n  d: {{{draw}}}\nvars: {{k: none, v: 1000000}}\n"
+        "start: {at: box, face: N}\n"
         f"trial:\n  limit: 40\n  start: {start}\n  states:\n    {states}\n"
         "schedule: {one: {trials: 6}, two: {trials: 6}}\nsuccess: last == good\nestimand: {block: two}\n"
     )
