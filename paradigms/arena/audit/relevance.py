@@ -270,7 +270,9 @@ class Flow:
         specification = self._specification = program.specification
         self._program, self._block = program, block
         # Otherwise a variable may be undefined, and 0 times it, too.
-        self._is_plain = all(_is_defined(one.value) for own in program.all_effects() for one in own.assignments)
+        assigned = [one for own in program.all_effects() for one in own.assignments]
+        written = {one.variable for one in assigned}
+        self._is_plain = all(_is_defined(one.value, written) for one in assigned)
         self._pays, self._sees = not lesion.feels_no_reward, not (lesion.sees_nothing or lesion.sees_pose_only)
         self._watch = [rule for rule in specification.watch if not _is_false(rule.guard, block)]
         finish = [one for one in specification.finish if not _is_false(one.guard, block)]
@@ -684,21 +686,21 @@ def _cancels(tree: Expression, block: str, is_plain: bool) -> bool:
     return False
 
 
-def _is_defined(tree: Expression) -> bool:
+def _is_defined(tree: Expression, written: Collection[str] = ()) -> bool:
     """Return whether an expression always has a finite value: 0 times any other is undefined.
 
-    Sums and products of variables may grow without end: one side must be a number or a condition.
+    Sums of what is ``written``, and products, may grow without end: one side must not, or be a condition.
     """
     match tree:
         case Call() | Compute() | Binary("/" | "%"):
             return False
-        case Binary("+" | "-", left, right) if not any(isinstance(one, Number) for one in (left, right)):
-            is_bounded = any(map(_is_condition, (left, right)))
+        case Binary("+" | "-", left, right):
+            is_bounded = any({*written}.isdisjoint(variables(one)) for one in (left, right))
         case Binary("*", left, right):
-            is_bounded = any(map(_is_condition, (left, right)))
+            is_bounded = _is_condition(left) or _is_condition(right)
         case _:
             is_bounded = True
-    return is_bounded and all(map(_is_defined, parts(tree)))
+    return is_bounded and all(_is_defined(one, written) for one in parts(tree))
 
 
 def _is_condition(tree: Expression) -> bool:
