@@ -482,8 +482,8 @@ class World:
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)
         #: Steps of nodes within beliefs.
         self.work = 0
-        #: Whether anything is no longer believed because it was too unlikely: then later beliefs are not exact.
-        self.has_dropped = False
+        #: Whether anything was dropped because it was too unlikely, and whether a trial has begun without it.
+        self.has_dropped = self.is_partial = False
         self._percepts: dict[Hashable, int] = {}
         self.histories: list[History] = []
         self._history_numbers: dict[Hashable, int] = {}
@@ -519,6 +519,7 @@ class World:
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
         """Begin the next trial in each hypothesis; return them by percept (None: the schedule is over)."""
+        self.is_partial = self.has_dropped
         if len(self.nodes) > MOST_NODES or self.nodes.lives > MOST_LIVES or self._room < 0:
             self.nodes.clear()
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):

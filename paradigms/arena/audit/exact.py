@@ -131,7 +131,7 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     for bound, one in dict.fromkeys(ways):
         with suppress(TooManyError, RecursionError):
             value = bound(one, effort)
-            if one.world.has_dropped:
+            if one.world.is_partial:
                 continue
             bounds.append(value)
             if value <= at_most + EQUAL:
