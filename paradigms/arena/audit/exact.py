@@ -33,7 +33,7 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     signature,
 )
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
-from cheesebench.paradigms.arena.audit.relevance import holds_of, written_by
+from cheesebench.paradigms.arena.audit.relevance import holds_of
 from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, succeeded, without_deadlines
 from cheesebench.protocol.expressions import (
     ARITHMETIC_SIGNS,
@@ -85,7 +85,7 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
     if about is not None and about.better is not None:
         if about.range is None or about.better == "alike":
             return None
-        written = {name for one in adversary.world.program.all_effects() for name in written_by(one)}
+        written = adversary.world.relevance.written
         fixed = [name for name, one in specification.variables.items() if one.per == "block" and name not in written]
         rotas = [one for one in specification.draws if one.order == "cycle" and one.keep_if is None]
         fixed += [column for one in rotas for column in one.columns]

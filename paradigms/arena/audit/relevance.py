@@ -68,7 +68,7 @@ class Relevance:
         is_blind = lesion.sees_nothing
         scope = {name: variable.per for name, variable in specification.variables.items()}
         scope |= {column: draw.per for draw in specification.draws for column in draw.columns}
-        written = {name for one in program.all_effects() for name in written_by(one)}
+        written = self.written = {name for one in program.all_effects() for name in written_by(one)}
         passed_on, later = {""}, set[str]()
         while passed_on != later:  # what a later trial reads may make this one read more
             passed_on = later
@@ -344,8 +344,7 @@ class Flow:
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is always the same."""
-        states, own, begun = self._specification.states, self._specification, self._entered()
-        again = self._reachable(there for one in begun for there in self._next[one])
+        states, own, first_only = self._specification.states, self._specification, self._only_begun()
         finishes = any(one.go == state for one in own.finish)  # then whatever has fired may have led there
         ways = [
             (one, rule)
@@ -354,7 +353,7 @@ class Flow:
             if rule.go == state or (finishes and not rule.end)
         ]
         # A state in which a trial begins, and which only waits, is not chosen.
-        chosen = [rule for one, rule in ways if not self._program.states[one].waits or one not in begun or one in again]
+        chosen = [rule for one, rule in ways if not self._program.states[one].waits or one not in first_only]
         first = {rule.effects.reward for rule in chosen} | ({None} if finishes else set())
         more = [own.each.reward, states[state].entry.reward, *(rule.effects.reward for rule in self._watch)]
         more += [states[one].each.reward for one, _ in ways]
@@ -374,12 +373,16 @@ class Flow:
         ends = {TIMEOUT, *(one.end for one in own.finish), *(rule.end for one in passed for rule in self._rules[one])}
         return bool(begun) and any(holds_of(own.success, one) is not False for one in ends if one)
 
+    def _only_begun(self) -> set[str]:
+        """Return the states in which trials begin, and to which none comes later."""
+        begun = self._entered()
+        return {*begun}.difference(self._reachable([there for one in begun for there in self._next[one]]))
+
     def is_written(self, state: str) -> bool:
-        begun, states = self._entered(), self._specification.states
+        first_only, states = self._only_begun(), self._specification.states
         before = [one for one in states if one != state and state in self._behind(one)]
-        again = self._reachable([there for one in begun for there in self._next[one]])
         # Where a trial begins, what is set depends on no subject, unless it comes there again.
-        chosen = [one for one in before if one not in begun or one in again]
+        chosen = [one for one in before if one not in first_only]
         ruled = [one for one in before if one in chosen or not self._program.states[one].waits]
         happens = [self._specification.each, *(rule.effects for one in ruled for rule in self._rules[one])]
         happens += [*(states[one].each for one in before), *(states[one].entry for one in chosen)]
