@@ -22,32 +22,39 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-# Many images set it. The tests start hundreds of processes, and each would compile the package anew: half of all time.
+# Many images set it. The tests start hundreds of processes, and each would compile the
+# package anew: half of all time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
-# in it would be a second distribution with our plugin.
+# What the tests import of this repository although no distribution has it. With its
+# directory on the path, the egg-info in it would be a second distribution with our
+# plugin.
 for _name in ("benchmarks", "fuzz", "website"):
     if _name not in sys.modules:
         sys.modules[_name] = ModuleType(_name)
         sys.modules[_name].__path__ = [str(Path(__file__).with_name(_name))]
 
 
-#: Seconds after which a test counts as hanging. It stands here, because pytest refuses it in the configuration where
-#: pytest-timeout (extra ``test``) is not installed, and the README's first command runs without it.
+#: Seconds after which a test counts as hanging. It stands here, because pytest refuses
+#: it in the configuration where pytest-timeout (extra ``test``) is not installed, and
+#: the README's first command runs without it.
 TIMEOUT = 600.0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """End a test that hangs, rather than the whole run with it."""
-    if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout") is None:
+    if (
+        config.pluginmanager.has_plugin("timeout")
+        and config.getoption("timeout") is None
+    ):
         config.option.timeout = TIMEOUT
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage among what tests make only: all that is loaded by now stays, and is a million objects.
+    """Look for garbage among what tests make only: all that is loaded by now stays, and
+    is a million objects.
 
     No example of Hypothesis is timed: on a busy machine, each of them can be slow.
     """
@@ -61,20 +68,26 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs without ``--seed`` draw 0: what they give is compared with what it was."""
+    """Let runs without ``--seed`` draw 0: what they give is compared with what it
+    was.
+    """
     monkeypatch.setattr(secrets, "randbits", lambda bits: 0)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start one worker more than there are processors: many tests wait for a server, a browser or a clock."""
+    """Start one worker more than there are processors: many tests wait for a server, a
+    browser or a clock.
+    """
     processors = os.cpu_count() or 1
     return processors + 1 if config.option.numprocesses == "auto" else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker a run of files, and who is done takes of the others': what a file shares is made once."""
+    """Give each worker a run of files, and who is done takes of the others': what a
+    file shares is made once.
+    """
     if config.getoption("dist") != "load":  # as if ``--dist`` were not given
         return None
     from xdist.scheduler import WorkStealingScheduling
@@ -83,17 +96,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Fail where a file of tests leaves an event loop behind: in the files after it, ``asyncio.run`` would fail."""
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Iterator[None]:
+    """Fail where a file of tests leaves an event loop behind: in the files after it,
+    ``asyncio.run`` would fail.
+    """
     yield
     if nextitem is None or nextitem.path != item.path:
         with contextlib.suppress(RuntimeError):
-            pytest.fail(f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?")
+            pytest.fail(
+                f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?"
+            )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _installed() -> Iterator[None]:
-    """What is installed, read once. Each session in this process reads two hundred files of metadata three times."""
+    """What is installed, read once. Each session in this process reads two hundred
+    files of metadata three times.
+    """
     found = importlib.metadata.distributions
 
     @functools.cache
@@ -101,14 +122,21 @@ def _installed() -> Iterator[None]:
         return list(found())
 
     def distributions(**chosen: Any) -> Iterable[importlib.metadata.Distribution]:
-        # A test may put a distribution on the path, or into a folder that is on it already.
+        # A test may put a distribution on the path, or into a folder that is on it
+        # already.
         there = (entry for entry in sys.path if os.path.exists(entry))
-        return found(**chosen) if chosen else kept(*((entry, os.stat(entry).st_mtime_ns) for entry in there))
+        return (
+            found(**chosen)
+            if chosen
+            else kept(*((entry, os.stat(entry).st_mtime_ns) for entry in there))
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importlib.metadata, "distributions", distributions)
         for name in ("entry_points", "files"):
-            own = functools.cached_property(getattr(importlib.metadata.Distribution, name).fget)
+            own = functools.cached_property(
+                getattr(importlib.metadata.Distribution, name).fget
+            )
             own.__set_name__(importlib.metadata.Distribution, name)
             patch.setattr(importlib.metadata.Distribution, name, own)
         yield
@@ -117,14 +145,23 @@ def _installed() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def whole_package() -> None:
     """All of the package that the installed extras suffice for, imported."""
-    # Functions import it, and a second copy does not catch the errors of the compiled parser that the first one loaded.
+    # Functions import it, and a second copy does not catch the errors of the compiled
+    # parser that the first one loaded.
     import aiohttp.web  # noqa: F401
 
     import cheesebench
 
-    # Sessions inside this process take back what they import. These must stay: numpy cannot be imported twice, and
-    # Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
-    for name in ("hypothesis", "scipy.optimize", "scipy.special", "scipy.stats", "tabulate", "jinja2"):
+    # Sessions inside this process take back what they import. These must stay: numpy
+    # cannot be imported twice, and Hypothesis (whose pytest plugin loads all of it at
+    # the end of every session) takes longer than everything else.
+    for name in (
+        "hypothesis",
+        "scipy.optimize",
+        "scipy.special",
+        "scipy.stats",
+        "tabulate",
+        "jinja2",
+    ):
         importlib.import_module(name)
     for module in pkgutil.walk_packages(cheesebench.__path__, "cheesebench."):
         if module.name.endswith("__main__"):
@@ -134,18 +171,23 @@ def whole_package() -> None:
         except ModuleNotFoundError as error:
             if (error.name or "cheesebench").startswith("cheesebench"):
                 raise
-    gc.freeze()  # as after collection: each session here ends with several searches for garbage
+    # as after collection: each session here ends with several searches for garbage
+    gc.freeze()
 
 
 @pytest.fixture
 def pytester(whole_package: None, pytester: pytest.Pytester) -> pytest.Pytester:
-    """As pytest's own. A session in this process takes back what it imports, and the next would import it anew."""
+    """As pytest's own. A session in this process takes back what it imports, and the
+    next would import it anew.
+    """
     return pytester
 
 
 @pytest.fixture(scope="session")
 def under_hash_seeds() -> Callable[..., list[str]]:
-    """What a program (with these arguments) prints under several PYTHONHASHSEEDs, each in a process of its own."""
+    """What a program (with these arguments) prints under several PYTHONHASHSEEDs, each
+    in a process of its own.
+    """
 
     def printed(program: str, *arguments: str) -> list[str]:
         return [

@@ -1,7 +1,8 @@
-"""Where pytest and the command ``cheesebench`` come in: outside of the package, to see whether it is ours.
+"""Where pytest and the command ``cheesebench`` come in: outside of the package, to see
+whether it is ours.
 
-Another distribution has a module of the same name, ``cheesebench``. Where both are installed, each overwrites files of
-the other, and neither works.
+Another distribution has a module of the same name, ``cheesebench``. Where both are
+installed, each overwrites files of the other, and neither works.
 """
 
 from __future__ import annotations
@@ -16,13 +17,19 @@ OTHER = "cheesebench"
 
 
 def clash() -> str:
-    """Return what is wrong, and the remedy, in one line; empty where the package is ours and whole."""
+    """Return what is wrong, and the remedy, in one line; empty where the package is
+    ours and whole.
+    """
     found = importlib.util.find_spec("cheesebench")
     folder = Path(found.origin).parent if found is not None and found.origin else None
     if folder is not None and (folder / "pytest_plugin.py").is_file():
         # Read, not imported: another package's module would be executed.
-        start = (folder / "__init__.py").read_text(encoding="utf-8", errors="replace")[:2000]
-        if start.startswith('"""CheeseBench: does a model perform as well as a rodent?'):
+        start = (folder / "__init__.py").read_text(encoding="utf-8", errors="replace")[
+            :2000
+        ]
+        if start.startswith(
+            '"""CheeseBench: does a model perform as well as a rodent?'
+        ):
             return ""
     try:
         version = f" {importlib.metadata.version(OTHER)}"
@@ -47,7 +54,11 @@ def main() -> int:
 
 def runs_models(words: Iterable[str]) -> bool:
     """Return whether this is the command line of a session that runs models."""
-    return any(word.partition("=")[0].removeprefix("--cheese-").lstrip("-") in ("model", "study") for word in words)
+    return any(
+        word.partition("=")[0].removeprefix("--cheese-").lstrip("-")
+        in ("model", "study")
+        for word in words
+    )
 
 
 def _refuse() -> None:

@@ -1,15 +1,18 @@
-"""Runs that ask a model, against a local server in a process of its own: how close to the bound, at which cost.
+"""Runs that ask a model, against a local server in a process of its own: how close to
+the bound, at which cost.
 
-Three runs by default: nine protocols in three text views, at capacity 64, with one subject a cell and with several
-(a run that is to be ``times faster`` than one call at a time needs that many lives to begin with); and forty
-subjects of nine protocols at capacity 256, looked at while there are subjects for all of it. ``--long`` makes 100,000
+Three runs by default: nine protocols in three text views, at capacity 64, with one
+subject a cell and with several (a run that is to be ``times faster`` than one call at a
+time needs that many lives to begin with); and forty subjects of nine protocols at
+capacity 256, looked at while there are subjects for all of it. ``--long`` makes 100,000
 calls instead, for the memory.
 
-The bound of a run is the longest chain of calls of one subject, or all calls over the server's capacity, whichever is
-larger, times its latency. One call at a time is the same cells with one call in flight, measured over some calls and
-multiplied. ``served`` is what the server itself says: calls in its hands, as a share of its capacity; ``calls/s, %`` is
-what it has delivered, as a share of capacity / latency. CPU time of a call is that of this process alone: prompts,
-client, parser, steps and log.
+The bound of a run is the longest chain of calls of one subject, or all calls over the
+server's capacity, whichever is larger, times its latency. One call at a time is the
+same cells with one call in flight, measured over some calls and multiplied. ``served``
+is what the server itself says: calls in its hands, as a share of its capacity;
+``calls/s, %`` is what it has delivered, as a share of capacity / latency. CPU time of a
+call is that of this process alone: prompts, client, parser, steps and log.
 """
 
 from __future__ import annotations
@@ -45,8 +48,8 @@ REPLY = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD, FORWA
 VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
 #: Calls that are made one at a time, to know what one takes.
 ONE_BY_ONE = 60
-#: The part of a run that is looked at while there is enough to do: seconds from its start. By then the limiter has
-#: opened, and everything is compiled.
+#: The part of a run that is looked at while there is enough to do: seconds from its
+#: start. By then the limiter has opened, and everything is compiled.
 STEADY = (6.0, 18.0)
 #: Calls of the long run, and after how many the memory is read.
 LONG, READINGS = 100_000, (10_000, 50_000, 100_000)
@@ -55,7 +58,9 @@ MB = 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """One run: so many subjects of every protocol in every view, so many trials each (None: the protocol's)."""
+    """One run: so many subjects of every protocol in every view, so many trials each
+    (None: the protocol's).
+    """
 
     subjects: int
     capacity: int
@@ -72,7 +77,9 @@ class Setup:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What a run had done when it was looked at: calls, lives, the server's own figures; bytes of this process."""
+    """What a run had done when it was looked at: calls, lives, the server's own
+    figures; bytes of this process.
+    """
 
     time: float
     calls: int
@@ -84,7 +91,9 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A run as it went: samples from its start to its end; the log is empty of what was not asked for."""
+    """A run as it went: samples from its start to its end; the log is empty of what was
+    not asked for.
+    """
 
     setup: Setup
     cells: int
@@ -102,35 +111,56 @@ def server(latency: float, capacity: int) -> Iterator[str]:
     """Run the server and yield its URL."""
     command = [sys.executable, "-m", "cheesebench.testing.fake_server", "--text", REPLY]
     command += ["--latency", str(latency), "--capacity", str(capacity)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield process.stdout.readline().strip()
         process.stdin.close()
 
 
-def run(setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False) -> Outcome:
-    """Make a run of its own, with a server of its own, until it is finished or ``enough``."""
+def run(
+    setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False
+) -> Outcome:
+    """Make a run of its own, with a server of its own, until it is finished or
+    ``enough``.
+    """
     plugins = installed_plugins()
     catalogue = Catalogue(plugins.protocol_directories[:1])
     names = [name for name in catalogue.files if "." not in name]
-    with server(setup.latency, setup.capacity) as base_url, tempfile.TemporaryDirectory() as directory:
-        model = language_model(plugins, resolve_model(plugins, "openai/tiny"), base_url=base_url)
+    with (
+        server(setup.latency, setup.capacity) as base_url,
+        tempfile.TemporaryDirectory() as directory,
+    ):
+        model = language_model(
+            plugins, resolve_model(plugins, "openai/tiny"), base_url=base_url
+        )
         design = find_design("cohort", setup.subjects)
         cells = {}
         for protocol in map(catalogue.find, names):
             for view in setup.views:
-                plan = plan_cell(protocol, "tiny", view, design, agent="llm", settings=model.settings)
-                trials = plan.trials if setup.trials is None else min(setup.trials, plan.trials)
+                plan = plan_cell(
+                    protocol, "tiny", view, design, agent="llm", settings=model.settings
+                )
+                trials = (
+                    plan.trials
+                    if setup.trials is None
+                    else min(setup.trials, plan.trials)
+                )
                 cells[replace(plan, trials=trials)] = protocol
-        with RunLog.create(Path(directory), "run", cells.items(), options={"seed": 0}) as log:
+        with RunLog.create(
+            Path(directory), "run", cells.items(), options={"seed": 0}
+        ) as log:
             options = CallOptions(concurrency=setup.concurrency or setup.capacity)
             language = LanguageModels(log, {"tiny": model}, options)
             samples: list[Sample] = []
             cpu, start = time.process_time(), time.perf_counter()
 
             def look() -> Sample:
-                with urllib.request.urlopen(base_url.removesuffix("/v1") + "/stats", timeout=30) as answer:
+                with urllib.request.urlopen(
+                    base_url.removesuffix("/v1") + "/stats", timeout=30
+                ) as answer:
                     said = json.load(answer)
                 lives = log.select("SELECT count(*) FROM lives")[0][0]
                 calls, passed = language.budget.spent.calls, time.perf_counter() - start
@@ -145,7 +175,9 @@ def run(setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False) -
                 samples.append(now)
                 return now
 
-            with RunSession(log, plugins, cells, seed=0, processes=1, language=language) as session:
+            with RunSession(
+                log, plugins, cells, seed=0, processes=1, language=language
+            ) as session:
                 session.start()
                 for plan in cells:
                     while not session.wait(plan, 0.5) and not enough(look()):
@@ -159,7 +191,9 @@ def run(setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False) -
             life = "SELECT count(*) AS n FROM calls GROUP BY model, protocol, view, variant, subject"
             texts = "sum(length(CAST(asked AS BLOB)) + length(CAST(reply AS BLOB)))"
             text = log.select(f"SELECT {texts} FROM calls")[0][0]
-            text += log.select("SELECT sum(length(CAST(text AS BLOB))) FROM texts")[0][0]
+            text += log.select("SELECT sum(length(CAST(text AS BLOB))) FROM texts")[0][
+                0
+            ]
             return Outcome(
                 setup=setup,
                 cells=len(cells),
@@ -176,8 +210,12 @@ def run(setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False) -
 def finished(setup: Setup) -> dict[str, float]:
     """Return the figures of a run that is finished."""
     some = run(replace(setup, concurrency=1), lambda sample: sample.calls >= ONE_BY_ONE)
-    # From the first call that was seen to the last one: neither the beginning nor the end counts.
-    first, last = next(sample for sample in some.samples if sample.calls), some.samples[-1]
+    # From the first call that was seen to the last one: neither the beginning nor the
+    # end counts.
+    first, last = (
+        next(sample for sample in some.samples if sample.calls),
+        some.samples[-1],
+    )
     one = (last.time - first.time) / (last.calls - first.calls)
     whole = run(setup)
     bound = setup.latency * max(whole.longest, whole.calls / setup.capacity)
@@ -193,12 +231,21 @@ def finished(setup: Setup) -> dict[str, float]:
 
 
 def steady(setup: Setup) -> dict[str, float]:
-    """Return the figures of the part of a run in which there are subjects for the whole capacity."""
+    """Return the figures of the part of a run in which there are subjects for the whole
+    capacity.
+    """
     part = run(setup, lambda sample: sample.time > STEADY[1])
     subjects = part.cells * setup.subjects
-    busy = [s for s in part.samples if STEADY[0] <= s.time and subjects - s.lives >= setup.capacity]
+    busy = [
+        s
+        for s in part.samples
+        if STEADY[0] <= s.time and subjects - s.lives >= setup.capacity
+    ]
     first, last = busy[0], busy[-1]
-    seconds, clock = last.time - first.time, last.server["clock"] - first.server["clock"]
+    seconds, clock = (
+        last.time - first.time,
+        last.server["clock"] - first.server["clock"],
+    )
     rate = (last.calls - first.calls) / seconds
     served = last.server["calls"] - first.server["calls"]
     return {
@@ -206,16 +253,26 @@ def steady(setup: Setup) -> dict[str, float]:
         "wall s": seconds,
         "calls/s": rate,
         "calls/s, %": 100 * rate * setup.latency / setup.capacity,
-        "served, %": 100 * (last.server["busy"] - first.server["busy"]) / clock / setup.capacity,
+        "served, %": 100
+        * (last.server["busy"] - first.server["busy"])
+        / clock
+        / setup.capacity,
         "CPU ms a call": 1000 * (last.cpu - first.cpu) / (last.calls - first.calls),
-        "server, CPU ms a call": 1000 * (last.server["cpu"] - first.server["cpu"]) / served,
+        "server, CPU ms a call": 1000
+        * (last.server["cpu"] - first.server["cpu"])
+        / served,
     }
 
 
 def long(setup: Setup) -> dict[str, float]:
     """Return the memory of this process after some calls and after very many, in MB."""
     whole = run(setup, lambda sample: sample.calls >= LONG)
-    readings = {f"MB at {n:,}": next((s.memory / MB for s in whole.samples if s.calls >= n), 0.0) for n in READINGS}
+    readings = {
+        f"MB at {n:,}": next(
+            (s.memory / MB for s in whole.samples if s.calls >= n), 0.0
+        )
+        for n in READINGS
+    }
     return {"calls": whole.calls, "wall s": whole.seconds, **readings, **costs(whole)}
 
 
@@ -229,7 +286,9 @@ def costs(outcome: Outcome) -> dict[str, float]:
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process has now (where that cannot be read: the most it ever had)."""
+    """Return the bytes of memory that this process has now (where that cannot be read:
+    the most it ever had).
+    """
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -238,14 +297,46 @@ def memory() -> int:
 
 def main() -> None:
     """Measure what the command line asks for, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a call (default: %(default)s)")
-    parser.add_argument("--subjects", type=int, nargs="+", default=[1, 2], help="subjects of a cell (default: 1 2)")
-    parser.add_argument("--trials", type=int, default=3, help="most trials of each of them (default: 3)")
-    parser.add_argument("--only", choices=("paper", "steady"), help="only the first two runs, or the third")
-    parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of {1000 * BRIEF:g} ms, and their memory")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
-    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--latency",
+        type=float,
+        default=LATENCY,
+        help="seconds of a call (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--subjects",
+        type=int,
+        nargs="+",
+        default=[1, 2],
+        help="subjects of a cell (default: 1 2)",
+    )
+    parser.add_argument(
+        "--trials", type=int, default=3, help="most trials of each of them (default: 3)"
+    )
+    parser.add_argument(
+        "--only",
+        choices=("paper", "steady"),
+        help="only the first two runs, or the third",
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help=f"{LONG:,} calls of {1000 * BRIEF:g} ms, and their memory",
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="write the figures to this file, for pyperf",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="put the figures into measured/, for the documentation",
+    )
     options = parser.parse_args()
     table: common.Table = {}
     if options.long:
@@ -253,10 +344,17 @@ def main() -> None:
         table[setup.name] = long(setup)
     elif options.only != "steady":
         for subjects in options.subjects:
-            setup = Setup(subjects=subjects, capacity=64, latency=options.latency, trials=options.trials)
+            setup = Setup(
+                subjects=subjects,
+                capacity=64,
+                latency=options.latency,
+                trials=options.trials,
+            )
             table[setup.name] = finished(setup)
     if not options.long and options.only != "paper":
-        setup = Setup(subjects=40, capacity=256, latency=options.latency, views=VIEWS[:1])
+        setup = Setup(
+            subjects=40, capacity=256, latency=options.latency, views=VIEWS[:1]
+        )
         table[setup.name] = steady(setup)
     if options.keep:
         common.keep("calls", table)

@@ -1,12 +1,15 @@
-"""CPU time of a call: what the backends ``openai`` and ``litellm`` cost this process, and OpenAI's own SDK.
+"""CPU time of a call: what the backends ``openai`` and ``litellm`` cost this process,
+and OpenAI's own SDK.
 
-The SDK is measured as it would be used here: aiohttp below it, no retries of its own, and the body read by our reader.
-It is why the backend ``openai`` has a client of its own; ``held`` counts the hostile answers that each client sees
-through: a reply that is one is read, and nothing else is, within the deadline.
+The SDK is measured as it would be used here: aiohttp below it, no retries of its own,
+and the body read by our reader. It is why the backend ``openai`` has a client of its
+own; ``held`` counts the hostile answers that each client sees through: a reply that is
+one is read, and nothing else is, within the deadline.
 
-The server is another process on this machine, answers at once and does nothing else. Everything that a call needs in
-the client is included: encoding the prompt, HTTP, decoding, the reply. Run it with nothing else going on: calls/s are
-of both processes on this machine together, CPU time is of the client alone.
+The server is another process on this machine, answers at once and does nothing else.
+Everything that a call needs in the client is included: encoding the prompt, HTTP,
+decoding, the reply. Run it with nothing else going on: calls/s are of both processes on
+this machine together, CPU time is of the client alone.
 """
 
 from __future__ import annotations
@@ -23,7 +26,15 @@ from pathlib import Path
 
 import common
 
-from cheesebench.chat import BackendContext, ChatReply, ChatRequest, Connection, Message, ModelEntry, Sampling
+from cheesebench.chat import (
+    BackendContext,
+    ChatReply,
+    ChatRequest,
+    Connection,
+    Message,
+    ModelEntry,
+    Sampling,
+)
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.openai import body_message, read_reply
 
@@ -38,7 +49,8 @@ CLIENTS = (
     ("litellm", "hosted_vllm/tiny", 200),
     ("litellm", "openai/tiny", 200),
 )
-#: Messages of a prompt (pairs of observation and reply, and the system prompt), and calls in flight.
+#: Messages of a prompt (pairs of observation and reply, and the system prompt), and
+#: calls in flight.
 SETTINGS = ((14, 1), (14, 32), (14, 1000), (201, 1), (201, 32))
 #: Seconds that a hostile answer may take.
 DEADLINE = 3.0
@@ -56,7 +68,9 @@ def server() -> Iterator[str]:
         "--text",
         "LEARNINGS: none\nACTIONS: FORWARD, STAY",
     ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield process.stdout.readline().strip()
@@ -70,9 +84,15 @@ class Sdk:
         import httpx2
         import openai
 
-        limits = httpx2.Limits(max_connections=10_000, max_keepalive_connections=10_000, keepalive_expiry=4.0)
+        limits = httpx2.Limits(
+            max_connections=10_000,
+            max_keepalive_connections=10_000,
+            keepalive_expiry=4.0,
+        )
         http = openai.DefaultAioHttpClient(limits=limits, follow_redirects=False)
-        self._client = openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0, timeout=600.0, http_client=http)
+        self._client = openai.AsyncOpenAI(
+            api_key="none", base_url=url, max_retries=0, timeout=600.0, http_client=http
+        )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply."""
@@ -97,19 +117,27 @@ def connect(backend: str, model: str, url: str, in_flight: int = 1) -> Connectio
     if backend == "sdk":
         return Sdk(url)
     context = BackendContext(
-        entry=ModelEntry(name=model, backend=backend, id=model), directory=Path(), base_url=url, capacity=in_flight
+        entry=ModelEntry(name=model, backend=backend, id=model),
+        directory=Path(),
+        base_url=url,
+        capacity=in_flight,
     )
     return installed_plugins().backend(backend).connect(context)
 
 
 async def held(backend: str) -> dict[str, float]:
-    """Return how many classes of hostile answers there are, and how many the client sees through."""
+    """Return how many classes of hostile answers there are, and how many the client
+    sees through.
+    """
     seen: list[str] = []
     with HostileServer(HOSTILITIES, "lasting") as server:
         for name, one in HOSTILITIES.items():
             connection = connect(backend, name, server.base_url)
             request = ChatRequest(
-                model=name, messages=(Message("user", (LEARNT,)),), sampling=Sampling(seed=0), timeout=DEADLINE
+                model=name,
+                messages=(Message("user", (LEARNT,)),),
+                sampling=Sampling(seed=0),
+                timeout=DEADLINE,
             )
             began = time.monotonic()
             try:
@@ -120,17 +148,28 @@ async def held(backend: str) -> dict[str, float]:
             in_time = time.monotonic() - began < DEADLINE + 1
             seen += [name] * (in_time and answered == (one.outcome == "read"))
     missed = sorted(HOSTILITIES.keys() - set(seen))
-    print(f"{backend} does not see through: {', '.join(missed) or 'none'}", file=sys.stderr)
+    print(
+        f"{backend} does not see through: {', '.join(missed) or 'none'}",
+        file=sys.stderr,
+    )
     return {"classes": len(HOSTILITIES), "held": len(seen)}
 
 
-async def measure(backend: str, model: str, url: str, messages: int, in_flight: int, calls: int) -> dict[str, float]:
+async def measure(
+    backend: str, model: str, url: str, messages: int, in_flight: int, calls: int
+) -> dict[str, float]:
     """Make the calls; return CPU milliseconds per call and calls per second."""
     connection = connect(backend, model, url, in_flight)
     prompt = [Message("system", ("You are a mouse. " * 60,))]
-    prompt += [Message("user" if i % 2 else "assistant", (OBSERVATION,)) for i in range(1, messages)]
+    prompt += [
+        Message("user" if i % 2 else "assistant", (OBSERVATION,))
+        for i in range(1, messages)
+    ]
     request = ChatRequest(
-        model=model, messages=tuple(prompt), sampling=Sampling(temperature=0.7, max_tokens=512, seed=1), timeout=600.0
+        model=model,
+        messages=tuple(prompt),
+        sampling=Sampling(temperature=0.7, max_tokens=512, seed=1),
+        timeout=600.0,
     )
 
     async def several(number: int) -> None:
@@ -138,9 +177,13 @@ async def measure(backend: str, model: str, url: str, messages: int, in_flight: 
             await connection.complete(request)
 
     try:
-        await asyncio.gather(*(several(1) for _ in range(in_flight)))  # imports, the connections
+        await asyncio.gather(
+            *(several(1) for _ in range(in_flight))
+        )  # imports, the connections
         cpu, wall = time.process_time(), time.monotonic()
-        await asyncio.gather(*(several(max(calls // in_flight, 1)) for _ in range(in_flight)))
+        await asyncio.gather(
+            *(several(max(calls // in_flight, 1)) for _ in range(in_flight))
+        )
         made = in_flight * max(calls // in_flight, 1)
         cpu, wall = time.process_time() - cpu, time.monotonic() - wall
     finally:
@@ -159,7 +202,9 @@ def main() -> None:
                 continue
             for messages, in_flight in SETTINGS:
                 name = f"{backend}: {model}, {messages} messages, {in_flight} in flight"
-                table[name] = asyncio.run(measure(backend, model, url, messages, in_flight, calls))
+                table[name] = asyncio.run(
+                    measure(backend, model, url, messages, in_flight, calls)
+                )
     for backend in ("openai", "sdk"):
         table[f"{backend}: hostile answers"] = asyncio.run(held(backend))
     if options.keep:

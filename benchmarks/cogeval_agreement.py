@@ -1,14 +1,19 @@
-"""How often the reader of dialogues agrees with recorded grades of published answers: the figures of docs/cogeval.md.
+"""How often the reader of dialogues agrees with recorded grades of published answers:
+the figures of docs/cogeval.md.
 
-``python benchmarks/cogeval_agreement.py ANSWERS.jsonl`` prints the agreement, overall and by domain, and every answer
-on which the two differ. A line is one conversation: ``file graph domain condition turns recorded_key recorded_score``.
+``python benchmarks/cogeval_agreement.py ANSWERS.jsonl`` prints the agreement, overall
+and by domain, and every answer on which the two differ. A line is one conversation:
+``file graph domain condition turns recorded_key recorded_score``.
 
-``--conversations DIR --used USED.jsonl --write FOLDER`` draws such files from a copy of the paper's public
-conversations, by a rule that knows nothing of their content: of each graph, domain, condition and model the one whose
-path has the smallest SHA-256, those of USED left out; then half of them, by another SHA-256, into ``held_out.jsonl``,
-and the other half, to develop the reader with, into ``development.jsonl``. No answer of either is in this project.
+``--conversations DIR --used USED.jsonl --write FOLDER`` draws such files from a copy of
+the paper's public conversations, by a rule that knows nothing of their content: of each
+graph, domain, condition and model the one whose path has the smallest SHA-256, those of
+USED left out; then half of them, by another SHA-256, into ``held_out.jsonl``, and the
+other half, to develop the reader with, into ``development.jsonl``. No answer of either
+is in this project.
 
-The verdicts on the disagreements of ``held_out.jsonl``, one by one, are in ``cogeval_disagreements.csv``.
+The verdicts on the disagreements of ``held_out.jsonl``, one by one, are in
+``cogeval_disagreements.csv``.
 """
 
 from __future__ import annotations
@@ -62,34 +67,62 @@ _LOBBIES = frozenset({"lobby", "entrance", "vicky"})
 
 
 def names_of(row: Row, alike: Iterable[Row]) -> set[str]:
-    """Return the names that a conversation uses: those of the keys of its graph and domain, and of its questions."""
+    """Return the names that a conversation uses: those of the keys of its graph and
+    domain, and of its questions.
+    """
     if row["domain"] == "ordRooms":
         return {str(number) for number in range(1, 25)} | {"lobby", "entrance"}
     text = " ".join(turn["user"] for turn in row["turns"])
-    names = {name.strip() for other in alike for key in other["recorded_key"] for name in key.split(",")}
+    names = {
+        name.strip()
+        for other in alike
+        for key in other["recorded_key"]
+        for name in key.split(",")
+    }
     names = {name for name in names if name.isalpha()}
     if row["domain"] == "unordSpatial":
         places = re.findall(r"(\w{4,}) fields?\b", text)
-        places += [word for part in re.findall(r"connected to ([^.]*)", text) for word in re.findall(r"\w+", part)]
-        return (names | {place.lower() for place in places} | {"lobby", "entrance"}) - _NO_NAMES
-    people = re.findall(r"(?<=[a-z,] )([A-Z][a-z]+)|\b([A-Z][a-z]+) (?:is|has|who)\b", text)
+        places += [
+            word
+            for part in re.findall(r"connected to ([^.]*)", text)
+            for word in re.findall(r"\w+", part)
+        ]
+        return (
+            names | {place.lower() for place in places} | {"lobby", "entrance"}
+        ) - _NO_NAMES
+    people = re.findall(
+        r"(?<=[a-z,] )([A-Z][a-z]+)|\b([A-Z][a-z]+) (?:is|has|who)\b", text
+    )
     return (names | {(a or b).lower() for a, b in people}) - _NO_NAMES
 
 
 def read(row: Row, alike: Iterable[Row]) -> tuple[Answer, bool]:
-    """Return an answer as the reader reads it, and whether it is right by the recorded key."""
+    """Return an answer as the reader reads it, and whether it is right by the recorded
+    key.
+    """
     lexicon = Lexicon({name: name for name in names_of(row, alike)}, _NOUNS)
-    form: Form = "path" if any("," in key for key in row["recorded_key"]) else "first_step"
+    form: Form = (
+        "path" if any("," in key for key in row["recorded_key"]) else "first_step"
+    )
     if row["condition"] == "nClusters":
         form = "number"
     answer = read_answer(row["turns"][-1]["assistant"], lexicon, form)
     if form == "number":
-        return answer, answer.number is not None and str(answer.number) in " ".join(row["recorded_key"]).split()
-    keys = [read_answer(f"Answer: {key}", lexicon, form).nodes for key in row["recorded_key"]]
+        return answer, answer.number is not None and str(answer.number) in " ".join(
+            row["recorded_key"]
+        ).split()
+    keys = [
+        read_answer(f"Answer: {key}", lexicon, form).nodes
+        for key in row["recorded_key"]
+    ]
     question = row["turns"][-1]["user"]
     if "including" not in question:
         # Nobody said that the start belongs to the list.
-        keys += [key[1:] for key in keys if len(key) > 1 and re.search(rf"from \w* ?{key[0]}\b", question, re.I)]
+        keys += [
+            key[1:]
+            for key in keys
+            if len(key) > 1 and re.search(rf"from \w* ?{key[0]}\b", question, re.I)
+        ]
     nodes = answer.nodes
     if nodes and nodes[0] in _LOBBIES and not any(key[0] == nodes[0] for key in keys):
         nodes = nodes[1:]
@@ -98,11 +131,19 @@ def read(row: Row, alike: Iterable[Row]) -> tuple[Answer, bool]:
 
 def rows_of(*paths: Path) -> list[Row]:
     """Return the conversations of files."""
-    return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for path in paths
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
 
 
-def graded(rows: Sequence[Row], others: Iterable[Row] = ()) -> Iterator[tuple[Row, Answer, bool, bool]]:
-    """Yield every conversation with its answer, our grade and the recorded one; ``others`` only add names."""
+def graded(
+    rows: Sequence[Row], others: Iterable[Row] = ()
+) -> Iterator[tuple[Row, Answer, bool, bool]]:
+    """Yield every conversation with its answer, our grade and the recorded one;
+    ``others`` only add names.
+    """
     alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in (*rows, *others):
         alike[row["graph"], row["domain"]].append(row)
@@ -111,7 +152,9 @@ def graded(rows: Sequence[Row], others: Iterable[Row] = ()) -> Iterator[tuple[Ro
         yield row, answer, right, bool(row["recorded_score"])
 
 
-def agreement(rows: Sequence[Row], others: Iterable[Row] = ()) -> dict[str, tuple[int, int]]:
+def agreement(
+    rows: Sequence[Row], others: Iterable[Row] = ()
+) -> dict[str, tuple[int, int]]:
     """Return agreements and answers, of all (``""``) and of each domain."""
     counts: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for row, _, right, recorded in graded(rows, others):
@@ -128,7 +171,9 @@ def verdicts() -> Mapping[str, Row]:
 
 
 def draw(folder: Path, used: Iterable[str]) -> dict[str, list[Row]]:
-    """Return the held-out conversations of a copy of the public ones, and those to develop with."""
+    """Return the held-out conversations of a copy of the public ones, and those to
+    develop with.
+    """
     left_out, cells = set(used), defaultdict[tuple[str, ...], list[str]](list)
     for path in folder.glob("*/*/*/*/*.json"):
         name = path.relative_to(folder).as_posix()
@@ -136,9 +181,15 @@ def draw(folder: Path, used: Iterable[str]) -> dict[str, list[Row]]:
         if cell[3] in MODELS and cell[2] in CONDITIONS and name not in left_out:
             cells[tuple(cell)].append(name)
     found: dict[str, list[Row]] = {"held_out": [], "development": []}
-    for name in sorted((min(names, key=_digest) for names in cells.values()), key=_digest):
+    for name in sorted(
+        (min(names, key=_digest) for names in cells.values()), key=_digest
+    ):
         if row := _conversation(folder, name):
-            found["held_out" if int(_digest(f"split {name}")[:8], 16) % 2 else "development"].append(row)
+            found[
+                "held_out"
+                if int(_digest(f"split {name}")[:8], 16) % 2
+                else "development"
+            ].append(row)
     return found
 
 
@@ -169,17 +220,34 @@ def _conversation(folder: Path, name: str) -> Row | None:
 
 def main() -> None:
     """Print the agreement, or draw the files that it is measured with."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("answers", nargs="*", type=Path, help="conversations with recorded grades, JSON lines")
-    parser.add_argument("--conversations", type=Path, help="the folder 'conversations' of the public data")
-    parser.add_argument("--used", type=Path, help="conversations that the reader was developed with")
-    parser.add_argument("--write", type=Path, help="where held_out.jsonl and development.jsonl go")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "answers",
+        nargs="*",
+        type=Path,
+        help="conversations with recorded grades, JSON lines",
+    )
+    parser.add_argument(
+        "--conversations",
+        type=Path,
+        help="the folder 'conversations' of the public data",
+    )
+    parser.add_argument(
+        "--used", type=Path, help="conversations that the reader was developed with"
+    )
+    parser.add_argument(
+        "--write", type=Path, help="where held_out.jsonl and development.jsonl go"
+    )
     asked = parser.parse_args()
     if asked.conversations:
         used = [row["file"] for row in rows_of(asked.used)] if asked.used else []
         for name, rows in draw(asked.conversations, used).items():
             path = asked.write / f"{name}.jsonl"
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            path.write_text(
+                "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+            )
             print(f"{path}: {len(rows)} conversations")
         return
     known = verdicts()
@@ -187,12 +255,20 @@ def main() -> None:
         rows = rows_of(path)
         others = rows_of(asked.used) if asked.used else []
         for group, (agreed, number) in agreement(rows, others).items():
-            print(f"{path.name} {group or 'all'}: {agreed} of {number} agree, {agreed / number:.1%}")
+            print(
+                f"{path.name} {group or 'all'}: {agreed} of {number} agree, {agreed / number:.1%}"
+            )
         for row, answer, right, recorded in graded(rows, others):
             if right != recorded:
                 verdict = known.get(row["file"], {"fault": "not judged", "why": ""})
-                said = answer.number if answer.nodes == () else " ".join(node or "?" for node in answer.nodes)
-                print(f"  {row['file']}: here {right:d}, record {recorded:d}; read as {said}; {verdict['fault']}")
+                said = (
+                    answer.number
+                    if answer.nodes == ()
+                    else " ".join(node or "?" for node in answer.nodes)
+                )
+                print(
+                    f"  {row['file']}: here {right:d}, record {recorded:d}; read as {said}; {verdict['fault']}"
+                )
 
 
 if __name__ == "__main__":

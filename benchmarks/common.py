@@ -1,7 +1,9 @@
-"""What all benchmarks share: the command line, taking the time, the table, and the JSON that pyperf compares.
+"""What all benchmarks share: the command line, taking the time, the table, and the JSON
+that pyperf compares.
 
-Times are CPU seconds of this process, and the least of several repetitions is shown: the machine may do other things
-meanwhile. All repetitions are in the JSON, so that pyperf can tell a difference from noise.
+Times are CPU seconds of this process, and the least of several repetitions is shown:
+the machine may do other things meanwhile. All repetitions are in the JSON, so that
+pyperf can tell a difference from noise.
 """
 
 from __future__ import annotations
@@ -28,11 +30,18 @@ if TYPE_CHECKING:
 
 #: The nine paradigms.
 NINE = (
-    *("barnes_maze", "dnms", "morris_water_maze", "operant_chamber", "place_preference"),
+    *(
+        "barnes_maze",
+        "dnms",
+        "morris_water_maze",
+        "operant_chamber",
+        "place_preference",
+    ),
     *("radial_arm_maze", "shuttle_box", "star_maze", "t_maze"),
 )
 
-#: Figures that the documentation quotes (``pages.py``); they take long to measure, so they are kept.
+#: Figures that the documentation quotes (``pages.py``); they take long to measure, so
+#: they are kept.
 MEASURED = Path(__file__).parent / "measured"
 
 
@@ -52,7 +61,8 @@ class Times:
         return Times(tuple(value / number for value in self.values))
 
 
-#: Row -> column -> number, or times. A column's name ends in its unit: ``/s``, ``s``, ``ms``, ``us``, ``MB``, or none.
+#: Row -> column -> number, or times. A column's name ends in its unit: ``/s``, ``s``,
+#: ``ms``, ``us``, ``MB``, or none.
 Row = dict[str, float | Times]
 Table = dict[str, Row]
 
@@ -72,14 +82,33 @@ def cpu_times(work: Callable[[], object], repetitions: int = REPETITIONS) -> Tim
     return Times(tuple(times))
 
 
-def arguments(about: str | None, *, protocols: bool = True, keeps: bool = False) -> argparse.Namespace:
-    """Read the command line: ``--json PATH``, ``--keep`` where a page has the figures, and protocol files or names."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
+def arguments(
+    about: str | None, *, protocols: bool = True, keeps: bool = False
+) -> argparse.Namespace:
+    """Read the command line: ``--json PATH``, ``--keep`` where a page has the figures,
+    and protocol files or names.
+    """
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="write the figures to this file, for pyperf",
+    )
     if keeps:
-        parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
+        parser.add_argument(
+            "--keep",
+            action="store_true",
+            help="put the figures into measured/, for the documentation",
+        )
     if protocols:
-        parser.add_argument("protocols", nargs="*", help="protocol files, or names of shipped ones (default: all)")
+        parser.add_argument(
+            "protocols",
+            nargs="*",
+            help="protocol files, or names of shipped ones (default: all)",
+        )
     return parser.parse_args()
 
 
@@ -93,19 +122,39 @@ def specifications(named: list[str]) -> Iterator[Specification]:
 def report(benchmark: str, table: Table, path: Path | None = None) -> None:
     """Print the table; write it to ``path`` for ``pyperf compare_to``."""
     columns = list(dict.fromkeys(column for row in table.values() for column in row))
-    rows = [[name, *(shown(column, row.get(column)) for column in columns)] for name, row in table.items()]
-    print(tabulate(rows, [benchmark, *columns], colalign=("left", *["right"] * len(columns)), disable_numparse=True))
+    rows = [
+        [name, *(shown(column, row.get(column)) for column in columns)]
+        for name, row in table.items()
+    ]
+    print(
+        tabulate(
+            rows,
+            [benchmark, *columns],
+            colalign=("left", *["right"] * len(columns)),
+            disable_numparse=True,
+        )
+    )
     if path is not None:
         suite(benchmark, table).dump(str(path), replace=True)
 
 
 def keep(benchmark: str, table: Table) -> None:
-    """Put rows into the file that the documentation is made of; rows that are not measured now stay as they are."""
+    """Put rows into the file that the documentation is made of; rows that are not
+    measured now stay as they are.
+    """
     path = MEASURED / f"{benchmark}.json"
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    now = {"machine": machine(), "load": round(os.getloadavg()[1], 1), "commit": commit()}
+    now = {
+        "machine": machine(),
+        "load": round(os.getloadavg()[1], 1),
+        "commit": commit(),
+    }
     for name, row in table.items():
-        kept[name] = {column: float(f"{value:.4g}") for column, value in row.items() if isinstance(value, float | int)}
+        kept[name] = {
+            column: float(f"{value:.4g}")
+            for column, value in row.items()
+            if isinstance(value, float | int)
+        }
         kept[name] |= now
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -118,9 +167,15 @@ def machine() -> str:
 
 
 def shown(column: str, cell: float | Times | None) -> str:
-    """Return a number with about three digits; of times the best, in the column's unit."""
+    """Return a number with about three digits; of times the best, in the column's
+    unit.
+    """
     if isinstance(cell, Times):
-        cell = 1 / cell.least if column.endswith("/s") else cell.least / SECONDS[unit(column)]
+        cell = (
+            1 / cell.least
+            if column.endswith("/s")
+            else cell.least / SECONDS[unit(column)]
+        )
     if cell is None:
         return "-"
     return f"{cell:,.0f}" if cell >= 100 else f"{cell:.3g}"
@@ -132,7 +187,9 @@ def unit(column: str) -> str:
 
 
 def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
-    """Return all times (of one step, one call, ...) and sizes; what is neither, such as a share, cannot be compared."""
+    """Return all times (of one step, one call, ...) and sizes; what is neither, such as
+    a share, cannot be compared.
+    """
     import pyperf
 
     found, made_of = [], commit() or "none"
@@ -148,12 +205,36 @@ def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
             elif unit(column) in BYTES:
                 kind, values = "byte", (round(cell * BYTES[unit(column)]),)
             if values and min(values) > 0:
-                metadata = {"name": f"{benchmark}: {name}, {column}", "unit": kind, "commit": made_of}
-                found.append(pyperf.Benchmark([pyperf.Run(values, metadata=metadata, collect_metadata=not found)]))
+                metadata = {
+                    "name": f"{benchmark}: {name}, {column}",
+                    "unit": kind,
+                    "commit": made_of,
+                }
+                found.append(
+                    pyperf.Benchmark(
+                        [
+                            pyperf.Run(
+                                values, metadata=metadata, collect_metadata=not found
+                            )
+                        ]
+                    )
+                )
     return pyperf.BenchmarkSuite(found)
 
 
 def commit() -> str:
-    """Return the commit of this working tree, with ``+`` when it was changed; empty outside of one."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    """Return the commit of this working tree, with ``+`` when it was changed; empty
+    outside of one.
+    """
+    command = [
+        "git",
+        "-C",
+        str(Path(__file__).parent),
+        "describe",
+        "--always",
+        "--dirty=+",
+        "--exclude=*",
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False
+    ).stdout.strip()

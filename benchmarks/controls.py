@@ -1,6 +1,8 @@
-"""What controls take from learners that have a rising curve: the table of docs/controls.md.
+"""What controls take from learners that have a rising curve: the table of
+docs/controls.md.
 
-Gain from the first to the last session, in points: design ``cohort``, seed 0, view ``ascii_2d``. About a minute.
+Gain from the first to the last session, in points: design ``cohort``, seed 0, view
+``ascii_2d``. About a minute.
 
     python benchmarks/controls.py
 """
@@ -22,21 +24,28 @@ CONTROLS = ("reward-shuffled", "cue-off", "cue-shuffled", "labels-swapped")
 
 
 def gains() -> dict[tuple[str, str, str], float]:
-    """Run everything; return gains in points by protocol, model and control ("" for the plain cell)."""
+    """Run everything; return gains in points by protocol, model and control ("" for the
+    plain cell).
+    """
     found = {}
     with tempfile.TemporaryDirectory() as directory:
         for run, controls in (("plain", CONTROLS), ("yoked", ("yoked:plain",))):
             for cell in _run(directory, run, controls):
                 plan, curve = cell["plan"], cell["curve"]
                 control = plan["variant"].removeprefix("control=").partition(":")[0]
-                found[plan["protocol"], plan["model"], control] = 100 * (curve[-1]["rate"] - curve[0]["rate"])
+                found[plan["protocol"], plan["model"], control] = 100 * (
+                    curve[-1]["rate"] - curve[0]["rate"]
+                )
     return found
 
 
 def table(found: dict[tuple[str, str, str], float]) -> str:
     """Return the table as the page has it."""
     columns = ("", *CONTROLS, "yoked")
-    lines = ["| protocol, agent | plain | " + " | ".join(columns[1:]) + " |", "| --- |" + " --: |" * len(columns)]
+    lines = [
+        "| protocol, agent | plain | " + " | ".join(columns[1:]) + " |",
+        "| --- |" + " --: |" * len(columns),
+    ]
     for protocol, model in CELLS:
         values = [f"{found[protocol, model, control]:+.0f}" for control in columns]
         lines.append(f"| {protocol}, {model} | {' | '.join(values)} |")
@@ -45,13 +54,32 @@ def table(found: dict[tuple[str, str, str], float]) -> str:
 
 def _run(directory: str, name: str, controls: tuple[str, ...]) -> list[dict[str, Any]]:
     """Run the cells with controls; return the cells of the JSON report."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero", "--seed=0"]
-    command += [f"--cheese-run-id={name}", *(f"--control={control}" for control in controls)]
-    command += [f"--protocols={protocol}" for protocol in dict.fromkeys(protocol for protocol, _ in CELLS)]
-    command += [f"--model={model}" for model in dict.fromkeys(model for _, model in CELLS)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--cheese-exit-zero",
+        "--seed=0",
+    ]
+    command += [
+        f"--cheese-run-id={name}",
+        *(f"--control={control}" for control in controls),
+    ]
+    command += [
+        f"--protocols={protocol}"
+        for protocol in dict.fromkeys(protocol for protocol, _ in CELLS)
+    ]
+    command += [
+        f"--model={model}" for model in dict.fromkeys(model for _, model in CELLS)
+    ]
     subprocess.run(command, cwd=directory, check=True, stdout=subprocess.DEVNULL)
     report = [sys.executable, "-m", "cheesebench", "report", name, "--format", "json"]
-    printed = subprocess.run(report, cwd=directory, check=True, stdout=subprocess.PIPE, text=True).stdout
+    printed = subprocess.run(
+        report, cwd=directory, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     found: list[dict[str, Any]] = json.loads(printed)["cells"]
     return found
 

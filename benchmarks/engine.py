@@ -1,6 +1,8 @@
-"""The engine alone: loading, compiling, beginning trials and stepping, under random actions in ascii_2d.
+"""The engine alone: loading, compiling, beginning trials and stepping, under random
+actions in ascii_2d.
 
-Steps include the resets between trials. ``reset`` is the median of begin_trial. All are the best of several.
+Steps include the resets between trials. ``reset`` is the median of begin_trial. All are
+the best of several.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def measure(specification: Specification) -> common.Row:
     run(life, actions)  # now everything is drawn
     return {
         "steps/s": common.cpu_times(lambda: run(life, actions)).each(STEPS),
-        "reset us": common.Times(tuple(middle_reset_time(life) for _ in range(common.REPETITIONS))),
+        "reset us": common.Times(
+            tuple(middle_reset_time(life) for _ in range(common.REPETITIONS))
+        ),
         "load ms": common.cpu_times(lambda: load_protocol(specification.path)),
         "compile ms": common.cpu_times(first_trial),
     }
@@ -48,7 +52,9 @@ def run(life: ArenaSubject, actions: list[int]) -> None:
 
 
 def middle_reset_time(life: ArenaSubject) -> float:
-    """Return how long it takes to begin the next trial, in seconds: the median of several."""
+    """Return how long it takes to begin the next trial, in seconds: the median of
+    several.
+    """
     times = []
     for _ in range(RESETS):
         start = time.perf_counter()
@@ -59,4 +65,8 @@ def middle_reset_time(life: ArenaSubject) -> float:
 
 if __name__ == "__main__":
     options = common.arguments(__doc__)
-    common.report("engine", {s.name: measure(s) for s in common.specifications(options.protocols)}, options.json)
+    common.report(
+        "engine",
+        {s.name: measure(s) for s in common.specifications(options.protocols)},
+        options.json,
+    )

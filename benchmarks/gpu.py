@@ -1,8 +1,11 @@
-"""The nine protocols on a GPU: a vLLM server that our backend starts and stops, and what it says of itself under load.
+"""The nine protocols on a GPU: a vLLM server that our backend starts and stops, and
+what it says of itself under load.
 
-    python benchmarks/gpu.py MODEL benchmarks/measured/gpu.json --load ascii_2d:40 --models FILE ...
+    python benchmarks/gpu.py MODEL benchmarks/measured/gpu.json --load ascii_2d:40
+    --models FILE ...
 
-It takes any model of the backend vllm (``random_model.py`` makes one); what follows are options of pytest.
+It takes any model of the backend vllm (``random_model.py`` makes one); what follows are
+options of pytest.
 """
 
 from __future__ import annotations
@@ -25,12 +28,33 @@ from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.vllm import serve
 
-#: Counters and sums of the server that are taken over a window, and what it says at one moment.
-GROWN = ("request_success", "num_preemptions", "prompt_tokens", "generation_tokens", "prefix_cache_queries")
-GROWN += ("prefix_cache_hits", "e2e_request_latency_seconds_sum", "e2e_request_latency_seconds_count")
-GROWN += ("time_to_first_token_seconds_sum", "time_to_first_token_seconds_count", "mm_cache_queries", "mm_cache_hits")
-#: Which card, and what of its memory is taken after the first server has stopped; lines of pytest and of the log.
-CARD = ["nvidia-smi", "--format=csv,noheader", "--query-gpu=name,memory.total,memory.used,driver_version"]
+#: Counters and sums of the server that are taken over a window, and what it says at one
+#: moment.
+GROWN = (
+    "request_success",
+    "num_preemptions",
+    "prompt_tokens",
+    "generation_tokens",
+    "prefix_cache_queries",
+)
+GROWN += (
+    "prefix_cache_hits",
+    "e2e_request_latency_seconds_sum",
+    "e2e_request_latency_seconds_count",
+)
+GROWN += (
+    "time_to_first_token_seconds_sum",
+    "time_to_first_token_seconds_count",
+    "mm_cache_queries",
+    "mm_cache_hits",
+)
+#: Which card, and what of its memory is taken after the first server has stopped; lines
+#: of pytest and of the log.
+CARD = [
+    "nvidia-smi",
+    "--format=csv,noheader",
+    "--query-gpu=name,memory.total,memory.used,driver_version",
+]
 SAID = r"version [\d.]+|(?:GPU KV cache size|Model loading took|Available KV).*|after \d+ s\b|Calls: .*|\d+ unparsed"
 NOW = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
 
@@ -38,22 +62,46 @@ NOW = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
 def metrics(url: str) -> dict[str, float]:
     """Return the sums of what the server counts."""
     with urllib.request.urlopen(url.removesuffix("/v1") + "/metrics") as answer:
-        lines = re.findall(r"^vllm:(\w+?)(?:_total)?(?:\{.*\})? ([\d.e+-]+)$", answer.read().decode(), re.MULTILINE)
+        lines = re.findall(
+            r"^vllm:(\w+?)(?:_total)?(?:\{.*\})? ([\d.e+-]+)$",
+            answer.read().decode(),
+            re.MULTILINE,
+        )
     found: dict[str, float] = {}
     for name, value in lines:
         found[name] = found.get(name, 0) + float(value)
     return found
 
 
-def load(command: list[str], url: str, view: str, subjects: int, seconds: list[float], place: Path) -> dict[str, Any]:
-    """Let subjects live on all nine, and return what the server says of some seconds of that."""
+def load(
+    command: list[str],
+    url: str,
+    view: str,
+    subjects: int,
+    seconds: list[float],
+    place: Path,
+) -> dict[str, Any]:
+    """Let subjects live on all nine, and return what the server says of some seconds of
+    that.
+    """
     name = f"{view}-{subjects}"
-    options = ["--base-url", url, "--view", view, "--subjects", str(subjects), "--run-id", name]
+    options = [
+        "--base-url",
+        url,
+        "--view",
+        view,
+        "--subjects",
+        str(subjects),
+        "--run-id",
+        name,
+    ]
     options += ["--design", "leaderboard", "--concurrency", str(9 * subjects)]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     first = metrics(url)
     with (place / f"{name}.txt").open("w") as output:
-        process = subprocess.Popen([*command, *options], cwd=place, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*command, *options], cwd=place, stdout=output, stderr=output
+        )
         time.sleep(seconds[0])
         before, began = metrics(url), time.monotonic()
         seen = [before]
@@ -71,31 +119,80 @@ def load(command: list[str], url: str, view: str, subjects: int, seconds: list[f
         "subjects": subjects,
         "seconds": round(took, 1),
         **{one: round(seen[-1].get(one, 0) - before.get(one, 0), 1) for one in GROWN},
-        **{one: round(sum(moment[one] for moment in seen) / len(seen), 3) for one in NOW},
+        **{
+            one: round(sum(moment[one] for moment in seen) / len(seen), 3)
+            for one in NOW
+        },
         "our CPU ms per call": round(1000 * cpu / max(1, answered), 1),
     }
 
 
-def measure(entry: ModelEntry, output: Path, loads: list[str], seconds: list[float], more: list[str]) -> None:
-    """Start and stop a server with pytest, then start one that stays; write what it did under each load."""
+def measure(
+    entry: ModelEntry,
+    output: Path,
+    loads: list[str],
+    seconds: list[float],
+    more: list[str],
+) -> None:
+    """Start and stop a server with pytest, then start one that stays; write what it did
+    under each load.
+    """
     directory = Path(tempfile.mkdtemp(prefix="gpu-"))
-    plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--model", entry.name, "--cheese-exit-zero"]
-    smoke = ["-s", "--design", "smoke", "--view", "ascii_2d", "--view", "topdown_2d", "--run-id", "smoke"]
+    plain = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--model",
+        entry.name,
+        "--cheese-exit-zero",
+    ]
+    smoke = [
+        "-s",
+        "--design",
+        "smoke",
+        "--view",
+        "ascii_2d",
+        "--view",
+        "topdown_2d",
+        "--run-id",
+        "smoke",
+    ]
     plain += more
-    said = subprocess.run([*plain, *smoke], cwd=directory, capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [*plain, *smoke], cwd=directory, capture_output=True, text=True, check=False
+    ).stdout
     print(said, flush=True)
     if "vLLM serves" not in said:
         raise SystemExit("The server did not start.")
-    left = subprocess.run(CARD, capture_output=True, text=True, check=True).stdout.strip()
+    left = subprocess.run(
+        CARD, capture_output=True, text=True, check=True
+    ).stdout.strip()
     lines = [said]
-    server = serve(BackendContext(entry=entry, directory=directory, options=entry.options, progress=lines.append))
+    server = serve(
+        BackendContext(
+            entry=entry,
+            directory=directory,
+            options=entry.options,
+            progress=lines.append,
+        )
+    )
     assert server.base_url
     try:
-        lines += [path.read_text(encoding="utf-8") for path in directory.glob("vllm-*.log")]
-        found: dict[str, Any] = {"card": left, "said": re.findall(SAID, "\n".join(lines)), "loads": []}
+        lines += [
+            path.read_text(encoding="utf-8") for path in directory.glob("vllm-*.log")
+        ]
+        found: dict[str, Any] = {
+            "card": left,
+            "said": re.findall(SAID, "\n".join(lines)),
+            "loads": [],
+        }
         for one in loads:
             view, _, subjects = one.partition(":")
-            found["loads"].append(load(plain, server.base_url, view, int(subjects), seconds, directory))
+            found["loads"].append(
+                load(plain, server.base_url, view, int(subjects), seconds, directory)
+            )
             print(json.dumps(found["loads"][-1]), flush=True)
             output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     finally:
@@ -104,16 +201,34 @@ def measure(entry: ModelEntry, output: Path, loads: list[str], seconds: list[flo
 
 def main() -> None:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("output", type=Path)
     parser.add_argument("--load", action="append", help="VIEW:SUBJECTS; repeatable")
-    parser.add_argument("--seconds", nargs=2, type=float, default=[20, 30], help="before, and of, what is measured")
+    parser.add_argument(
+        "--seconds",
+        nargs=2,
+        type=float,
+        default=[20, 30],
+        help="before, and of, what is measured",
+    )
     parser.add_argument("--models", type=Path, help="the option of pytest")
     found, more = parser.parse_known_args()
     more += ["--models", str(found.models.resolve())] if found.models else []
-    entry = resolve_model(installed_plugins(), found.model, load_models(found.models) if found.models else ())
-    measure(entry, found.output.resolve(), found.load or ["ascii_2d:40"], found.seconds, more)
+    entry = resolve_model(
+        installed_plugins(),
+        found.model,
+        load_models(found.models) if found.models else (),
+    )
+    measure(
+        entry,
+        found.output.resolve(),
+        found.load or ["ascii_2d:40"],
+        found.seconds,
+        more,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The Gymnasium class under random actions, resets included: by itself, and as ``gymnasium.make`` wraps it."""
+"""The Gymnasium class under random actions, resets included: by itself, and as
+``gymnasium.make`` wraps it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ STEPS = 200_000
 def measure(specification: Specification) -> common.Row:
     """Return the figures of one protocol."""
     environment = environment_class(specification)()
-    made = gymnasium.make("cheesebench/Protocol-v1", protocol=specification.path, disable_env_checker=True)
+    made = gymnasium.make(
+        "cheesebench/Protocol-v1", protocol=specification.path, disable_env_checker=True
+    )
     return {"class steps/s": speed(environment), "make() steps/s": speed(made)}
 
 
@@ -40,4 +44,8 @@ def speed(environment: gymnasium.Env[Any, Any]) -> common.Times:
 
 if __name__ == "__main__":
     options = common.arguments(__doc__)
-    common.report("gymnasium", {s.name: measure(s) for s in common.specifications(options.protocols)}, options.json)
+    common.report(
+        "gymnasium",
+        {s.name: measure(s) for s in common.specifications(options.protocols)},
+        options.json,
+    )

@@ -1,4 +1,5 @@
-"""What the plugin costs a project that has it installed, and how fast the command starts.
+"""What the plugin costs a project that has it installed, and how fast the command
+starts.
 
 CPU time of imports and of the help, each in a fresh interpreter (best of 5).
 """
@@ -15,8 +16,14 @@ CASES = {
     "pytest plugin, after pytest": ("pytest", "import cheesebench.pytest_plugin"),
     "cheesebench, after nothing": ("sys", "import cheesebench"),
     "cheesebench, after gymnasium": ("gymnasium", "import cheesebench"),
-    "cheesebench --help, after Python": ("sys", "from cheesebench.cli import main; main(['--help'])"),
-    "cheesebench lint --help, after Python": ("sys", "from cheesebench.cli import main; main(['lint', '--help'])"),
+    "cheesebench --help, after Python": (
+        "sys",
+        "from cheesebench.cli import main; main(['--help'])",
+    ),
+    "cheesebench lint --help, after Python": (
+        "sys",
+        "from cheesebench.cli import main; main(['lint', '--help'])",
+    ),
 }
 CODE = """
 import time, {first}
@@ -32,10 +39,17 @@ print(time.process_time() - start)
 def measure(first: str, code: str) -> common.Times:
     """Return the times that the code takes once ``first`` is imported."""
     command = [sys.executable, "-c", CODE.format(first=first, code=code)]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(5)]
+    runs = [
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        for _ in range(5)
+    ]
     return common.Times(tuple(float(run.stdout.splitlines()[-1]) for run in runs))
 
 
 if __name__ == "__main__":
     options = common.arguments(__doc__, protocols=False)
-    common.report("imports", {name: {"ms": measure(*modules)} for name, modules in CASES.items()}, options.json)
+    common.report(
+        "imports",
+        {name: {"ms": measure(*modules)} for name, modules in CASES.items()},
+        options.json,
+    )

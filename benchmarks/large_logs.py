@@ -1,18 +1,23 @@
-"""Logs of many trials and calls: what commands that read them need, by the number of trials.
+"""Logs of many trials and calls: what commands that read them need, by the number of
+trials.
 
-A log of each size is written through the log's own writer: lives of the random agent on t_maze, under the name of a
-language model, with calls as long as those it makes (a system prompt that all share, 400 characters asked, a short
-reply). The calls are invented, so a page replays the trials and does not show their replies. After the first 5,000
-subjects, a few lives are repeated under other numbers.
+A log of each size is written through the log's own writer: lives of the random agent on
+t_maze, under the name of a language model, with calls as long as those it makes (a
+system prompt that all share, 400 characters asked, a short reply). The calls are
+invented, so a page replays the trials and does not show their replies. After the first
+5,000 subjects, a few lives are repeated under other numbers.
 
-Then each command reads the log in a process of its own. *Peak* is the largest resident size of that process, *CPU* its
-processor time; rates are by CPU time, so that other jobs on the machine disturb them little. What is bounded stays as
-it is from size to size.
+Then each command reads the log in a process of its own. *Peak* is the largest resident
+size of that process, *CPU* its processor time; rates are by CPU time, so that other
+jobs on the machine disturb them little. What is bounded stays as it is from size to
+size.
 
-    python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory /some/disk
+    python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory
+    /some/disk
 
-A million trials with ten million calls take some 7 GB there (and twice that while they are merged or exported), and
-most of an hour of one core. ``--only`` takes some of the commands; the log of each size is deleted at the end.
+A million trials with ten million calls take some 7 GB there (and twice that while they
+are merged or exported), and most of an hour of one core. ``--only`` takes some of the
+commands; the log of each size is deleted at the end.
 """
 
 from __future__ import annotations
@@ -48,8 +53,8 @@ from cheesebench.records import CallRecord, TrialRecord
 
 #: This program, to be run as a process of its own.
 SCRIPT = (sys.executable, str(Path(__file__).absolute()))
-#: Subjects that are really lived (``report --html`` replays no more), lives that later ones repeat, and subjects that
-#: are written in one transaction.
+#: Subjects that are really lived (``report --html`` replays no more), lives that later
+#: ones repeat, and subjects that are written in one transaction.
 REPLAYED, LIVES, TOGETHER = 5_000, 40, 25
 #: A system prompt, a question and a reply as long as those of a run in ascii_2d.
 SYSTEM, ASKED, REPLY = (
@@ -63,21 +68,68 @@ COMMANDS = {
     "compare": ["compare", "RUN", "RUN", "--output", "out.txt"],
     "runs": ["runs"],
     "show": ["show", "RUN", "--subject", "7"],
-    "export --csv, trials": ["export", "RUN", "--csv", "--table", "trials", "--output", "out"],
-    "export --csv, events": ["export", "RUN", "--csv", "--table", "events", "--output", "out"],
-    "export --csv, calls": ["export", "RUN", "--csv", "--table", "calls", "--output", "out"],
-    "export --parquet, trials": ["export", "RUN", "--parquet", "--table", "trials", "--output", "out"],
-    "export --parquet, calls": ["export", "RUN", "--parquet", "--table", "calls", "--output", "out"],
+    "export --csv, trials": [
+        "export",
+        "RUN",
+        "--csv",
+        "--table",
+        "trials",
+        "--output",
+        "out",
+    ],
+    "export --csv, events": [
+        "export",
+        "RUN",
+        "--csv",
+        "--table",
+        "events",
+        "--output",
+        "out",
+    ],
+    "export --csv, calls": [
+        "export",
+        "RUN",
+        "--csv",
+        "--table",
+        "calls",
+        "--output",
+        "out",
+    ],
+    "export --parquet, trials": [
+        "export",
+        "RUN",
+        "--parquet",
+        "--table",
+        "trials",
+        "--output",
+        "out",
+    ],
+    "export --parquet, calls": [
+        "export",
+        "RUN",
+        "--parquet",
+        "--table",
+        "calls",
+        "--output",
+        "out",
+    ],
     "export --inspect": ["export", "RUN", "--inspect", "--output", "out"],
     "merge": ["merge", "RUN", "--run-id", "merged"],
 }
 
 
 def write(directory: Path, trials: int, calls: int) -> None:
-    """Write a log of at least so many trials, with so many calls each, below ``directory``."""
+    """Write a log of at least so many trials, with so many calls each, below
+    ``directory``.
+    """
     plugins = installed_plugins()
     [specification] = common.specifications(["t_maze"])
-    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", 1), views=("ascii_2d",))
+    request = CellRequest(
+        model="random",
+        plugins=plugins,
+        design=find_design("cohort", 1),
+        views=("ascii_2d",),
+    )
     [random] = plugins.family(specification).cells(specification, request)
 
     def live(subject: int) -> list[tuple[TrialRecord, Sequence[TaskEvent]]]:
@@ -88,26 +140,45 @@ def write(directory: Path, trials: int, calls: int) -> None:
     subjects = -(-trials // len(lives[0]))
     model = resolve_model(plugins, "openai/tiny")
     settings = language_model(plugins, model, base_url="http://127.0.0.1:1/v1").settings
-    plan = dataclasses.replace(random, subjects=subjects, model="tiny", agent="llm", settings=settings)
+    plan = dataclasses.replace(
+        random, subjects=subjects, model="tiny", agent="llm", settings=settings
+    )
     options = {"seed": 1, KEY: "1/1"}
-    with RunLog.create(directory, "RUN", [(plan, specification)], options=options) as log:
+    with RunLog.create(
+        directory, "RUN", [(plan, specification)], options=options
+    ) as log:
         log.add_to_manifest({KEY: describe_shard(Shard(1, 1), [plan])})
         for first in range(0, subjects, TOGETHER):
             with log.transaction():
                 for subject in range(first, min(first + TOGETHER, subjects)):
-                    # What a page replays has to be what was lived; of the others none is a copy of an earlier one.
-                    life = live(subject) if subject < REPLAYED else lives[subject % LIVES]
+                    # What a page replays has to be what was lived; of the others none
+                    # is a copy of an earlier one.
+                    life = (
+                        live(subject) if subject < REPLAYED else lives[subject % LIVES]
+                    )
                     for record, events in life:
-                        variables = {**record.variables, "number": subject} if subject >= REPLAYED else record.variables
-                        life_of = dataclasses.replace(record, model="tiny", subject=subject, variables=variables)
+                        variables = (
+                            {**record.variables, "number": subject}
+                            if subject >= REPLAYED
+                            else record.variables
+                        )
+                        life_of = dataclasses.replace(
+                            record, model="tiny", subject=subject, variables=variables
+                        )
                         log.write_trial(life_of, events)
-                    made = (some_call(subject, record.trial, call) for record, _ in life for call in range(calls))
+                    made = (
+                        some_call(subject, record.trial, call)
+                        for record, _ in life
+                        for call in range(calls)
+                    )
                     log.calls.write(plan, subject, *made)
                     log.write_life(plan, subject, len(life))
 
 
 class Nothing:
-    """An executor whose jobs end at once: what is left is what the driver needs for a subject."""
+    """An executor whose jobs end at once: what is left is what the driver needs for a
+    subject.
+    """
 
     capacity = 8
 
@@ -126,10 +197,19 @@ def drive(directory: Path, subjects: int) -> None:
     """Run a cell with so many subjects, without a single trial."""
     plugins = PluginManager()
     spec = ExecutorSpec("nothing", Nothing, in_process=True)
-    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="nothing")
+    plugins.register(
+        SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="nothing"
+    )
     [specification] = common.specifications(["t_maze"])
-    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", subjects), views=("ascii_2d",))
-    cells = dict.fromkeys(plugins.family(specification).cells(specification, request), specification)
+    request = CellRequest(
+        model="random",
+        plugins=plugins,
+        design=find_design("cohort", subjects),
+        views=("ascii_2d",),
+    )
+    cells = dict.fromkeys(
+        plugins.family(specification).cells(specification, request), specification
+    )
     with (
         RunLog.create(directory, "DRIVE", cells.items(), options={"seed": 1}) as log,
         RunSession(log, plugins, cells, seed=1, executor="nothing") as session,
@@ -145,7 +225,11 @@ def some_call(subject: int, trial: int, call: int) -> CallRecord:
         digest=hashlib.sha256(f"{subject}|{trial}|{call}".encode()).hexdigest()[:32],
         system=SYSTEM,
         asked=ASKED,
-        reply=ChatReply(text=REPLY, usage=Usage(prompt=1500, completion=12, cached=1000), model="tiny"),
+        reply=ChatReply(
+            text=REPLY,
+            usage=Usage(prompt=1500, completion=12, cached=1000),
+            model="tiny",
+        ),
         cost=0.001,
         seconds=0.5,
     )
@@ -169,15 +253,32 @@ def measured(command: list[str], directory: Path, trials: int) -> dict[str, floa
     }
 
 
-def rows(trials: int, calls: int, directory: Path, only: Sequence[str]) -> Iterator[tuple[str, dict[str, float]]]:
+def rows(
+    trials: int, calls: int, directory: Path, only: Sequence[str]
+) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield a row for writing a log, and one for each command that reads it."""
     size = f"{trials:,} trials, {trials * calls:,} calls"
-    given = ["--write", "--trials", str(trials), "--calls", str(calls), "--directory", str(directory)]
+    given = [
+        "--write",
+        "--trials",
+        str(trials),
+        "--calls",
+        str(calls),
+        "--directory",
+        str(directory),
+    ]
     wrote = measured([*SCRIPT, *given], directory, trials)
     log = directory / "results/RUN/run.sqlite"
     yield f"{size}: write", {**wrote, "log MB": log.stat().st_size / 2**20}
     for name in only:
-        yield f"{size}: {name}", measured([sys.executable, "-m", "cheesebench", *COMMANDS[name]], directory, trials)
+        yield (
+            f"{size}: {name}",
+            measured(
+                [sys.executable, "-m", "cheesebench", *COMMANDS[name]],
+                directory,
+                trials,
+            ),
+        )
         for left in ("out", "results/merged"):
             shutil.rmtree(directory / left, ignore_errors=True)
 
@@ -188,22 +289,61 @@ def every(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, float]]]
         with tempfile.TemporaryDirectory(dir=options.directory) as made:
             given = ["--driving", str(subjects), "--directory", made]
             row = measured([*SCRIPT, *given], Path(made), subjects)
-        yield f"{subjects:,} subjects: drive", {"peak MB": row["peak MB"], "CPU s": row["CPU s"]}
+        yield (
+            f"{subjects:,} subjects: drive",
+            {"peak MB": row["peak MB"], "CPU s": row["CPU s"]},
+        )
     for trials in options.trials:
         with tempfile.TemporaryDirectory(dir=options.directory) as made:
             yield from rows(trials, options.calls, Path(made), options.only)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
-    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
-    parser.add_argument("--trials", type=int, nargs="*", default=[10_000, 100_000], metavar="N")
-    parser.add_argument("--calls", type=int, default=10, metavar="N", help="calls of each trial (default: 10)")
-    parser.add_argument("--drive", type=int, nargs="*", default=[], metavar="N", help="also cells of so many subjects")
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 0.7 kB for each call")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--only", nargs="*", default=list(COMMANDS), choices=COMMANDS, metavar="COMMAND", help="these only"
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="write the figures to this file, for pyperf",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="put the figures into measured/, for the documentation",
+    )
+    parser.add_argument(
+        "--trials", type=int, nargs="*", default=[10_000, 100_000], metavar="N"
+    )
+    parser.add_argument(
+        "--calls",
+        type=int,
+        default=10,
+        metavar="N",
+        help="calls of each trial (default: 10)",
+    )
+    parser.add_argument(
+        "--drive",
+        type=int,
+        nargs="*",
+        default=[],
+        metavar="N",
+        help="also cells of so many subjects",
+    )
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        help="where there is room: 0.7 kB for each call",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=list(COMMANDS),
+        choices=COMMANDS,
+        metavar="COMMAND",
+        help="these only",
     )
     parser.add_argument("--driving", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
@@ -216,7 +356,10 @@ if __name__ == "__main__":
         table: common.Table = {}
         for name, row in every(options):
             table[name] = {**row}
-            print(f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}", file=sys.stderr)
+            print(
+                f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}",
+                file=sys.stderr,
+            )
             if options.keep:  # one by one: a later one may take an hour, and be stopped
                 common.keep("large_logs", {name: table[name]})
         common.report("large logs", table, options.json)

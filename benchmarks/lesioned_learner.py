@@ -1,8 +1,8 @@
 """What lesions leave of a learner: tables of docs/agents.md.
 
-Runs an agent through the shipped protocols, or those that are named, with every lesion of their constructs as a control
-(design ``cohort``, seed 0, view ``ascii_2d``), and prints for each its pass rate, and under each lesion what is left
-and what may be left.
+Runs an agent through the shipped protocols, or those that are named, with every lesion
+of their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and
+prints for each its pass rate, and under each lesion what is left and what may be left.
 
     python benchmarks/lesioned_learner.py [AGENT [PROTOCOL...]]
 """
@@ -28,28 +28,63 @@ def lesions() -> dict[str, dict[str, float]]:
     found = {}
     for one in installed_catalogue().select():
         construct = with_arena(one).construct
-        found[one.name] = {str(lesion): at_most for lesion, at_most in construct.abolished_by} if construct else {}
+        found[one.name] = (
+            {str(lesion): at_most for lesion, at_most in construct.abolished_by}
+            if construct
+            else {}
+        )
     return found
 
 
 def cells(agent: str, name: str, controls: Iterable[str]) -> list[dict[str, Any]]:
-    """Run the agent through a protocol with each control; return the cells of the JSON report."""
+    """Run the agent through a protocol with each control; return the cells of the JSON
+    report.
+    """
     with tempfile.TemporaryDirectory() as directory:
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero", "--seed=0"]
+        run = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--cheese-exit-zero",
+            "--seed=0",
+        ]
         run += ["--cheese-run-id=lesions", f"--model={agent}", f"--protocols={name}"]
         run += [f"--control={control}" for control in controls]
         subprocess.run(run, cwd=directory, check=True, stdout=subprocess.DEVNULL)
-        report = [sys.executable, "-m", "cheesebench", "report", "lesions", "--format", "json"]
-        printed = subprocess.run(report, cwd=directory, check=True, stdout=subprocess.PIPE, text=True).stdout
+        report = [
+            sys.executable,
+            "-m",
+            "cheesebench",
+            "report",
+            "lesions",
+            "--format",
+            "json",
+        ]
+        printed = subprocess.run(
+            report, cwd=directory, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
     found: list[dict[str, Any]] = json.loads(printed)["cells"]
     return found
 
 
 def row(agent: str, name: str, allowed: Mapping[str, float]) -> str:
-    """Return the row of a protocol: what is left of its pass rate under the lesions that it names."""
-    found = {one["plan"]["variant"].removeprefix("control="): one for one in cells(agent, name, allowed)}
-    left = [f"{one} {_percent(found[one]['rate'])} ({_percent(at_most)})" for one, at_most in allowed.items()]
-    return _row([name, _percent(found[""]["rate"]), found[""]["verdict"], ", ".join(left)])
+    """Return the row of a protocol: what is left of its pass rate under the lesions
+    that it names.
+    """
+    found = {
+        one["plan"]["variant"].removeprefix("control="): one
+        for one in cells(agent, name, allowed)
+    }
+    left = [
+        f"{one} {_percent(found[one]['rate'])} ({_percent(at_most)})"
+        for one, at_most in allowed.items()
+    ]
+    return _row(
+        [name, _percent(found[""]["rate"]), found[""]["verdict"], ", ".join(left)]
+    )
 
 
 def _row(entries: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
-"""The figures of the documentation that take long to measure, as the tables of its pages.
+"""The figures of the documentation that take long to measure, as the tables of its
+pages.
 
-A benchmark with ``--keep`` puts what it measures into ``measured/``. Here that becomes the tables which follow
-``<!-- measured: NAME -->`` in the pages; this program writes them anew, and a test compares them.
+A benchmark with ``--keep`` puts what it measures into ``measured/``. Here that becomes
+the tables which follow ``<!-- measured: NAME -->`` in the pages; this program writes
+them anew, and a test compares them.
 
     python benchmarks/large_logs.py --keep
     python benchmarks/pages.py
@@ -27,22 +29,36 @@ CALLS, SUBJECTS = 10, (1_000, 10_000, 100_000)
 HISTORIES, ACTIONS = ("1", "3", "5", "3-7", "10"), (1, 4, 8, 16)
 #: MB that no command takes that reads a log, however large: what the pages promise.
 LIMIT = 300
-#: The export that keeps a summary of each trial, because Inspect AI reads them as a whole.
+#: The export that keeps a summary of each trial, because Inspect AI reads them as a
+#: whole.
 INSPECT = "export --inspect"
-#: What a command's rate counts, where it is not trials: it reads, or checks, every call.
-PER_CALL = ("report", "report --html", "export --csv, calls", "export --parquet, calls", INSPECT, "merge", "write")
+#: What a command's rate counts, where it is not trials: it reads, or checks, every
+#: call.
+PER_CALL = (
+    "report",
+    "report --html",
+    "export --csv, calls",
+    "export --parquet, calls",
+    INSPECT,
+    "merge",
+    "write",
+)
 
 Row = dict[str, float]
 
 
 def kept(benchmark: str) -> dict[str, Row]:
     """Return what a benchmark has measured, by row."""
-    found: dict[str, Row] = json.loads((MEASURED / f"{benchmark}.json").read_text(encoding="utf-8"))
+    found: dict[str, Row] = json.loads(
+        (MEASURED / f"{benchmark}.json").read_text(encoding="utf-8")
+    )
     return found
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table whose first column is text and whose others are numbers."""
+    """Return a Markdown table whose first column is text and whose others are
+    numbers.
+    """
     lines = [headers, ["---", *["--:"] * (len(headers) - 1)], *rows]
     joined = [f"| {' | '.join(line)} |" for line in lines]
     joined[1] = joined[1].replace(" ", "")
@@ -50,17 +66,30 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with so many digits that mean something; a dash where nothing was measured."""
+    """Return a number with so many digits that mean something; a dash where nothing was
+    measured.
+    """
     if value is None:
         return "–"
     rounded = float(f"{value:.{digits}g}")
-    return f"{rounded:,.0f}" if rounded >= 100 or rounded == int(rounded) else f"{rounded:g}"
+    return (
+        f"{rounded:,.0f}"
+        if rounded >= 100 or rounded == int(rounded)
+        else f"{rounded:g}"
+    )
 
 
 def sizes() -> list[int]:
     """Return the trials of the logs that were measured, the largest last."""
-    found = (re.fullmatch(r"([\d,]+) trials, ([\d,]+) calls: .*", name) for name in kept("large_logs"))
-    pairs = {tuple(int(one.replace(",", "")) for one in name.groups()) for name in found if name}
+    found = (
+        re.fullmatch(r"([\d,]+) trials, ([\d,]+) calls: .*", name)
+        for name in kept("large_logs")
+    )
+    pairs = {
+        tuple(int(one.replace(",", "")) for one in name.groups())
+        for name in found
+        if name
+    }
     return sorted(trials for trials, calls in pairs if calls == CALLS * trials)
 
 
@@ -71,17 +100,29 @@ def size(trials: int) -> str:
 
 def commands() -> list[str]:
     """Return everything that was done with logs."""
-    named = {name.partition(": ")[2] for name in kept("large_logs") if " trials, " in name}
+    named = {
+        name.partition(": ")[2] for name in kept("large_logs") if " trials, " in name
+    }
     return sorted(named, key=lambda name: (name != "write", name))
 
 
 def large_logs() -> str:
-    """Return the memory of each command by the size of the log, and its rate with the largest."""
+    """Return the memory of each command by the size of the log, and its rate with the
+    largest.
+    """
     found = kept("large_logs")
-    headers = ["peak MB", *(f"{trials:,}" for trials in sizes()), "trials/s", "calls/s", "at trials"]
+    headers = [
+        "peak MB",
+        *(f"{trials:,}" for trials in sizes()),
+        "trials/s",
+        "calls/s",
+        "at trials",
+    ]
     rows = []
     for command in commands():
-        measured = {trials: found.get(f"{size(trials)}: {command}") for trials in sizes()}
+        measured = {
+            trials: found.get(f"{size(trials)}: {command}") for trials in sizes()
+        }
         largest = max(trials for trials, row in measured.items() if row)
         row = measured[largest]
         assert row is not None
@@ -97,7 +138,10 @@ def subjects() -> str:
     """Return the memory of the driver by the number of subjects that are planned."""
     found = kept("large_logs")
     headers = ["planned subjects", *(f"{subjects:,}" for subjects in SUBJECTS)]
-    peaks = (number(found[f"{subjects:,} subjects: drive"]["peak MB"]) for subjects in SUBJECTS)
+    peaks = (
+        number(found[f"{subjects:,} subjects: drive"]["peak MB"])
+        for subjects in SUBJECTS
+    )
     return table(headers, [["peak of the driver, MB", *peaks]])
 
 
@@ -105,15 +149,32 @@ def executors() -> str:
     """Return what trials cost in the local pool and on a Ray cluster."""
     found = kept("ray_speed")
     columns = ("trials", "start s", "wall s", "trials/s", "CPU ms")
-    rows = [[name, *(number(found[name][column]) for column in columns)] for name in ("local", "ray")]
+    rows = [
+        [name, *(number(found[name][column]) for column in columns)]
+        for name in ("local", "ray")
+    ]
     local, ray = (found[name] for name in ("local", "ray"))
     speeds = (ray["trials/s"] / local["trials/s"], local["CPU ms"] / ray["CPU ms"])
-    rows.append(["ray / local, speed", "–", "–", "–", *(number(speed) for speed in speeds)])
-    return table(["executor", "trials", "start, s", "wall, s", "trials/s", "CPU of all processes, ms a trial"], rows)
+    rows.append(
+        ["ray / local, speed", "–", "–", "–", *(number(speed) for speed in speeds)]
+    )
+    return table(
+        [
+            "executor",
+            "trials",
+            "start, s",
+            "wall, s",
+            "trials/s",
+            "CPU of all processes, ms a trial",
+        ],
+        rows,
+    )
 
 
 def calls() -> str:
-    """Return what a run that asks a model takes, and the memory of one that asks very often."""
+    """Return what a run that asks a model takes, and the memory of one that asks very
+    often.
+    """
     found = kept("calls")
     headers = [
         "run",
@@ -127,58 +188,109 @@ def calls() -> str:
     rows = []
     for name, row in sorted(found.items(), reverse=True):
         rate = row["calls/s"] if "calls/s" in row else row["calls"] / row["wall s"]
-        shares = (f"{row[column]:.0f} %" if column in row else "–" for column in ("calls/s, %", "served, %"))
+        shares = (
+            f"{row[column]:.0f} %" if column in row else "–"
+            for column in ("calls/s, %", "served, %")
+        )
         memory = (number(row.get(f"MB at {calls:,}")) for calls in (10_000, 100_000))
-        rows.append([name, number(rate, 4), *shares, number(row["CPU ms a call"], 2), *memory])
+        rows.append(
+            [name, number(rate, 4), *shares, number(row["CPU ms a call"], 2), *memory]
+        )
     return table(headers, rows)
 
 
 def driver() -> str:
-    """Return what bounds every run: the process that talks to models and writes the log."""
+    """Return what bounds every run: the process that talks to models and writes the
+    log.
+    """
     logs, calls = kept("large_logs"), kept("calls")
     largest = sizes()[-1]
     wrote = logs["100,000 trials, 0 calls: write"]
     [steady] = [row for name, row in calls.items() if "calls/s" in row]
     local = kept("ray_speed")["local"]
-    few, many = (logs[f"{subjects:,} subjects: drive"]["peak MB"] for subjects in (SUBJECTS[0], SUBJECTS[-1]))
+    few, many = (
+        logs[f"{subjects:,} subjects: drive"]["peak MB"]
+        for subjects in (SUBJECTS[0], SUBJECTS[-1])
+    )
     each = (many - few) * 2**20 / (SUBJECTS[-1] - SUBJECTS[0])
     reading = [
         row["peak MB"]
         for name, row in logs.items()
-        if name.startswith(size(largest)) and not name.endswith(("write", "merge", INSPECT))
+        if name.startswith(size(largest))
+        and not name.endswith(("write", "merge", INSPECT))
     ]
     written, lived = 100_000 / wrote["CPU s"], 1000 / local["CPU ms"]
     rows = [
         ["calls to models: CPU time of each, ms", number(steady["CPU ms a call"], 2)],
-        ["calls to models, in a second of CPU time", number(1000 / steady["CPU ms a call"], 2)],
-        ["trials of random actions that are run and written, in a second of CPU time", number(lived, 2)],
-        ["trials without calls that are written, in a second of CPU time", number(written, 2)],
-        ["cores that random actions keep busy before the driver becomes the bottleneck", number(written / lived, 2)],
+        [
+            "calls to models, in a second of CPU time",
+            number(1000 / steady["CPU ms a call"], 2),
+        ],
+        [
+            "trials of random actions that are run and written, in a second of CPU time",
+            number(lived, 2),
+        ],
+        [
+            "trials without calls that are written, in a second of CPU time",
+            number(written, 2),
+        ],
+        [
+            "cores that random actions keep busy before the driver becomes the bottleneck",
+            number(written / lived, 2),
+        ],
         ["memory for each planned subject, bytes", number(each, 2)],
-        [f"memory to read a log of {largest:,} trials and {CALLS * largest:,} calls, MB", number(max(reading))],
+        [
+            f"memory to read a log of {largest:,} trials and {CALLS * largest:,} calls, MB",
+            number(max(reading)),
+        ],
     ]
     return table(["the driver", "measured"], rows)
 
 
 def prompts(protocol: str) -> str:
-    """Return the characters of prompt for each step of a protocol, and which part of them is new with 8 actions."""
+    """Return the characters of prompt for each step of a protocol, and which part of
+    them is new with 8 actions.
+    """
     found = kept("prompt_size")
     rows = []
     for history in HISTORIES:
-        row = {actions: found[f"{protocol} full h={history} k={actions}"] for actions in ACTIONS}
+        row = {
+            actions: found[f"{protocol} full h={history} k={actions}"]
+            for actions in ACTIONS
+        }
         new = row[8]["new per step"] / row[8]["characters per step"]
         sent = (number(one["characters per step"], 4) for one in row.values())
         rows.append([f"`history={history}`", *sent, f"{100 * new:.0f} %"])
-    return table(["", "1 action", *(f"{actions} actions" for actions in ACTIONS[1:]), "new, with 8"], rows)
+    return table(
+        [
+            "",
+            "1 action",
+            *(f"{actions} actions" for actions in ACTIONS[1:]),
+            "new, with 8",
+        ],
+        rows,
+    )
 
 
 def gpu() -> str:
-    """Return what a vLLM server on a GPU did with the nine protocols, by view and number of subjects."""
-    headers = ("view, N", "calls/s", "s a call", "in the engine", "cache in use", "prompt tokens")
+    """Return what a vLLM server on a GPU did with the nine protocols, by view and
+    number of subjects.
+    """
+    headers = (
+        "view, N",
+        "calls/s",
+        "s a call",
+        "in the engine",
+        "cache in use",
+        "prompt tokens",
+    )
     rows = []
     for one in json.loads((MEASURED / "gpu.json").read_text(encoding="utf-8"))["loads"]:
         count, seconds = one["request_success"], one["seconds"]
-        latency = one["e2e_request_latency_seconds_sum"] / one["e2e_request_latency_seconds_count"]
+        latency = (
+            one["e2e_request_latency_seconds_sum"]
+            / one["e2e_request_latency_seconds_count"]
+        )
         rows.append(
             [
                 f"`{one['view']}`, {one['subjects']}",

@@ -1,13 +1,17 @@
-"""How much is sent to a model for each step of its life: characters of prompt per executed step.
+"""How much is sent to a model for each step of its life: characters of prompt per
+executed step.
 
-A subject of random actions that writes 200 characters of learnings with every reply lives through a protocol, for
-every length of the history, every number of actions per call, and both ways of telling observations. ``new`` is the
-part of the prompts that no prefix cache of a server can know: what comes behind the longest beginning shared with the
-prompt before. ``observed`` is what the view drew, once for each step. ``CPU/call, us`` is what the agent costs.
+A subject of random actions that writes 200 characters of learnings with every reply
+lives through a protocol, for every length of the history, every number of actions per
+call, and both ways of telling observations. ``new`` is the part of the prompts that no
+prefix cache of a server can know: what comes behind the longest beginning shared with
+the prompt before. ``observed`` is what the view drew, once for each step. ``CPU/call,
+us`` is what the agent costs.
 
     python benchmarks/prompt_size.py t_maze morris_water_maze --keep
 
-Characters are counted, not timed: they are the same on every machine, and ``--keep`` keeps only them.
+Characters are counted, not timed: they are the same on every machine, and ``--keep``
+keeps only them.
 """
 
 from __future__ import annotations
@@ -38,11 +42,18 @@ def shared(one: str, other: str) -> int:
     return sum(1 for _ in same)
 
 
-def measure(paradigm: Paradigm, history: int | str, number: int, observations: str) -> dict[str, float]:
+def measure(
+    paradigm: Paradigm, history: int | str, number: int, observations: str
+) -> dict[str, float]:
     """Return the figures of one subject."""
     plugins = installed_plugins()
     spec = plugins.model_agent("llm")
-    settings = {**spec.settings, "history": history, "actions": number, "observations": observations}
+    settings = {
+        **spec.settings,
+        "history": history,
+        "actions": number,
+        "observations": observations,
+    }
     agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings=settings))
     draw = random.Random(0)
     steps = calls = sent = new = observed = 0
@@ -50,7 +61,9 @@ def measure(paradigm: Paradigm, history: int | str, number: int, observations: s
     life = paradigm.environment(plugins.view("ascii_2d"), 0, 0)
     while steps < STEPS:
         observation = life.begin_trial()
-        if observation is None:  # its life is over; the next subject takes up where it ended, for the figures' sake
+        if observation is None:
+            # its life is over; the next subject takes up where it ended, for the
+            # figures' sake
             subject += 1
             life = paradigm.environment(plugins.view("ascii_2d"), 0, subject)
             continue
@@ -62,7 +75,9 @@ def measure(paradigm: Paradigm, history: int | str, number: int, observations: s
             if not life.waiting:
                 start = time.process_time()
                 prompt = agent.prompt()
-                text = ChatReply(text=f"LEARNINGS: {LEARNINGS}\nACTIONS: {', '.join(draw.choices(ACTIONS, k=number))}")
+                text = ChatReply(
+                    text=f"LEARNINGS: {LEARNINGS}\nACTIONS: {', '.join(draw.choices(ACTIONS, k=number))}"
+                )
                 actions = list(agent.read(text))
                 cost += time.process_time() - start
                 calls += 1
@@ -92,10 +107,16 @@ if __name__ == "__main__":
     table = {}
     for specification in common.specifications(options.protocols or ["t_maze"]):
         paradigm = installed_plugins().compile(specification)
-        for told, history, number in itertools.product(("full", "changes"), HISTORIES, NUMBERS):
+        for told, history, number in itertools.product(
+            ("full", "changes"), HISTORIES, NUMBERS
+        ):
             row = f"{specification.name} {told} h={history} k={number}"
             table[row] = measure(paradigm, history, number, told)
     if options.keep:
-        full = {name: {column: row[column] for column in KEPT} for name, row in table.items() if " full " in name}
+        full = {
+            name: {column: row[column] for column in KEPT}
+            for name, row in table.items()
+            if " full " in name
+        }
         common.keep("prompt_size", full)
     common.report("prompt_size", table, options.json)

@@ -1,9 +1,11 @@
-"""Random actions under the paper's rules: how often they succeed here, and in the published package itself.
+"""Random actions under the paper's rules: how often they succeed here, and in the
+published package itself.
 
-``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials of each paradigm beside the
-package's intervals over 99 seeds. ``--peer PYTHON`` asks the package as well, by the Python of an environment that has
-it (``--seeds`` of each paradigm), twice: as it is, and with sines and cosines of 12 places. ``--write`` puts the table
-into docs/explanation/earlier-numbers.md.
+``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials
+of each paradigm beside the package's intervals over 99 seeds. ``--peer PYTHON`` asks
+the package as well, by the Python of an environment that has it (``--seeds`` of each
+paradigm), twice: as it is, and with sines and cosines of 12 places. ``--write`` puts
+the table into docs/explanation/earlier-numbers.md.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ TRIALS, SEEDS = 6000, 99
 
 
 class Task(NamedTuple):
-    """What the package calls a paradigm, its trials and steps, and its random agent over 99 seeds, in percent."""
+    """What the package calls a paradigm, its trials and steps, and its random agent
+    over 99 seeds, in percent.
+    """
 
     package: str
     trials: int
@@ -67,16 +71,29 @@ class Rate(NamedTuple):
 def rate_of(successes: Sequence[int], trials: int) -> Rate:
     """Return the rate of lives with so many successes each."""
     rates = [100 * found / trials for found in successes]
-    return Rate(statistics.fmean(rates), statistics.stdev(rates) / math.sqrt(len(rates)))
+    return Rate(
+        statistics.fmean(rates), statistics.stdev(rates) / math.sqrt(len(rates))
+    )
 
 
 def here(name: str, subjects: int, seed: int = 1) -> Rate:
-    """Return the rate of so many subjects that act at random in the edition ``paper``."""
-    specification = with_arena(Catalogue(installed_plugins().protocol_directories).find(name, "paper"))
-    program, view = ArenaParadigm(specification).program, installed_plugins().view("ascii_2d")
+    """Return the rate of so many subjects that act at random in the edition
+    ``paper``.
+    """
+    specification = with_arena(
+        Catalogue(installed_plugins().protocol_directories).find(name, "paper")
+    )
+    program, view = (
+        ArenaParadigm(specification).program,
+        installed_plugins().view("ascii_2d"),
+    )
     found = []
     for subject in range(subjects):
-        life, chance, successes = ArenaSubject(program, view, seed, subject), random.Random(f"{seed} {subject}"), 0
+        life, chance, successes = (
+            ArenaSubject(program, view, seed, subject),
+            random.Random(f"{seed} {subject}"),
+            0,
+        )
         step = life.step
         while life.begin_trial() is not None:
             while not step(int(4 * chance.random()))[2]:
@@ -87,18 +104,38 @@ def here(name: str, subjects: int, seed: int = 1) -> Rate:
 
 
 def there(python: Path, name: str, seeds: int, *, rounded: bool) -> Rate:
-    """Return the rate of the package's environment; ``rounded`` takes sines and cosines to 12 places."""
+    """Return the rate of the package's environment; ``rounded`` takes sines and cosines
+    to 12 places.
+    """
     task = TASKS[name]
-    question = {"task": task.package, "seeds": [0, seeds], "trials": task.trials, "steps": task.steps}
+    question = {
+        "task": task.package,
+        "seeds": [0, seeds],
+        "trials": task.trials,
+        "steps": task.steps,
+    }
     driver = PROJECT / "tests" / "peer" / "random_driver.py"
     asked = json.dumps({**question, "rounded": rounded})
-    child = subprocess.run([python, driver], input=asked, capture_output=True, text=True, check=True, cwd=driver.parent)
+    child = subprocess.run(
+        [python, driver],
+        input=asked,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=driver.parent,
+    )
     return rate_of(json.loads(child.stdout), task.trials)
 
 
 def table(trials: int, peer: Path | None, seeds: int) -> str:
     """Return the table in Markdown."""
-    headers = ["protocol", "subjects", f"here, {trials:,} trials", "package, 99 seeds", "inside"]
+    headers = [
+        "protocol",
+        "subjects",
+        f"here, {trials:,} trials",
+        "package, 99 seeds",
+        "inside",
+    ]
     headers += [f"package, {seeds:,} seeds", "the same, rounded"] if peer else []
     lines = [headers, ["---"] * len(headers)]
     for name, task in TASKS.items():
@@ -112,7 +149,14 @@ def table(trials: int, peer: Path | None, seeds: int) -> str:
             f"{task.rate:.1f} [{task.low:.1f}, {task.high:.1f}]",
             inside,
         ]
-        line += [str(there(peer, name, seeds, rounded=rounded)) for rounded in (False, True)] if peer else []
+        line += (
+            [
+                str(there(peer, name, seeds, rounded=rounded))
+                for rounded in (False, True)
+            ]
+            if peer
+            else []
+        )
         lines.append(line)
         print(*line, sep="  ", flush=True)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -120,7 +164,9 @@ def table(trials: int, peer: Path | None, seeds: int) -> str:
 
 def main() -> None:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--peer", type=Path, metavar="PYTHON")
     parser.add_argument("--seeds", type=int, default=SEEDS)

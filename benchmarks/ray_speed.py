@@ -1,9 +1,11 @@
-"""T-maze trials of the random agent on a Ray cluster, and in the local pool on as many cores: trials per second.
+"""T-maze trials of the random agent on a Ray cluster, and in the local pool on as many
+cores: trials per second.
 
-Both run the same cells with the same number of processes, in turns, and the best of several is shown. The clocks start
-when the first trial is written and stop at the last: starting Ray, or worker processes, is a column of its own. *CPU*
-is that of all processes, Ray's own included, in milliseconds for each trial. Where cores are busy it is what the speed
-depends on; other jobs on the machine disturb it little.
+Both run the same cells with the same number of processes, in turns, and the best of
+several is shown. The clocks start when the first trial is written and stop at the last:
+starting Ray, or worker processes, is a column of its own. *CPU* is that of all
+processes, Ray's own included, in milliseconds for each trial. Where cores are busy it
+is what the speed depends on; other jobs on the machine disturb it little.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ def spent() -> float:
     ticks = 0
     for process in family(os.getpid()):
         with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))  # its own, and those of children that have ended
+            fields = (
+                Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            )
+            ticks += sum(
+                map(int, fields[11:15])
+            )  # its own, and those of children that have ended
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -42,15 +48,30 @@ def run(executor: str, subjects: int, processes: int) -> dict[str, float]:
     """Run so many subjects once; return the figures."""
     plugins = PluginManager()
     [specification] = common.specifications(["t_maze"])
-    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", subjects), views=("ascii_2d",))
-    cells = dict.fromkeys(plugins.family(specification).cells(specification, request), specification)
+    request = CellRequest(
+        model="random",
+        plugins=plugins,
+        design=find_design("cohort", subjects),
+        views=("ascii_2d",),
+    )
+    cells = dict.fromkeys(
+        plugins.family(specification).cells(specification, request), specification
+    )
     given = {"address": "local"} if executor == "ray" else {}
     start = time.perf_counter()
     with (
         tempfile.TemporaryDirectory() as directory,
-        RunLog.create(Path(directory), executor, cells.items(), options={"seed": 1}) as log,
+        RunLog.create(
+            Path(directory), executor, cells.items(), options={"seed": 1}
+        ) as log,
         RunSession(
-            log, plugins, cells, seed=1, processes=processes, executor=executor, executor_options=given
+            log,
+            plugins,
+            cells,
+            seed=1,
+            processes=processes,
+            executor=executor,
+            executor_options=given,
         ) as session,
     ):
         session.connect()
@@ -72,13 +93,28 @@ def run(executor: str, subjects: int, processes: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--subjects", type=int, default=2778, metavar="N", help="of 36 trials (default: 100,000 trials)"
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="write the figures to this file, for pyperf",
+    )
+    parser.add_argument(
+        "--subjects",
+        type=int,
+        default=2778,
+        metavar="N",
+        help="of 36 trials (default: 100,000 trials)",
     )
     parser.add_argument("--repetitions", type=int, default=3, metavar="N")
-    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="put the figures into measured/, for the documentation",
+    )
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     found: dict[str, list[dict[str, float]]] = {"local": [], "ray": []}
@@ -86,10 +122,19 @@ if __name__ == "__main__":
         for executor, figures in found.items():
             figures.append(run(executor, options.subjects, cores))
             print(executor, figures[-1], flush=True)
-    table = {name: min(figures, key=lambda one: one["CPU ms"]) for name, figures in found.items()}
+    table = {
+        name: min(figures, key=lambda one: one["CPU ms"])
+        for name, figures in found.items()
+    }
     local, ray = table["local"], table["ray"]
-    print(f"{cores} cores; load {os.getloadavg()[0]:.1f}; speed of ray / local: ", end="")
-    print(f"{ray['trials/s'] / local['trials/s']:.2f} by the clock, {local['CPU ms'] / ray['CPU ms']:.2f} by CPU time")
+    print(
+        f"{cores} cores; load {os.getloadavg()[0]:.1f}; speed of ray / local: ", end=""
+    )
+    print(
+        f"{ray['trials/s'] / local['trials/s']:.2f} by the clock, {local['CPU ms'] / ray['CPU ms']:.2f} by CPU time"
+    )
     if options.keep:
         common.keep("ray_speed", {name: dict(row) for name, row in table.items()})
-    common.report("executors", {name: dict(row) for name, row in table.items()}, options.json)
+    common.report(
+        "executors", {name: dict(row) for name, row in table.items()}, options.json
+    )

@@ -1,9 +1,12 @@
-"""What the prompts hold: a program that reads nothing else (``tests/reasoner.py``), by view and by memory.
+"""What the prompts hold: a program that reads nothing else (``tests/reasoner.py``), by
+view and by memory.
 
-It plays the nine paradigms through the real path, in the default design, and the table goes into ``docs/prompts.md``::
+It plays the nine paradigms through the real path, in the default design, and the table
+goes into ``docs/prompts.md``::
 
     python benchmarks/reasoner.py                       # all of it: some ten minutes
-    python benchmarks/reasoner.py star_maze --view ascii_2d   # these columns of these rows; the others stay
+    python benchmarks/reasoner.py star_maze --view ascii_2d   # these columns of these
+    rows; the others stay
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ Row = tuple[str, str, int]
 
 
 def cell(protocol: str, row: Row) -> str:
-    """Return what it comes to on one protocol: ``96 P`` (per cent of trials, and the verdict)."""
+    """Return what it comes to on one protocol: ``96 P`` (per cent of trials, and the
+    verdict).
+    """
     view, history, learnings = row
     with tempfile.TemporaryDirectory() as results:
         found = judged(protocol, history, learnings, results, view)
@@ -40,8 +45,13 @@ def cell(protocol: str, row: Row) -> str:
 def shown(page: str) -> dict[Row, dict[str, str]]:
     """Return the cells of the table of the page."""
     table = page.split("<!-- reasoner -->\n")[1].split("\n\n")[0].splitlines()
-    head, _, *lines = [[part.strip() for part in line.strip("|").split("|")] for line in table]
-    return {(line[0], line[1], int(line[2])): dict(zip(head[3:], line[3:], strict=True)) for line in lines}
+    head, _, *lines = [
+        [part.strip() for part in line.strip("|").split("|")] for line in table
+    ]
+    return {
+        (line[0], line[1], int(line[2])): dict(zip(head[3:], line[3:], strict=True))
+        for line in lines
+    }
 
 
 def main() -> None:
@@ -53,13 +63,26 @@ def main() -> None:
     for row in ROWS:
         own = cells.setdefault(row, {})
         if row[0] in (options.view or VIEWS):
-            own |= {protocol: cell(protocol, row) for protocol in options.protocols or NINE}
+            own |= {
+                protocol: cell(protocol, row) for protocol in options.protocols or NINE
+            }
             print(*row, own, flush=True)
-        lines = [["view", "history", "learnings", *NINE], ["---"] * 3 + ["--:"] * len(NINE)]
-        lines += [[*map(str, one), *(cells.get(one, {}).get(name, "") for name in NINE)] for one in ROWS]
-        before, mark, after = PAGE.read_text(encoding="utf-8").partition("<!-- reasoner -->\n")
+        lines = [
+            ["view", "history", "learnings", *NINE],
+            ["---"] * 3 + ["--:"] * len(NINE),
+        ]
+        lines += [
+            [*map(str, one), *(cells.get(one, {}).get(name, "") for name in NINE)]
+            for one in ROWS
+        ]
+        before, mark, after = PAGE.read_text(encoding="utf-8").partition(
+            "<!-- reasoner -->\n"
+        )
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        PAGE.write_text(f"{before}{mark}{table}\n\n{after.partition(chr(10) * 2)[2]}", encoding="utf-8")
+        PAGE.write_text(
+            f"{before}{mark}{table}\n\n{after.partition(chr(10) * 2)[2]}",
+            encoding="utf-8",
+        )
 
 
 if __name__ == "__main__":

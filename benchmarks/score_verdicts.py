@@ -1,10 +1,13 @@
-"""How often ``cheesebench verdict`` is wrong where two models are equal, or a mean is the value; and how often right.
+"""How often ``cheesebench verdict`` is wrong where two models are equal, or a mean is
+the value; and how often right.
 
-    python benchmarks/score_verdicts.py [--runs 1000] > benchmarks/measured/score_verdicts.json
+    python benchmarks/score_verdicts.py [--runs 1000] >
+    benchmarks/measured/score_verdicts.json
 
-Items differ in difficulty, and come in clusters whose items share luck; scores of the two models share the difficulty.
-Prints JSON: for each design the share of simulated evaluations with a wrong answer in any task (at most .05 is
-promised), and with the right one where there is a difference of 10 points.
+Items differ in difficulty, and come in clusters whose items share luck; scores of the
+two models share the difficulty. Prints JSON: for each design the share of simulated
+evaluations with a wrong answer in any task (at most .05 is promised), and with the
+right one where there is a difference of 10 points.
 """
 
 from __future__ import annotations
@@ -18,15 +21,30 @@ import numpy as np
 
 from cheesebench.interop.verdicts import verdict
 
-#: Tasks, clusters of each, items of a cluster, and the share of variance that clusters share.
-DESIGNS = ((1, 10, 1, 0.0), (1, 60, 1, 0.0), (1, 30, 5, 0.3), (1, 200, 1, 0.0), (5, 40, 1, 0.0))
+#: Tasks, clusters of each, items of a cluster, and the share of variance that clusters
+#: share.
+DESIGNS = (
+    (1, 10, 1, 0.0),
+    (1, 60, 1, 0.0),
+    (1, 30, 5, 0.3),
+    (1, 200, 1, 0.0),
+    (5, 40, 1, 0.0),
+)
 LIFT = 0.1
 
 
-def evaluation(random: np.random.Generator, rates: np.ndarray, shared: float) -> np.ndarray:
-    """Return scores, 0 or 1, of the shape of ``rates`` [tasks, clusters, items], whose means are ``rates``."""
+def evaluation(
+    random: np.random.Generator, rates: np.ndarray, shared: float
+) -> np.ndarray:
+    """Return scores, 0 or 1, of the shape of ``rates`` [tasks, clusters, items], whose
+    means are ``rates``.
+    """
     luck = random.uniform(size=(*rates.shape[:2], 1))
-    own = np.where(random.uniform(size=rates.shape) < shared, luck, random.uniform(size=rates.shape))
+    own = np.where(
+        random.uniform(size=rates.shape) < shared,
+        luck,
+        random.uniform(size=rates.shape),
+    )
     return (own < rates).astype(float)
 
 
@@ -38,11 +56,22 @@ def write(path: Path, scores: np.ndarray) -> None:
     path.write_text("\n".join(["task,subject,item,score", *lines]), encoding="utf-8")
 
 
-def simulate(tasks: int, clusters: int, items: int, shared: float, runs: int, folder: Path) -> dict[str, float]:
+def simulate(
+    tasks: int, clusters: int, items: int, shared: float, runs: int, folder: Path
+) -> dict[str, float]:
     """Return how often answers are wrong, and right."""
     random = np.random.default_rng(tasks * 1000 + clusters)
     first, second = folder / "a.csv", folder / "b.csv"
-    counts = dict.fromkeys(("wrong, compared", "wrong PASS", "wrong FAIL", "right, compared", "right PASS"), 0)
+    counts = dict.fromkeys(
+        (
+            "wrong, compared",
+            "wrong PASS",
+            "wrong FAIL",
+            "right, compared",
+            "right PASS",
+        ),
+        0,
+    )
     for _ in range(runs):
         rates = np.sort(random.uniform(0.1, 0.9, (tasks, clusters, items)), axis=1)
         write(second, evaluation(random, rates, shared))
@@ -63,12 +92,20 @@ def simulate(tasks: int, clusters: int, items: int, shared: float, runs: int, fo
 
 def main() -> None:
     """Print the rates."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=1000)
     runs = parser.parse_args().runs
     with TemporaryDirectory() as folder:
         found = [
-            {"tasks": t, "subjects": s, "items": i, "shared": c, **simulate(t, s, i, c, runs, Path(folder))}
+            {
+                "tasks": t,
+                "subjects": s,
+                "items": i,
+                "shared": c,
+                **simulate(t, s, i, c, runs, Path(folder)),
+            }
             for t, s, i, c in DESIGNS
         ]
     print(json.dumps({"runs": runs, "designs": found}, indent=1))

@@ -1,11 +1,14 @@
-"""Respondents that play whole runs through the real path, behind a server of their own: four kinds, from bad to good.
+"""Respondents that play whole runs through the real path, behind a server of their own:
+four kinds, from bad to good.
 
-``hopeless`` writes words that hold no action, ``weak`` walks at random, ``ratlike`` and ``competent`` do what a solver
-finds, except in a quarter and in a twentieth of their trials, where they walk at random. The server tells subjects
-apart by the seeds of their calls, and lives each life along with the run, so that the solver sees what is going on.
+``hopeless`` writes words that hold no action, ``weak`` walks at random, ``ratlike`` and
+``competent`` do what a solver finds, except in a quarter and in a twentieth of their
+trials, where they walk at random. The server tells subjects apart by the seeds of their
+calls, and lives each life along with the run, so that the solver sees what is going on.
 
-Tokens are those of ``o200k_base`` (which comes with litellm); a prompt's cached tokens are what was sent before, in
-blocks of 16 tokens as vLLM caches them, and, for the price of an API, in steps of 128 from 1,024 on as OpenAI does.
+Tokens are those of ``o200k_base`` (which comes with litellm); a prompt's cached tokens
+are what was sent before, in blocks of 16 tokens as vLLM caches them, and, for the price
+of an API, in steps of 128 from 1,024 on as OpenAI does.
 """
 
 from __future__ import annotations
@@ -33,10 +36,16 @@ from cheesebench.testing.fake_server import Answer, Call
 from cheesebench.trial_loop import TrialLoop
 
 #: Share of trials in which a respondent walks at random; None: it never says an action.
-LAPSES: Mapping[str, float | None] = {"hopeless": None, "weak": 1.0, "ratlike": 0.25, "competent": 0.05}
+LAPSES: Mapping[str, float | None] = {
+    "hopeless": None,
+    "weak": 1.0,
+    "ratlike": 0.25,
+    "competent": 0.05,
+}
 #: Actions of a reply, at most; what the agent asks for.
 MOST = 8
-#: Steps that the solver may try until it has found a success, and to find a shorter one.
+#: Steps that the solver may try until it has found a success, and to find a shorter
+#: one.
 EFFORT, POLISH = 20_000, 500
 _TEXT = (
     "grey light near warm quiet perhaps again slowly beyond under the of and a this that some many round small "
@@ -52,11 +61,17 @@ API_LEAST, API_STEP = 1024, 128
 
 @lru_cache(maxsize=1)
 def encoding() -> Any:
-    """Return the tokenizer: its file comes with litellm, so that nothing is downloaded."""
+    """Return the tokenizer: its file comes with litellm, so that nothing is
+    downloaded.
+    """
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
-        raise SystemExit("litellm, which brings the tokenizer, is not installed: pip install litellm tiktoken")
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "litellm_core_utils" / "tokenizers")
+        raise SystemExit(
+            "litellm, which brings the tokenizer, is not installed: pip install litellm tiktoken"
+        )
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(
+        Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+    )
     import tiktoken
 
     return tiktoken.get_encoding("o200k_base")
@@ -75,7 +90,9 @@ class PrefixCache:
         self._seen: set[int] = set()
 
     def read(self, prompt: Sequence[int]) -> int:
-        """Return how many tokens of the prompt's beginning were read before, in whole blocks, and read the rest."""
+        """Return how many tokens of the prompt's beginning were read before, in whole
+        blocks, and read the rest.
+        """
         mark, cached, known = 0, 0, True
         for start in range(0, len(prompt) - BLOCK + 1, BLOCK):
             mark = hash((mark, *prompt[start : start + BLOCK]))
@@ -101,12 +118,18 @@ class Player:
 
     def __post_init__(self) -> None:
         self.origin = agent_seed(self.plan, self.seed, self.subject)
-        self._life = ArenaSubject(self.paradigm.program, DARKNESS, self.seed, self.subject)
+        self._life = ArenaSubject(
+            self.paradigm.program, DARKNESS, self.seed, self.subject
+        )
         #: The same life as the agent sees it: what it shows may end a plan.
-        self._seen = self.paradigm.environment(installed_plugins().view(self.plan.view), self.seed, self.subject)
+        self._seen = self.paradigm.environment(
+            installed_plugins().view(self.plan.view), self.seed, self.subject
+        )
         self._loop: TrialLoop | None = None
         self._chance = random.Random(f"{self.kind}|{self.origin}")
-        self._search = Search(self.paradigm.program, self.paradigm.specification, is_success)
+        self._search = Search(
+            self.paradigm.program, self.paradigm.specification, is_success
+        )
         self._begin()
 
     @property
@@ -132,7 +155,9 @@ class Player:
         return f"LEARNINGS: {learnt}\nACTIONS: {', '.join(chosen)}"
 
     def _live(self, act: Callable[[TrialLoop], None]) -> None:
-        """Act, and let the life without a picture follow; go on to the next trial when this one has ended."""
+        """Act, and let the life without a picture follow; go on to the next trial when
+        this one has ended.
+        """
         loop = self._loop
         assert loop is not None
         before = len(loop.letters)
@@ -148,12 +173,17 @@ class Player:
                 self._plan.popleft()
 
     def _begin(self) -> None:
-        """Begin the next trial in which the subject is asked; none is left at the end of the schedule."""
+        """Begin the next trial in which the subject is asked; none is left at the end
+        of the schedule.
+        """
         while (observation := self._seen.begin_trial()) is not None:
             self._life.begin_trial()
             self._plan.clear()
             loop = self._loop = TrialLoop(
-                self._seen, observation, lambda *step: None, interrupts=interrupts_of(self.plan)
+                self._seen,
+                observation,
+                lambda *step: None,
+                interrupts=interrupts_of(self.plan),
             )
             self._follow(loop.letters)
             if not loop.ended:
@@ -203,13 +233,18 @@ class Respondents:
         self._waiting[player.next_seed] = player
         prompt: list[int] = []
         for message in call.body["messages"]:
-            # What stands around a message tells its role; it is the same for all of a role.
+            # What stands around a message tells its role; it is the same for all of a
+            # role.
             role = -1 - ("system", "user", "assistant").index(message["role"])
             prompt += (*[role] * AROUND, *tokens(message["content"]))
         cached = self._cache.read(prompt)
         api = cached // API_STEP * API_STEP if cached >= API_LEAST else 0
-        counted = Counted(len(prompt), cached, api, len(encoding().encode_ordinary(text)))
-        self.counted[(player.kind, player.plan.protocol, player.subject)].append(counted)
+        counted = Counted(
+            len(prompt), cached, api, len(encoding().encode_ordinary(text))
+        )
+        self.counted[(player.kind, player.plan.protocol, player.subject)].append(
+            counted
+        )
         usage = {
             "prompt_tokens": counted.prompt,
             "completion_tokens": counted.completion,

@@ -1,9 +1,11 @@
-"""How large the project is, and how long the way from ``pytest --model`` to a step, a row and a line of the report.
+"""How large the project is, and how long the way from ``pytest --model`` to a step, a
+row and a line of the report.
 
-``python benchmarks/size.py`` prints a table. The ways are read from the call stacks of one smoke run with the executor
-``threads``: the files of ours that are on the stack when the first step is taken, when the first trial is written to
-the log, and when the first verdict is judged and rendered, each with the stacks of those that started its thread or
-task.
+``python benchmarks/size.py`` prints a table. The ways are read from the call stacks of
+one smoke run with the executor ``threads``: the files of ours that are on the stack
+when the first step is taken, when the first trial is written to the log, and when the
+first verdict is judged and rendered, each with the stacks of those that started its
+thread or task.
 """
 
 from __future__ import annotations
@@ -38,8 +40,18 @@ JUDGED, LINE = "cheesebench/statistics/judgement.py", "reports/text.py"
 
 def tracked(*patterns: str) -> list[Path]:
     """Return the files that git tracks and that exist, without symbolic links."""
-    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [path for path in (ROOT / name for name in listed.splitlines()) if path.is_file() and not path.is_symlink()]
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [
+        path
+        for path in (ROOT / name for name in listed.splitlines())
+        if path.is_file() and not path.is_symlink()
+    ]
 
 
 def lines(paths: Iterable[Path]) -> int:
@@ -47,7 +59,9 @@ def lines(paths: Iterable[Path]) -> int:
 
 
 class Trace:
-    """Follows a run: which of our modules run a function, and through which files the ways lead."""
+    """Follows a run: which of our modules run a function, and through which files the
+    ways lead.
+    """
 
     def __init__(self) -> None:
         self.running: set[str] = set()
@@ -56,15 +70,22 @@ class Trace:
         self._names: dict[str, str] = {}
 
     def name(self, path: str) -> str:
-        """Return a file of ours relative to the project (through symbolic links), others as an empty string."""
+        """Return a file of ours relative to the project (through symbolic links),
+        others as an empty string.
+        """
         if path not in self._names:
             real = Path(os.path.realpath(path))
-            ours = real.is_relative_to(ROOT) and real.relative_to(ROOT).parts[0] in (*OURS, "pytest_cheesebench.py")
+            ours = real.is_relative_to(ROOT) and real.relative_to(ROOT).parts[0] in (
+                *OURS,
+                "pytest_cheesebench.py",
+            )
             self._names[path] = str(real.relative_to(ROOT)) if ours else ""
         return self._names[path]
 
     def stack(self, frame: FrameType | None) -> list[str]:
-        """Return the files of a stack from the outside in, each once, after those that started its thread or task."""
+        """Return the files of a stack from the outside in, each once, after those that
+        started its thread or task.
+        """
         files: list[str] = []
         while frame is not None:
             if name := self.name(frame.f_code.co_filename):
@@ -104,7 +125,9 @@ class Trace:
             self._started[id(thread)] = self.stack(sys._getframe(1))
             start(thread)
 
-        def created(loop: asyncio.BaseEventLoop, coroutine: Any, **settings: Any) -> Any:
+        def created(
+            loop: asyncio.BaseEventLoop, coroutine: Any, **settings: Any
+        ) -> Any:
             self._started[id(coroutine)] = self.stack(sys._getframe(1))
             return create(loop, coroutine, **settings)
 
@@ -123,18 +146,38 @@ class Trace:
 def traced() -> Trace:
     """Return the trace of one smoke run in a directory of its own."""
     trace, silent = Trace(), contextlib.redirect_stdout(io.StringIO())
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), silent, trace.following():
-        code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *SMOKE.split()])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        silent,
+        trace.following(),
+    ):
+        code = pytest.main(
+            [
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:hypothesispytest",
+                *SMOKE.split(),
+            ]
+        )
     assert code == 0, "the smoke run fails"
     return trace
 
 
 def ways(trace: Trace) -> dict[str, list[str]]:
-    """Return the files to a step, those that follow to the row, and those that follow to the line of the report."""
+    """Return the files to a step, those that follow to the row, and those that follow
+    to the line of the report.
+    """
     step = trace.ways["step"]
     row = [name for name in trace.ways["row"] if name not in step]
     before = {*step, *row}
-    line = [name for name in dict.fromkeys(trace.ways["judged"] + trace.ways["line"]) if name not in before]
+    line = [
+        name
+        for name in dict.fromkeys(trace.ways["judged"] + trace.ways["line"])
+        if name not in before
+    ]
     return {"a step": step, "the row in the log": row, "the line of the report": line}
 
 
@@ -148,21 +191,37 @@ def table(trace: Trace) -> list[list[Any]]:
     rows: list[list[Any]] = [
         ["lines that ship", lines(shipped), 50_000],
         ["files that ship", len(shipped), 230],
-        ["lines of tests", lines(path for path in python if path.relative_to(ROOT).parts[0] == "tests"), 38_000],
+        [
+            "lines of tests",
+            lines(
+                path for path in python if path.relative_to(ROOT).parts[0] == "tests"
+            ),
+            38_000,
+        ],
         ["words of documentation", words, 50_000],
         ["pages of documentation", len(pages), 45],
         ["modules that the smoke run imports", len(imported), 130],
         ["modules that run a function in it", len(trace.running), 90],
     ]
     for (name, files), most in zip(ways(trace).items(), (8, 6, 8), strict=True):
-        rows.append([f"files from pytest to {name}" if name == "a step" else f"more files to {name}", len(files), most])
+        rows.append(
+            [
+                f"files from pytest to {name}"
+                if name == "a step"
+                else f"more files to {name}",
+                len(files),
+                most,
+            ]
+        )
     return rows
 
 
 def main() -> None:
     where = Path(cheesebench.__file__).resolve()
     if not where.is_relative_to(ROOT):
-        sys.exit(f"This measures {ROOT}, but Python imports {where}. Use the environment of this checkout.")
+        sys.exit(
+            f"This measures {ROOT}, but Python imports {where}. Use the environment of this checkout."
+        )
     trace = traced()
     print(tabulate(table(trace), ["", "now", "at most"], intfmt=","))
     for name, files in ways(trace).items():

@@ -1,11 +1,15 @@
-"""What nine verdicts cost: four scripted respondents play the sequential design through the real path.
+"""What nine verdicts cost: four scripted respondents play the sequential design through
+the real path.
 
-Each respondent (``scripted_respondents``) is asked by the real agent, client, log and harness, through a server on this
-machine. A cell's subjects are played set by set until the rule stops. ``--history`` is the agent's setting (``5``: the
-window as it was); ``--profiles`` writes what ``cheesebench plan`` and the documentation know of the respondents.
+Each respondent (``scripted_respondents``) is asked by the real agent, client, log and
+harness, through a server on this machine. A cell's subjects are played set by set until
+the rule stops. ``--history`` is the agent's setting (``5``: the window as it was);
+``--profiles`` writes what ``cheesebench plan`` and the documentation know of the
+respondents.
 
-    python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent
-    python benchmarks/verdict_cost.py --dropped     # measured/dropped_plans.json, which docs/prompts.md quotes
+    python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent python
+    benchmarks/verdict_cost.py --dropped     # measured/dropped_plans.json, which
+    docs/prompts.md quotes
 """
 
 from __future__ import annotations
@@ -27,7 +31,11 @@ from tabulate import tabulate
 from cheesebench.chat import Price, Usage
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
-from cheesebench.experiment.language_models import CallOptions, LanguageModels, ModelWorker
+from cheesebench.experiment.language_models import (
+    CallOptions,
+    LanguageModels,
+    ModelWorker,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.subjects import ParadigmCache
 from cheesebench.models import resolve_model
@@ -39,8 +47,9 @@ from cheesebench.statistics.sample import trials_by_subject
 from cheesebench.testing.fake_server import FakeServer
 
 SEED = 0
-#: The model whose price is taken, and tokens that a GPU reads anew, reads from its cache, and writes in a second: what
-#: an H200 did with 90 calls of a 7B model in flight (``measured/gpu.json``), in an estimated ratio.
+#: The model whose price is taken, and tokens that a GPU reads anew, reads from its
+#: cache, and writes in a second: what an H200 did with 90 calls of a 7B model in flight
+#: (``measured/gpu.json``), in an estimated ratio.
 PRICED = "gpt-5.4-mini"
 FRESH, CACHED, DECODED = 65_000, 650_000, 7_800
 
@@ -60,20 +69,35 @@ class Cost:
         """Return the sum of calls."""
         found = list(calls)
         names = ("prompt", "cached", "api", "completion")
-        return cls(len(found), *(sum(getattr(call, name) for call in found) for name in names))
+        return cls(
+            len(found), *(sum(getattr(call, name) for call in found) for name in names)
+        )
 
     def __add__(self, other: Cost) -> Cost:
         """Return both together."""
-        return Cost(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+        return Cost(
+            *(
+                a + b
+                for a, b in zip(
+                    dataclasses.astuple(self), dataclasses.astuple(other), strict=True
+                )
+            )
+        )
 
     def dollars(self, price: Price) -> float:
         """Return the price of it."""
-        return price.cost(Usage(prompt=self.prompt, cached=self.api, completion=self.completion))
+        return price.cost(
+            Usage(prompt=self.prompt, cached=self.api, completion=self.completion)
+        )
 
     @property
     def gpu_hours(self) -> float:
         """Hours of one GPU."""
-        return ((self.prompt - self.cached) / FRESH + self.cached / CACHED + self.completion / DECODED) / 3600
+        return (
+            (self.prompt - self.cached) / FRESH
+            + self.cached / CACHED
+            + self.completion / DECODED
+        ) / 3600
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,27 +119,50 @@ class Played:
         return sum(self.by_subject, Cost())
 
 
-async def play(kind: str, specification: Specification, settings: dict[str, str], directory: Path, most: int) -> Played:
+async def play(
+    kind: str,
+    specification: Specification,
+    settings: dict[str, str],
+    directory: Path,
+    most: int,
+) -> Played:
     """Play one cell set by set."""
     plugins = installed_plugins()
     respondents = Respondents()
     with FakeServer(respondents, keep=1) as server:
         entry = resolve_model(plugins, f"openai/{kind}")
-        model = language_model(plugins, entry, base_url=server.base_url, settings=settings)
+        model = language_model(
+            plugins, entry, base_url=server.base_url, settings=settings
+        )
         design = find_design("sequential", most)
         plan = plan_cell(
-            specification, model.entry.name, "ascii_2d", design, "life", agent="llm", settings=model.settings
+            specification,
+            model.entry.name,
+            "ascii_2d",
+            design,
+            "life",
+            agent="llm",
+            settings=model.settings,
         )
         paradigm = plugins.compile(specification)
-        with RunLog.create(directory, f"{kind}-{specification.name}", [(plan, specification)], options={}) as log:
-            models = LanguageModels(log, {plan.model: model}, CallOptions(concurrency=64))
+        with RunLog.create(
+            directory,
+            f"{kind}-{specification.name}",
+            [(plan, specification)],
+            options={},
+        ) as log:
+            models = LanguageModels(
+                log, {plan.model: model}, CallOptions(concurrency=64)
+            )
             worker = ModelWorker(models, plugins, ParadigmCache(plugins))
             records: list[TrialRecord] = []
             lived = 0
             for wanted in sets_until(most):
                 for subject in range(lived, wanted):
                     respondents.seat(Player(kind, paradigm, plan, SEED, subject))
-                records += await _live(worker, plan, specification, range(lived, wanted))
+                records += await _live(
+                    worker, plan, specification, range(lived, wanted)
+                )
                 lived = wanted
                 if judge_set(plan, trials_by_subject(records).values()).decided:
                     break
@@ -126,7 +173,9 @@ async def play(kind: str, specification: Specification, settings: dict[str, str]
         kind=kind,
         protocol=specification.name,
         trials=plan.trials,
-        by_subject=tuple(Cost.of(counted[(kind, plan.protocol, subject)]) for subject in range(lived)),
+        by_subject=tuple(
+            Cost.of(counted[(kind, plan.protocol, subject)]) for subject in range(lived)
+        ),
         stopped=lived,
         verdict=result.verdict.value,
         rate=result.rate or 0.0,
@@ -134,7 +183,10 @@ async def play(kind: str, specification: Specification, settings: dict[str, str]
 
 
 async def _live(
-    worker: ModelWorker, plan: CellPlan, specification: Specification, subjects: Sequence[int]
+    worker: ModelWorker,
+    plan: CellPlan,
+    specification: Specification,
+    subjects: Sequence[int],
 ) -> list[TrialRecord]:
     """Live subjects at once; a subject that is stopped ends the benchmark."""
     records: list[TrialRecord] = []
@@ -144,7 +196,16 @@ async def _live(
             raise SystemExit(f"A subject has stopped: {message.cause}")
         records.extend(record for record, _ in message.trials)
 
-    jobs = [Job(plan=plan, specification=specification, seed=SEED, subject=subject, yoke=None) for subject in subjects]
+    jobs = [
+        Job(
+            plan=plan,
+            specification=specification,
+            seed=SEED,
+            subject=subject,
+            yoke=None,
+        )
+        for subject in subjects
+    ]
     await asyncio.gather(*(worker.run(job, report) for job in jobs))
     return sorted(records, key=lambda record: (record.subject, record.trial))
 
@@ -166,69 +227,141 @@ def table(played: Sequence[Played], price: Price) -> str:
                 total.completion / 1e6,
                 f"${total.dollars(price):.2f}",
                 total.gpu_hours,
-                "/".join(str(verdicts.count(verdict)) for verdict in ("PASS", "FAIL", "INCONCLUSIVE")),
+                "/".join(
+                    str(verdicts.count(verdict))
+                    for verdict in ("PASS", "FAIL", "INCONCLUSIVE")
+                ),
             )
         )
-    headers = ("respondent", "subjects", "calls", "prompt M", "cached", "reply M", PRICED, "H200 h", "P/F/?")
-    return tabulate(rows, headers, floatfmt=("", ".1f", ",.0f", ".2f", "", ".3f", "", ".3f", ""), intfmt=",")
+    headers = (
+        "respondent",
+        "subjects",
+        "calls",
+        "prompt M",
+        "cached",
+        "reply M",
+        PRICED,
+        "H200 h",
+        "P/F/?",
+    )
+    return tabulate(
+        rows,
+        headers,
+        floatfmt=("", ".1f", ",.0f", ".2f", "", ".3f", "", ".3f", ""),
+        intfmt=",",
+    )
 
 
-def profiles(played: Sequence[Played], history: str, specifications: Iterable[Specification]) -> dict[str, Any]:
-    """Return what is shipped: by protocol and respondent, what a subject takes, and where the rule stops."""
-    marks = {specification.name: specification.sha256 for specification in specifications}
-    found: dict[str, Any] = {name: {"sha256": mark, "respondents": {}} for name, mark in marks.items()}
+def profiles(
+    played: Sequence[Played], history: str, specifications: Iterable[Specification]
+) -> dict[str, Any]:
+    """Return what is shipped: by protocol and respondent, what a subject takes, and
+    where the rule stops.
+    """
+    marks = {
+        specification.name: specification.sha256 for specification in specifications
+    }
+    found: dict[str, Any] = {
+        name: {"sha256": mark, "respondents": {}} for name, mark in marks.items()
+    }
     for one in played:
         found[one.protocol]["respondents"][one.kind] = {
             "trials": one.trials,
             "rate": round(one.rate, 4),
             "stopped": one.stopped,
             "verdict": one.verdict,
-            "each": {name: round(value / one.stopped, 2) for name, value in dataclasses.asdict(one.cost).items()},
+            "each": {
+                name: round(value / one.stopped, 2)
+                for name, value in dataclasses.asdict(one.cost).items()
+            },
         }
     return {"history": history, "encoding": "o200k_base", "protocols": found}
 
 
 def write_profiles(path: Path, found: dict[str, Any]) -> None:
-    """Write profiles; what the file has of other respondents and protocols stays, if the protocol is the same."""
+    """Write profiles; what the file has of other respondents and protocols stays, if
+    the protocol is the same.
+    """
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if known.get("history") == found["history"]:
         protocols = known["protocols"]
         for name, measured in found["protocols"].items():
             before = protocols.get(name, measured)
-            kept = before["respondents"] if before["sha256"] == measured["sha256"] else {}
-            protocols[name] = {**measured, "respondents": {**kept, **measured["respondents"]}}
+            kept = (
+                before["respondents"] if before["sha256"] == measured["sha256"] else {}
+            )
+            protocols[name] = {
+                **measured,
+                "respondents": {**kept, **measured["respondents"]},
+            }
         found = {**found, "protocols": protocols}
-    path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 def page_table(found: dict[str, Any], price: Price) -> str:
-    """Return the table of the documentation, from profiles: what each respondent took on all protocols."""
+    """Return the table of the documentation, from profiles: what each respondent took
+    on all protocols.
+    """
     rows = []
     for kind in LAPSES:
-        cells = [own["respondents"][kind] for own in found["protocols"].values() if kind in own["respondents"]]
-        total = {name: sum(one["stopped"] * one["each"][name] for one in cells) for name in ("calls", *_TOKENS)}
-        dollars = Cost(**{name: round(value) for name, value in total.items()}).dollars(price)
+        cells = [
+            own["respondents"][kind]
+            for own in found["protocols"].values()
+            if kind in own["respondents"]
+        ]
+        total = {
+            name: sum(one["stopped"] * one["each"][name] for one in cells)
+            for name in ("calls", *_TOKENS)
+        }
+        dollars = Cost(**{name: round(value) for name, value in total.items()}).dollars(
+            price
+        )
         verdicts = [one["verdict"] for one in cells]
-        counts = " / ".join(str(verdicts.count(name)) for name in ("PASS", "FAIL", "INCONCLUSIVE"))
+        counts = " / ".join(
+            str(verdicts.count(name)) for name in ("PASS", "FAIL", "INCONCLUSIVE")
+        )
         mean = sum(one["stopped"] for one in cells) / len(cells)
         cached = total["cached"] / total["prompt"]
         rows.append(
             f"| {kind} | {mean:.1f} | {total['calls']:,.0f} | {total['prompt'] / 1e6:.1f} | {100 * cached:.0f} % "
             f"| {total['completion'] / 1e6:.2f} | {dollars:.2f} | {counts} |"
         )
-    head = ("respondent", "subjects", "calls", "prompt M", "cached", "reply M", "dollars", "PASS / FAIL / ?")
-    return "\n".join([f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}", *rows])
+    head = (
+        "respondent",
+        "subjects",
+        "calls",
+        "prompt M",
+        "cached",
+        "reply M",
+        "dollars",
+        "PASS / FAIL / ?",
+    )
+    return "\n".join(
+        [f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}", *rows]
+    )
 
 
 def dropped_plans(chosen: Iterable[Specification]) -> dict[str, dict[str, float]]:
-    """Return the calls a subject by protocol, for each setting of ``interrupt``: six competent subjects."""
+    """Return the calls a subject by protocol, for each setting of ``interrupt``: six
+    competent subjects.
+    """
     found: dict[str, dict[str, float]] = {}
     for interrupt in ("never", "change"):
         for one in chosen:
             with tempfile.TemporaryDirectory() as directory:
-                cell = play("competent", with_arena(one), {"interrupt": interrupt}, Path(directory), most=6)
+                cell = play(
+                    "competent",
+                    with_arena(one),
+                    {"interrupt": interrupt},
+                    Path(directory),
+                    most=6,
+                )
                 played = asyncio.run(cell)
-            found.setdefault(one.name, {})[interrupt] = round(played.cost.calls / played.stopped, 1)
+            found.setdefault(one.name, {})[interrupt] = round(
+                played.cost.calls / played.stopped, 1
+            )
             print(interrupt, one.name, found[one.name][interrupt], flush=True)
     return found
 
@@ -236,7 +369,11 @@ def dropped_plans(chosen: Iterable[Specification]) -> dict[str, dict[str, float]
 DROPPED = Path(__file__).parent / "measured/dropped_plans.json"
 _TOKENS = ("prompt", "cached", "api", "completion")
 #: Where the table stands, and what it is made of.
-PAGE, START, END = Path(__file__).parents[1] / "docs/models.md", "<!-- costs -->\n", "\n<!-- end -->"
+PAGE, START, END = (
+    Path(__file__).parents[1] / "docs/models.md",
+    "<!-- costs -->\n",
+    "\n<!-- end -->",
+)
 SHIPPED = Path(__file__).parents[1] / "cheesebench/planning/profiles.json"
 
 
@@ -256,21 +393,43 @@ def filled(page: str) -> str:
 
 def main() -> None:
     """Play, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("protocols", nargs="*", help="protocol files, or names of shipped ones (default: the nine)")
-    parser.add_argument("--kinds", default=",".join(LAPSES), help="respondents, with commas (default: all)")
-    parser.add_argument("--history", default="3-7", help="the agent's setting (default: 3-7)")
-    parser.add_argument("--interrupt", default="change", help="the agent's setting (default: change)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "protocols",
+        nargs="*",
+        help="protocol files, or names of shipped ones (default: the nine)",
+    )
+    parser.add_argument(
+        "--kinds",
+        default=",".join(LAPSES),
+        help="respondents, with commas (default: all)",
+    )
+    parser.add_argument(
+        "--history", default="3-7", help="the agent's setting (default: 3-7)"
+    )
+    parser.add_argument(
+        "--interrupt", default="change", help="the agent's setting (default: change)"
+    )
     parser.add_argument("--most", type=int, default=MOST_SUBJECTS, help="most subjects")
-    parser.add_argument("--profiles", type=Path, help="write the profiles that are shipped to this file")
-    parser.add_argument("--dropped", action="store_true", help="only count calls with and without dropped plans")
+    parser.add_argument(
+        "--profiles", type=Path, help="write the profiles that are shipped to this file"
+    )
+    parser.add_argument(
+        "--dropped",
+        action="store_true",
+        help="only count calls with and without dropped plans",
+    )
     options = parser.parse_args()
     plugins = installed_plugins()
     price = resolve_model(plugins, PRICED).price
     assert price is not None
     chosen = list(common.specifications(options.protocols or common.NINE))
     if options.dropped:
-        DROPPED.write_text(json.dumps(dropped_plans(chosen), indent=1) + "\n", encoding="utf-8")
+        DROPPED.write_text(
+            json.dumps(dropped_plans(chosen), indent=1) + "\n", encoding="utf-8"
+        )
         return
     played: list[Played] = []
     with tempfile.TemporaryDirectory() as directory:
@@ -278,7 +437,15 @@ def main() -> None:
             for specification in chosen:
                 began = time.monotonic()
                 settings = {"history": options.history, "interrupt": options.interrupt}
-                one = asyncio.run(play(kind, with_arena(specification), settings, Path(directory), options.most))
+                one = asyncio.run(
+                    play(
+                        kind,
+                        with_arena(specification),
+                        settings,
+                        Path(directory),
+                        options.most,
+                    )
+                )
                 played.append(one)
                 print(
                     f"{kind} on {one.protocol}: rate {one.rate:.2f}, {one.verdict} at {one.stopped}, "
@@ -286,7 +453,9 @@ def main() -> None:
                     flush=True,
                 )
                 if options.profiles:
-                    write_profiles(options.profiles, profiles(played, options.history, chosen))
+                    write_profiles(
+                        options.profiles, profiles(played, options.history, chosen)
+                    )
     print(table(played, price))
     if options.profiles and options.profiles.resolve() == SHIPPED:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

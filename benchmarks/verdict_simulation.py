@@ -1,9 +1,11 @@
-"""Operating characteristics of the verdict, by an engine of its own: it imports nothing of ``cheesebench.statistics``.
+"""Operating characteristics of the verdict, by an engine of its own: it imports nothing
+of ``cheesebench.statistics``.
 
-The rule is written a second time, for many runs at once, and subjects are drawn here: nine shipped protocols, eleven
-kinds of subjects. ``python -m benchmarks.verdict_simulation --write`` (minutes on one core) stores every figure that
-the documentation quotes in ``benchmarks/results/verdict_simulation.json``; tests compare the pages with that file, and
-the engine with the rule of the package.
+The rule is written a second time, for many runs at once, and subjects are drawn here:
+nine shipped protocols, eleven kinds of subjects. ``python -m
+benchmarks.verdict_simulation --write`` (minutes on one core) stores every figure that
+the documentation quotes in ``benchmarks/results/verdict_simulation.json``; tests
+compare the pages with that file, and the engine with the rule of the package.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
 STAKES, GOAL, LIMIT, MOST = (0.25, 0.5, 0.75, 0.95), 20.0, 40.0, 120
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
 STALE_FROM = 50
-#: The tails of the animals' limits were chosen with seeds from 1; what is stored was drawn with this one.
+#: The tails of the animals' limits were chosen with seeds from 1; what is stored was
+#: drawn with this one.
 SEED = 20261124
 #: Intraclass correlation of subjects in expectations, unless another is said.
 ICC = 0.3
@@ -43,9 +46,11 @@ _GRID = (np.arange(512) + 0.5) / 512
 
 @dataclass(frozen=True)
 class Setting:
-    """What the rule needs to know of a protocol; ``sessions`` are the rates and numbers of trials that are judged.
+    """What the rule needs to know of a protocol; ``sessions`` are the rates and numbers
+    of trials that are judged.
 
-    A verdict about a measure has one session of no trials: a subject's score is its own mean, from 0 to 1.
+    A verdict about a measure has one session of no trials: a subject's score is its own
+    mean, from 0 to 1.
     """
 
     name: str
@@ -69,7 +74,9 @@ def protocols() -> list[Specification]:
     from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol import Catalogue
 
-    found = default_protocols(Catalogue(installed_plugins().protocol_directories), DEFAULT_EDITION)
+    found = default_protocols(
+        Catalogue(installed_plugins().protocol_directories), DEFAULT_EDITION
+    )
     return [with_arena(one) for one in found if not isinstance(one, Broken)]
 
 
@@ -84,18 +91,34 @@ def shipped() -> list[Setting]:
         curve, sd, margin = reference.curve, reference.sd, document.document.margin
         animals = reference.n_animals if sd is not None else None
         if (measured := reference.measured) is not None:
-            low, high = measured.range if measured.better == "higher" else measured.range[::-1]
+            low, high = (
+                measured.range if measured.better == "higher" else measured.range[::-1]
+            )
             unit, judged = abs(high - low), document.judged
             assert judged is not None
             assert judged.margin is not None
-            value, sd = (reference.value - low) / (high - low), None if sd is None else sd / unit
-            found.append(Setting(document.name, value, judged.margin / unit, ((value, 0),), animals, sd))
+            value, sd = (
+                (reference.value - low) / (high - low),
+                None if sd is None else sd / unit,
+            )
+            found.append(
+                Setting(
+                    document.name,
+                    value,
+                    judged.margin / unit,
+                    ((value, 0),),
+                    animals,
+                    sd,
+                )
+            )
             continue
         sessions = tuple(
             (curve[session - 1] if session <= len(curve) else reference.value, trials)
             for session, trials in document.judged_sessions.items()
         )
-        found.append(Setting(document.name, reference.value, margin, sessions, animals, sd))
+        found.append(
+            Setting(document.name, reference.value, margin, sessions, animals, sd)
+        )
     return found
 
 
@@ -104,9 +127,11 @@ def shipped() -> list[Setting]:
 
 @dataclass(frozen=True)
 class Kind:
-    """How subjects differ: by a beta distribution with an ICC, or as two kinds with these rates.
+    """How subjects differ: by a beta distribution with an ICC, or as two kinds with
+    these rates.
 
-    ``share`` of the subjects are of the first kind, and the second follows from the mean; without it both are fixed.
+    ``share`` of the subjects are of the first kind, and the second follows from the
+    mean; without it both are fixed.
     """
 
     name: str
@@ -115,7 +140,9 @@ class Kind:
     share: float | None = None
 
     def ranks_to_rates(self, rank: Floats, mean: float) -> Floats | None:
-        """Return the true rates of subjects with these ranks (0 to 1); None if no such subjects have that mean."""
+        """Return the true rates of subjects with these ranks (0 to 1); None if no such
+        subjects have that mean.
+        """
         if self.rates is not None:
             low, high = self.rates
             if self.share is not None:
@@ -128,7 +155,9 @@ class Kind:
         if not 0 < mean < 1 or not self.icc:
             return np.full(rank.shape, mean)
         spread = 1 / self.icc - 1
-        return np.interp(rank, _GRID, betaincinv(mean * spread, (1 - mean) * spread, _GRID))
+        return np.interp(
+            rank, _GRID, betaincinv(mean * spread, (1 - mean) * spread, _GRID)
+        )
 
 
 KINDS = (
@@ -141,12 +170,18 @@ KINDS = (
 )
 
 
-def shifted(sessions: tuple[tuple[float, int], ...], mean: float) -> tuple[tuple[float, int], ...]:
-    """Return the sessions of subjects with another mean: their failures (or successes) are scaled."""
+def shifted(
+    sessions: tuple[tuple[float, int], ...], mean: float
+) -> tuple[tuple[float, int], ...]:
+    """Return the sessions of subjects with another mean: their failures (or successes)
+    are scaled.
+    """
     now = Setting("", 0, 0, sessions).mean
     if mean <= now:
         return tuple((rate * mean / now, count) for rate, count in sessions)
-    return tuple((1 - (1 - rate) * (1 - mean) / (1 - now), count) for rate, count in sessions)
+    return tuple(
+        (1 - (1 - rate) * (1 - mean) / (1 - now), count) for rate, count in sessions
+    )
 
 
 def scores(
@@ -159,10 +194,12 @@ def scores(
     lost: str = "",
     unequal: bool = False,
 ) -> tuple[Floats, Floats] | None:
-    """Return the scores of subjects, of shape [runs, subjects], as the PASS game and as the FAIL game count them.
+    """Return the scores of subjects, of shape [runs, subjects], as the PASS game and as
+    the FAIL game count them.
 
-    ``missing`` trials are lost at random. ``lost``: all "failures" (or "successes") are. ``unequal``: a session of a
-    subject has any number of trials up to the planned one. A subject keeps its rank from session to session.
+    ``missing`` trials are lost at random. ``lost``: all "failures" (or "successes")
+    are. ``unequal``: a session of a subject has any number of trials up to the planned
+    one. A subject keeps its rank from session to session.
     """
     rank = random.random((runs, subjects))
     low, high, planned = np.zeros_like(rank), np.zeros_like(rank), np.zeros_like(rank)
@@ -172,10 +209,16 @@ def scores(
             return None
         if not most:
             return own, own
-        trials = random.integers(1, most + 1, rank.shape) if unequal else np.full(rank.shape, most)
+        trials = (
+            random.integers(1, most + 1, rank.shape)
+            if unequal
+            else np.full(rank.shape, most)
+        )
         passed = random.binomial(trials, own)
         failed = trials - passed
-        gone_passed = passed if lost == "successes" else random.binomial(passed, missing)
+        gone_passed = (
+            passed if lost == "successes" else random.binomial(passed, missing)
+        )
         gone_failed = failed if lost == "failures" else random.binomial(failed, missing)
         low += passed - gone_passed
         high += passed + gone_failed
@@ -187,10 +230,14 @@ def scores(
 
 
 def log_wealth(values: Floats, bar: Floats | float) -> Floats:
-    """Return the logarithm of each gambler's money after each subject, of shape [stakes, runs, subjects]."""
+    """Return the logarithm of each gambler's money after each subject, of shape
+    [stakes, runs, subjects].
+    """
     bars = np.clip(np.asarray(bar, dtype=float), 1e-9, 1 - 1e-9)
     ratio = values / (bars[:, None] if bars.ndim else bars)
-    return np.asarray(np.cumsum(np.log1p([stake * (ratio - 1) for stake in STAKES]), axis=2))
+    return np.asarray(
+        np.cumsum(np.log1p([stake * (ratio - 1) for stake in STAKES]), axis=2)
+    )
 
 
 def purse(values: Floats, bar: Floats | float) -> Floats:
@@ -200,7 +247,9 @@ def purse(values: Floats, bar: Floats | float) -> Floats:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Runs that PASS and FAIL, the subject that decided (or the last), and the subjects of the set that were run."""
+    """Runs that PASS and FAIL, the subject that decided (or the last), and the subjects
+    of the set that were run.
+    """
 
     passed: Flags
     failed: Flags
@@ -208,9 +257,20 @@ class Outcome:
     run: Numbers
 
 
-def play(low: Floats, high: Floats, above: Floats | float, below: Floats | float, goal: float = GOAL) -> Outcome:
-    """Return the verdicts; ``low`` and ``high`` are the scores of the PASS and of the FAIL game."""
-    money = log_wealth(low, above), log_wealth(1 - high, 1 - np.asarray(below, dtype=float))
+def play(
+    low: Floats,
+    high: Floats,
+    above: Floats | float,
+    below: Floats | float,
+    goal: float = GOAL,
+) -> Outcome:
+    """Return the verdicts; ``low`` and ``high`` are the scores of the PASS and of the
+    FAIL game.
+    """
+    money = (
+        log_wealth(low, above),
+        log_wealth(1 - high, 1 - np.asarray(below, dtype=float)),
+    )
     return settle(money, [np.exp(one).mean(axis=0) for one in money], goal)
 
 
@@ -219,9 +279,16 @@ def settle(money: tuple[Floats, Floats], purses: list[Floats], goal: float) -> O
     subjects = purses[0].shape[1]
     for one in purses:
         one[:, 0] = 0.0  # not before the second subject
-    first = [np.where((one >= goal).any(axis=1), (one >= goal).argmax(axis=1) + 1, subjects + 1) for one in purses]
+    first = [
+        np.where(
+            (one >= goal).any(axis=1), (one >= goal).argmax(axis=1) + 1, subjects + 1
+        )
+        for one in purses
+    ]
     stale = np.full(len(first[0]), subjects + 1)
-    best = np.maximum.accumulate(np.maximum(*(one.max(axis=0) for one in money)), axis=1)
+    best = np.maximum.accumulate(
+        np.maximum(*(one.max(axis=0) for one in money)), axis=1
+    )
     for number in reversed([one for one in SETS if STALE_FROM <= one < subjects]):
         stale = np.where(best[:, number - 1] < np.log(2), number, stale)
     passed = (first[0] < first[1]) & (first[0] <= np.minimum(stale, subjects))
@@ -233,21 +300,29 @@ def settle(money: tuple[Floats, Floats], purses: list[Floats], goal: float) -> O
 
 @dataclass(frozen=True)
 class Animals:
-    """The animals' value and standard deviation in each run: as published, or drawn anew."""
+    """The animals' value and standard deviation in each run: as published, or drawn
+    anew.
+    """
 
     value: Floats
     sd: Floats
 
     @classmethod
-    def of(cls, setting: Setting, runs: int, random: np.random.Generator | None = None) -> Animals:
-        """Return those of the setting; with ``random``, of new groups of animals with the setting's mean and spread."""
+    def of(
+        cls, setting: Setting, runs: int, random: np.random.Generator | None = None
+    ) -> Animals:
+        """Return those of the setting; with ``random``, of new groups of animals with
+        the setting's mean and spread.
+        """
         assert setting.animals is not None
         assert setting.sd is not None
         if random is None:
             return cls(np.full(runs, setting.reference), np.full(runs, setting.sd))
         spread = setting.reference * (1 - setting.reference) / setting.sd**2 - 1
         shape = (runs, setting.animals)
-        drawn = random.beta(setting.reference * spread, (1 - setting.reference) * spread, shape)
+        drawn = random.beta(
+            setting.reference * spread, (1 - setting.reference) * spread, shape
+        )
         return cls(drawn.mean(axis=1), drawn.std(axis=1, ddof=1))
 
 
@@ -255,7 +330,9 @@ class Animals:
 TAILS = (0.04, 0.02)
 
 
-def newcombe_bar(setting: Setting, animals: Animals, values: Floats, tail: float, sign: int) -> Floats:
+def newcombe_bar(
+    setting: Setting, animals: Animals, values: Floats, tail: float, sign: int
+) -> Floats:
     """Return the bar after each subject, of shape [runs, subjects]."""
     assert setting.animals is not None
     half = -stdtrit(setting.animals - 1, tail) * animals.sd / setting.animals**0.5
@@ -265,8 +342,12 @@ def newcombe_bar(setting: Setting, animals: Animals, values: Floats, tail: float
     return np.asarray(mean - sign * inner * (ahead > 0))
 
 
-def verdicts(setting: Setting, low: Floats, high: Floats, animals: Animals | None = None) -> Outcome:
-    """Return the verdicts of the shipped rule; where the animals are a sample, each purse is played anew."""
+def verdicts(
+    setting: Setting, low: Floats, high: Floats, animals: Animals | None = None
+) -> Outcome:
+    """Return the verdicts of the shipped rule; where the animals are a sample, each
+    purse is played anew.
+    """
     if setting.animals is None:
         bar = setting.reference - setting.margin
         return play(low, high, bar, bar)
@@ -279,17 +360,26 @@ def verdicts(setting: Setting, low: Floats, high: Floats, animals: Animals | Non
     money = np.full((2, len(STAKES), runs, subjects), -np.inf)
     for game, values in enumerate((low, 1 - high)):
         for number in range(subjects):
-            ratio = values[:, : number + 1] / np.clip(bars[game][:, number], 1e-9, 1 - 1e-9)[:, None]
+            ratio = (
+                values[:, : number + 1]
+                / np.clip(bars[game][:, number], 1e-9, 1 - 1e-9)[:, None]
+            )
             for at, stake in enumerate(STAKES):
-                money[game, at, :, number] = np.log(np.prod(1 - stake + stake * ratio, axis=1))
-    return settle((money[0], money[1]), [np.exp(one).mean(axis=0) for one in money], GOAL)
+                money[game, at, :, number] = np.log(
+                    np.prod(1 - stake + stake * ratio, axis=1)
+                )
+    return settle(
+        (money[0], money[1]), [np.exp(one).mean(axis=0) for one in money], GOAL
+    )
 
 
 # ---- figures
 
 
 def mark(setting: Setting) -> int:
-    """Return a number for the seeds of a protocol, which does not depend on what else is simulated."""
+    """Return a number for the seeds of a protocol, which does not depend on what else
+    is simulated.
+    """
     return zlib.crc32(setting.name.encode())
 
 
@@ -305,8 +395,12 @@ CASES: dict[str, dict[str, Any]] = {
 AT_ONCE = 2000
 
 
-def errors(settings: list[Setting], runs: int) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Return by case, protocol and kind the shares of false PASS and FAIL at the bar; animals are drawn anew."""
+def errors(
+    settings: list[Setting], runs: int
+) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return by case, protocol and kind the shares of false PASS and FAIL at the bar;
+    animals are drawn anew.
+    """
     found: dict[str, dict[str, dict[str, list[float]]]] = {case: {} for case in CASES}
     for case, options in CASES.items():
         for setting in settings:
@@ -314,24 +408,47 @@ def errors(settings: list[Setting], runs: int) -> dict[str, dict[str, dict[str, 
                 shares = []
                 for part in range(runs // AT_ONCE):
                     random = np.random.default_rng(
-                        [SEED, 1, list(CASES).index(case), mark(setting), KINDS.index(kind), part]
+                        [
+                            SEED,
+                            1,
+                            list(CASES).index(case),
+                            mark(setting),
+                            KINDS.index(kind),
+                            part,
+                        ]
                     )
                     mean = setting.reference - setting.margin
-                    drawn = scores(kind, shifted(setting.sessions, mean), random, AT_ONCE, **options)
+                    drawn = scores(
+                        kind,
+                        shifted(setting.sessions, mean),
+                        random,
+                        AT_ONCE,
+                        **options,
+                    )
                     if drawn is None:
                         break
-                    animals = None if setting.animals is None else Animals.of(setting, AT_ONCE, random)
+                    animals = (
+                        None
+                        if setting.animals is None
+                        else Animals.of(setting, AT_ONCE, random)
+                    )
                     one = verdicts(setting, *drawn, animals)
                     shares.append((one.passed.mean(), one.failed.mean()))
                 if shares:
-                    found[case].setdefault(setting.name, {})[kind.name] = [*map(float, np.mean(shares, axis=0))]
+                    found[case].setdefault(setting.name, {})[kind.name] = [
+                        *map(float, np.mean(shares, axis=0))
+                    ]
     return found
 
 
 def measures(runs: int) -> dict[str, list[float]]:
-    """Return the same for scores of other shapes, at a reference of .5 with a margin of .1."""
+    """Return the same for scores of other shapes, at a reference of .5 with a margin of
+    .1.
+    """
     shapes: dict[str, Callable[..., NDArray[np.float64]]] = {
-        "uniform": lambda random, mean, shape: random.uniform(mean - 0.2, mean + 0.2, shape),
+        "uniform": lambda random, mean, shape: random.uniform(
+            mean - 0.2, mean + 0.2, shape
+        ),
         "skewed (beta with a spread of .3)": lambda random, mean, shape: random.beta(
             mean * 1.6, (1 - mean) * 1.6, shape
         ),
@@ -348,7 +465,8 @@ def measures(runs: int) -> dict[str, list[float]]:
     return found
 
 
-#: What is expected: name, shift of the mean from the reference (None: moves at random), and ICC.
+#: What is expected: name, shift of the mean from the reference (None: moves at random),
+#: and ICC.
 TRUTHS: dict[str, tuple[float | None, float]] = {
     "random": (None, 0.0),
     "30 points worse": (-0.3, ICC),
@@ -363,11 +481,17 @@ TRUTHS: dict[str, tuple[float | None, float]] = {
 def expectations(
     settings: list[Setting], chances: dict[str, float], runs: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Return by truth and protocol: shares of PASS and FAIL, disagreement, subjects until decided, and subjects run."""
+    """Return by truth and protocol: shares of PASS and FAIL, disagreement, subjects
+    until decided, and subjects run.
+    """
     found: dict[str, dict[str, dict[str, float]]] = {}
     for number, (name, (shift, icc)) in enumerate(TRUTHS.items()):
         for setting in settings:
-            mean = chances[setting.name] if shift is None else min(1.0, max(0.0, setting.reference + shift))
+            mean = (
+                chances[setting.name]
+                if shift is None
+                else min(1.0, max(0.0, setting.reference + shift))
+            )
             random = np.random.default_rng([SEED, 3, number, mark(setting)])
             drawn = scores(Kind("", icc), shifted(setting.sessions, mean), random, runs)
             assert drawn is not None
@@ -379,14 +503,21 @@ def expectations(
                 "disagree": 1 - passed**2 - failed**2 - (1 - passed - failed) ** 2,
                 "decided": float(one.stopped.mean()),
                 "run": float(one.run.mean()),
-                **{f"PASS by {most}": float((one.passed & (one.stopped <= most)).mean()) for most in (30, 60, 90)},
+                **{
+                    f"PASS by {most}": float(
+                        (one.passed & (one.stopped <= most)).mean()
+                    )
+                    for most in (30, 60, 90)
+                },
             }
             found.setdefault(name, {})[setting.name] = row
     return found
 
 
 def losses(settings: list[Setting], runs: int) -> dict[str, list[float]]:
-    """Return the mean shares of PASS and FAIL over the protocols when trials are missing."""
+    """Return the mean shares of PASS and FAIL over the protocols when trials are
+    missing.
+    """
     cases = {
         "as good, 1 % missing": (0.0, 0.01, ""),
         "as good, 5 % missing": (0.0, 0.05, ""),
@@ -398,18 +529,33 @@ def losses(settings: list[Setting], runs: int) -> dict[str, list[float]]:
     for number, (name, (shift, missing, lost)) in enumerate(cases.items()):
         shares = []
         for setting in settings:
-            mean = setting.reference - setting.margin if shift is None else setting.reference + shift
+            mean = (
+                setting.reference - setting.margin
+                if shift is None
+                else setting.reference + shift
+            )
             random = np.random.default_rng([SEED, 4, number, mark(setting)])
-            drawn = scores(Kind("", ICC), shifted(setting.sessions, mean), random, runs, missing=missing, lost=lost)
+            drawn = scores(
+                Kind("", ICC),
+                shifted(setting.sessions, mean),
+                random,
+                runs,
+                missing=missing,
+                lost=lost,
+            )
             assert drawn is not None
             one = verdicts(setting, *drawn)
             shares.append((float(one.passed.mean()), float(one.failed.mean())))
-        found[name] = [float(np.mean([share[side] for share in shares])) for side in (0, 1)]
+        found[name] = [
+            float(np.mean([share[side] for share in shares])) for side in (0, 1)
+        ]
     return found
 
 
 def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
-    """Return for each truth the least share, over the protocols, of intervals that hold when the cell stops."""
+    """Return for each truth the least share, over the protocols, of intervals that hold
+    when the cell stops.
+    """
     found = {}
     for number, (name, (shift, icc)) in enumerate(TRUTHS.items()):
         if shift is None:
@@ -434,28 +580,45 @@ def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
 
 
 def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
-    """Return the mean shares of PASS and FAIL of models that become better, or worse, by 20 points over 60 subjects."""
+    """Return the mean shares of PASS and FAIL of models that become better, or worse,
+    by 20 points over 60 subjects.
+    """
     found = {}
-    for number, (name, sign) in enumerate({"better by 20 points": 1, "worse by 20 points": -1}.items()):
+    for number, (name, sign) in enumerate(
+        {"better by 20 points": 1, "worse by 20 points": -1}.items()
+    ):
         shares = []
         for setting in settings:
-            random, columns = np.random.default_rng([SEED, 6, number, mark(setting)]), []
+            random, columns = (
+                np.random.default_rng([SEED, 6, number, mark(setting)]),
+                [],
+            )
             for subject in range(MOST):
                 moved = sign * 0.2 * (min(subject, 60) / 60 - 0.5)
-                own = scores(Kind("", ICC), shifted(setting.sessions, setting.reference + moved), random, runs, 1)
+                own = scores(
+                    Kind("", ICC),
+                    shifted(setting.sessions, setting.reference + moved),
+                    random,
+                    runs,
+                    1,
+                )
                 assert own is not None
                 columns.append(own[0])
             values = np.concatenate(columns, axis=1)
             one = verdicts(setting, values, values)
             shares.append((float(one.passed.mean()), float(one.failed.mean())))
-        found[name] = [float(np.mean([share[side] for share in shares])) for side in (0, 1)]
+        found[name] = [
+            float(np.mean([share[side] for share in shares])) for side in (0, 1)
+        ]
     return found
 
 
 def regression(runs: int) -> dict[str, list[float]]:
-    """Return by kind of subjects, points lost, and pairs: shares of "worse" by sign flips, and of "no loss" by betting.
+    """Return by kind of subjects, points lost, and pairs: shares of "worse" by sign
+    flips, and of "no loss" by betting.
 
-    Subjects have 40 trials; a subject has the same rate in both runs, less what is lost.
+    Subjects have 40 trials; a subject has the same rate in both runs, less what is
+    lost.
     """
     found = {}
     kinds = {"ICC .3": Kind("", ICC), "learn or do not": Kind("", rates=(0.05, 0.95))}
@@ -464,23 +627,50 @@ def regression(runs: int) -> dict[str, list[float]]:
             for pairs in (20, 60):
                 random = np.random.default_rng([SEED, 7, at, int(100 * lost), pairs])
                 rates = kind.ranks_to_rates(random.random((runs, pairs)), 0.7)
-                after = kind.ranks_to_rates(random.random((runs, pairs)), 0.7 - lost) if lost and kind.rates else rates
+                after = (
+                    kind.ranks_to_rates(random.random((runs, pairs)), 0.7 - lost)
+                    if lost and kind.rates
+                    else rates
+                )
                 assert rates is not None
                 assert after is not None
                 old = random.binomial(40, rates) / 40
-                new = random.binomial(40, np.clip(after - (0 if kind.rates else lost), 0, 1)) / 40
+                new = (
+                    random.binomial(
+                        40, np.clip(after - (0 if kind.rates else lost), 0, 1)
+                    )
+                    / 40
+                )
                 differences, signs = new - old, random.choice([-1.0, 1.0], (999, pairs))
                 sums = differences.sum(axis=1)
-                p = (1 + (np.abs(differences @ signs.T) >= np.abs(sums)[:, None] - 1e-9).sum(axis=1)) / 1000
+                p = (
+                    1
+                    + (
+                        np.abs(differences @ signs.T) >= np.abs(sums)[:, None] - 1e-9
+                    ).sum(axis=1)
+                ) / 1000
                 worse = (p < 0.05) & (sums < 0)
-                cleared = ~worse & (purse((1 + differences) / 2, 0.35)[:, 1:].max(axis=1) >= GOAL)
-                found[f"{name}, {100 * lost:.0f} points lost, {pairs} pairs"] = [worse.mean(), cleared.mean()]
+                cleared = ~worse & (
+                    purse((1 + differences) / 2, 0.35)[:, 1:].max(axis=1) >= GOAL
+                )
+                found[f"{name}, {100 * lost:.0f} points lost, {pairs} pairs"] = [
+                    worse.mean(),
+                    cleared.mean(),
+                ]
     return {name: [float(one) for one in shares] for name, shares in found.items()}
 
 
-def figures(runs: int, only: str | None = None, protocols: str | None = None) -> dict[str, Any]:
-    """Return everything that is stored, or one part of it, or that of some protocols."""
-    settings = [one for one in shipped() if protocols is None or one.name in protocols.split(",")]
+def figures(
+    runs: int, only: str | None = None, protocols: str | None = None
+) -> dict[str, Any]:
+    """Return everything that is stored, or one part of it, or that of some
+    protocols.
+    """
+    settings = [
+        one
+        for one in shipped()
+        if protocols is None or one.name in protocols.split(",")
+    ]
     steps: dict[str, Any] = {
         "errors": lambda: errors(settings, runs),
         "measures": lambda: measures(runs),
@@ -502,7 +692,11 @@ def figures(runs: int, only: str | None = None, protocols: str | None = None) ->
 def chances() -> dict[str, float]:
     """Return the pass rate of random moves on each protocol."""
     documents = {one.name: one.document for one in protocols()}
-    return {name: document.chance.value for name, document in documents.items() if document.chance is not None}
+    return {
+        name: document.chance.value
+        for name, document in documents.items()
+        if document.chance is not None
+    }
 
 
 def rounded(value: Any) -> Any:
@@ -522,7 +716,13 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
     kinds = [kind.name for kind in KINDS]
     complete = found["errors"]["complete"]
     worst = [
-        [name, *(f"{max(own[name][side] for own in complete.values() if name in own):.3f}" for side in (0, 1))]
+        [
+            name,
+            *(
+                f"{max(own[name][side] for own in complete.values() if name in own):.3f}"
+                for side in (0, 1)
+            ),
+        ]
         for name in kinds
     ]
     worst += [
@@ -530,11 +730,20 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
                                     for side in (0, 1))]
         for case, own in found["errors"].items() if case != "complete"
     ]  # fmt: skip
-    worst += [[f"measure: {name}", *(f"{one:.3f}" for one in own)] for name, own in found["measures"].items()]
+    worst += [
+        [f"measure: {name}", *(f"{one:.3f}" for one in own)]
+        for name, own in found["measures"].items()
+    ]
     expected = []
     for name, own in found["expectations"].items():
-        mean = {key: float(np.mean([row[key] for row in own.values()])) for key in next(iter(own.values()))}
-        shares = [f"{mean[key]:.2f}" for key in ("PASS by 30", "PASS by 60", "PASS", "FAIL", "disagree")]
+        mean = {
+            key: float(np.mean([row[key] for row in own.values()]))
+            for key in next(iter(own.values()))
+        }
+        shares = [
+            f"{mean[key]:.2f}"
+            for key in ("PASS by 30", "PASS by 60", "PASS", "FAIL", "disagree")
+        ]
         expected.append([name, *shares, f"{mean['decided']:.0f}", f"{mean['run']:.0f}"])
     good = found["expectations"]["as good"]
     protocols = [
@@ -546,18 +755,36 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         ]
         for name, own in good.items()
     ]
-    lost = [[name, *(f"{one:.2f}" for one in shares)] for name, shares in found["missing"].items()]
+    lost = [
+        [name, *(f"{one:.2f}" for one in shares)]
+        for name, shares in found["missing"].items()
+    ]
     lost += [[f"as good on average, {name} over 60 subjects", *(f"{one:.2f}" for one in shares)]
              for name, shares in found["drift"].items()]  # fmt: skip
-    pairs = [[name, *(f"{one:.2f}" for one in shares)] for name, shares in found["regression"].items()]
+    pairs = [
+        [name, *(f"{one:.2f}" for one in shares)]
+        for name, shares in found["regression"].items()
+    ]
     covered = [[name, f"{share:.3f}"] for name, share in found["coverage"].items()]
     return {
         "errors": _table(["subjects", "false PASS", "false FAIL"], worst),
         "expected": _table(
-            ["model", "PASS by 30", "by 60", "by 120", "FAIL", "two runs disagree", "decided after", "subjects run"],
+            [
+                "model",
+                "PASS by 30",
+                "by 60",
+                "by 120",
+                "FAIL",
+                "two runs disagree",
+                "decided after",
+                "subjects run",
+            ],
             expected,
         ),
-        "protocols": _table(["protocol", "PASS, ICC .3", "PASS, ICC .1", "subjects run, ICC .3"], protocols),
+        "protocols": _table(
+            ["protocol", "PASS, ICC .3", "PASS, ICC .1", "subjects run, ICC .3"],
+            protocols,
+        ),
         "missing": _table(["model", "PASS", "FAIL"], lost),
         "coverage": _table(["model", "intervals that hold, at least"], covered),
         "regression": _table(["comparison", "worse", "no loss of 30"], pairs),
@@ -577,28 +804,49 @@ PAGE = Path(__file__).parents[1] / "docs/reference/verdicts.md"
 def filled(page: str, found: dict[str, Any]) -> str:
     """Return the page with its tables."""
     own = tables(found)
-    return re.sub(PLACE, lambda m: f"<!-- simulated: {m[1]} -->\n{own[m[1]]}\n<!-- end -->", page, flags=re.DOTALL)
+    return re.sub(
+        PLACE,
+        lambda m: f"<!-- simulated: {m[1]} -->\n{own[m[1]]}\n<!-- end -->",
+        page,
+        flags=re.DOTALL,
+    )
 
 
 def main() -> None:
     """Simulate, print the figures, and store them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--only", help="only this part of the figures")
-    parser.add_argument("--protocols", help="only these of the nine, with commas; with --only errors or expectations")
-    parser.add_argument("--write", action="store_true", help=f"store the figures in {RESULTS.name} and in the page")
+    parser.add_argument(
+        "--protocols",
+        help="only these of the nine, with commas; with --only errors or expectations",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"store the figures in {RESULTS.name} and in the page",
+    )
     options = parser.parse_args()
     found = rounded(figures(options.runs, options.only, options.protocols))
     print(json.dumps(found, indent=1))
     if options.write:
         known = json.loads(RESULTS.read_text(encoding="utf-8")) if options.only else {}
         if options.protocols:
-            found[options.only] = {key: {**known[options.only][key], **own} for key, own in found[options.only].items()}
+            found[options.only] = {
+                key: {**known[options.only][key], **own}
+                for key, own in found[options.only].items()
+            }
         text = json.dumps({**known, **found}, indent=1)
-        pairs = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text)  # on one line each
+        pairs = re.sub(
+            r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text
+        )  # on one line each
         RESULTS.write_text(pairs + "\n", encoding="utf-8")
         everything = json.loads(RESULTS.read_text(encoding="utf-8"))
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), everything), encoding="utf-8")
+        PAGE.write_text(
+            filled(PAGE.read_text(encoding="utf-8"), everything), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Every registered view: drawing anew (``cold``), and stepping once everything is drawn (``warm``).
+"""Every registered view: drawing anew (``cold``), and stepping once everything is drawn
+(``warm``).
 
-A cold view is every pose of a look, drawn by a view that has never drawn anything: whatever it works out beforehand
-(lines of sight, where rays go) is part of the figure. The figures are the median over protocols, and the
-slowest one; ``warm, of ascii_2d`` is the ratio to that view's speed (1 = equal).
+A cold view is every pose of a look, drawn by a view that has never drawn anything:
+whatever it works out beforehand (lines of sight, where rays go) is part of the figure.
+The figures are the median over protocols, and the slowest one; ``warm, of ascii_2d`` is
+the ratio to that view's speed (1 = equal).
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
     return STEPS / common.cpu_times(lambda: run(life, actions)).least
 
 
-def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> common.Row:
+def measure(
+    paradigms: list[ArenaParadigm], view: View, usual: list[float]
+) -> common.Row:
     """Return the figures of one view; ``usual`` are the warm speeds in ascii_2d."""
     cold = [cold_speed(paradigm, view.name) for paradigm in paradigms]
     warm = [warm_speed(paradigm, view) for paradigm in paradigms]
@@ -69,6 +73,13 @@ def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> c
 if __name__ == "__main__":
     options = common.arguments(__doc__)
     views = installed_plugins().views
-    compiled = [ArenaParadigm(specification) for specification in common.specifications(options.protocols)]
+    compiled = [
+        ArenaParadigm(specification)
+        for specification in common.specifications(options.protocols)
+    ]
     speeds = [warm_speed(paradigm, views["ascii_2d"]) for paradigm in compiled]
-    common.report("views", {name: measure(compiled, view, speeds) for name, view in views.items()}, options.json)
+    common.report(
+        "views",
+        {name: measure(compiled, view, speeds) for name, view in views.items()},
+        options.json,
+    )

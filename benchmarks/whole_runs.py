@@ -1,7 +1,9 @@
-"""Whole runs as a user starts them, each in an empty directory: wall time, CPU time and peak memory of all processes.
+"""Whole runs as a user starts them, each in an empty directory: wall time, CPU time and
+peak memory of all processes.
 
-Memory is the largest sum of the resident sizes of pytest and its workers, looked at ten times a second (Linux only).
-Pages that they share count for each of them: some 55 MB too many, but nothing else that runs changes the figure.
+Memory is the largest sum of the resident sizes of pytest and its workers, looked at ten
+times a second (Linux only). Pages that they share count for each of them: some 55 MB
+too many, but nothing else that runs changes the figure.
 """
 
 from __future__ import annotations
@@ -23,11 +25,23 @@ RUNS = {
     "random, cohort": ["--model", "random", *COHORT],
     "tabular-ql, cohort": ["--model", "tabular-ql", *COHORT],
     **{
-        f"random, {subjects} subjects of t_maze": ["--model", "random", "--subjects", str(subjects), "-k", "t_maze"]
+        f"random, {subjects} subjects of t_maze": [
+            "--model",
+            "random",
+            "--subjects",
+            str(subjects),
+            "-k",
+            "t_maze",
+        ]
         for subjects in (1, 10, 100, 1000)
     },
     **{
-        f"random, {subjects} subjects of all nine": ["--model", "random", "--subjects", str(subjects)]
+        f"random, {subjects} subjects of all nine": [
+            "--model",
+            "random",
+            "--subjects",
+            str(subjects),
+        ]
         for subjects in (1, 100, 1000)
     },
 }
@@ -41,8 +55,18 @@ def measure(given: list[str]) -> dict[str, float]:
     start = time.perf_counter()
     peak = 0
     with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *given]
-        with subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *given,
+        ]
+        with subprocess.Popen(
+            command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
             while process.poll() is None:
                 peak = max(peak, sum(map(memory, family(process.pid))))
                 time.sleep(INTERVAL)
@@ -62,20 +86,28 @@ def family(process: int) -> list[int]:
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name of the program, in parentheses, may hold anything; the parent is the second word after it.
-            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+            # The name of the program, in parentheses, may hold anything; the parent is
+            # the second word after it.
+            parents[int(status.parent.name)] = int(
+                status.read_text().rpartition(")")[2].split()[1]
+            )
         except OSError:
             continue
     found = [process]
     for parent in found:
-        found += [child for child, its_parent in parents.items() if its_parent == parent]
+        found += [
+            child for child, its_parent in parents.items() if its_parent == parent
+        ]
     return found
 
 
 def memory(process: int) -> int:
     """Return the bytes of a process that are in memory; 0 when it has ended."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
+        return (
+            int(Path(f"/proc/{process}/statm").read_text().split()[1])
+            * resource.getpagesize()
+        )
     except OSError:
         return 0
 
@@ -83,4 +115,8 @@ def memory(process: int) -> int:
 if __name__ == "__main__":
     options = common.arguments(__doc__, protocols=False)
     print(f"{os.cpu_count()} cores")
-    common.report("whole runs", {name: measure(given) for name, given in RUNS.items()}, options.json)
+    common.report(
+        "whole runs",
+        {name: measure(given) for name, given in RUNS.items()},
+        options.json,
+    )

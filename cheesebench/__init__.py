@@ -1,6 +1,8 @@
-"""CheeseBench: does a model perform as well as a rodent? A pytest plugin; see README.md.
+"""CheeseBench: does a model perform as well as a rodent? A pytest plugin; see
+README.md.
 
-The names below are the public API. They are imported on first use, because pytest imports plugins in every project.
+The names below are the public API. They are imported on first use, because pytest
+imports plugins in every project.
 """
 
 from __future__ import annotations
@@ -41,8 +43,22 @@ if TYPE_CHECKING:
     )
     from cheesebench.diagnostics import Diagnostics
     from cheesebench.dialogue import Puzzle, RespondentSpec
-    from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, UnsuitableError, did_you_mean
-    from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError
+    from cheesebench.errors import (
+        CheeseBenchError,
+        FileError,
+        OptionError,
+        PluginError,
+        UnsuitableError,
+        did_you_mean,
+    )
+    from cheesebench.executor import (
+        Executor,
+        ExecutorContext,
+        ExecutorSpec,
+        Job,
+        Report,
+        WorkerDiedError,
+    )
     from cheesebench.experiment.provenance import differences, installation
     from cheesebench.experiment.subjects import JobRunner, run_job
     from cheesebench.extras import install_command
@@ -87,7 +103,15 @@ _HOME = {
     **dict.fromkeys(("Run", "open_run"), "cheesebench.api"),
     **dict.fromkeys(("run", "run_async"), "cheesebench.api"),
     **dict.fromkeys(
-        ("ACTIONS", "ACTION_LETTERS", "HEADINGS", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"),
+        (
+            "ACTIONS",
+            "ACTION_LETTERS",
+            "HEADINGS",
+            "FORWARD",
+            "ROTATE_LEFT",
+            "ROTATE_RIGHT",
+            "STAY",
+        ),
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(
@@ -136,16 +160,35 @@ _HOME = {
         "cheesebench.chat",
     ),
     **dict.fromkeys(
-        ("CheeseBenchError", "FileError", "OptionError", "PluginError", "UnsuitableError", "did_you_mean"),
+        (
+            "CheeseBenchError",
+            "FileError",
+            "OptionError",
+            "PluginError",
+            "UnsuitableError",
+            "did_you_mean",
+        ),
         "cheesebench.errors",
     ),
     **dict.fromkeys(
-        ("Executor", "ExecutorContext", "ExecutorSpec", "Job", "Report", "WorkerDiedError"), "cheesebench.executor"
+        (
+            "Executor",
+            "ExecutorContext",
+            "ExecutorSpec",
+            "Job",
+            "Report",
+            "WorkerDiedError",
+        ),
+        "cheesebench.executor",
     ),
     **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.subjects"),
-    **dict.fromkeys(("differences", "installation"), "cheesebench.experiment.provenance"),
+    **dict.fromkeys(
+        ("differences", "installation"), "cheesebench.experiment.provenance"
+    ),
     **dict.fromkeys(("ScoreVerdict", "verdict"), "cheesebench.interop.verdicts"),
-    **dict.fromkeys(("audit", "compare", "figures", "lint", "plan"), "cheesebench.functions"),
+    **dict.fromkeys(
+        ("audit", "compare", "figures", "lint", "plan"), "cheesebench.functions"
+    ),
     "install_command": "cheesebench.extras",
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",

@@ -1,4 +1,6 @@
-"""Running models from Python and notebooks: the same engine, log and verdicts as pytest."""
+"""Running models from Python and notebooks: the same engine, log and verdicts as
+pytest.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.experiment.cells import Broken, RunOptions, Selected, default_protocols, named_protocols
+from cheesebench.experiment.cells import (
+    Broken,
+    RunOptions,
+    Selected,
+    default_protocols,
+    named_protocols,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.exporting import TABLES, Kind, Source
 from cheesebench.extras import install_command
 from cheesebench.files import write_whole
-from cheesebench.model_run import Cell, ModelRun, Tally, read_earlier, read_settings, summarise_log
+from cheesebench.model_run import (
+    Cell,
+    ModelRun,
+    Tally,
+    read_earlier,
+    read_settings,
+    summarise_log,
+)
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.redaction import redact
@@ -37,7 +52,12 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
 
 #: Types of pandas that have a missing value.
-TYPES: Mapping[Kind, str] = {"text": "string", "integer": "Int64", "number": "Float64", "truth": "boolean"}
+TYPES: Mapping[Kind, str] = {
+    "text": "string",
+    "integer": "Int64",
+    "number": "Float64",
+    "truth": "boolean",
+}
 
 #: Columns of the verdicts, with the kind of their values.
 VERDICTS: Mapping[str, Kind] = {
@@ -76,19 +96,27 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 
 def _measure(cell: CellResult) -> list[Any]:
-    """Return the measure that the verdict is about, with its mean and interval; nothing for a pass rate."""
+    """Return the measure that the verdict is about, with its mean and interval; nothing
+    for a pass rate.
+    """
     measured, judged = cell.plan.measured, cell.judged
     low, high = (judged and judged.interval) or (None, None)
     return [measured and measured.name, judged and judged.mean, low, high]
 
 
-def frame_of(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, Kind] = VERDICTS) -> pandas.DataFrame:
+def frame_of(
+    rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, Kind] = VERDICTS
+) -> pandas.DataFrame:
     """Return rows as a data frame whose columns have the types of ``kinds``."""
     return _frame([[row[name] for name in kinds] for row in rows], kinds)
 
 
-def table_frame(log: RunLog, plugins: PluginManager, name: str, observations: bool = False) -> pandas.DataFrame:
-    """Return a table of ``cheesebench export`` as a data frame. Raises UnknownNameError for another name."""
+def table_frame(
+    log: RunLog, plugins: PluginManager, name: str, observations: bool = False
+) -> pandas.DataFrame:
+    """Return a table of ``cheesebench export`` as a data frame. Raises UnknownNameError
+    for another name.
+    """
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
     table = TABLES[name]
@@ -126,7 +154,14 @@ HEIGHT = 720
 class TrialReporter(Protocol):
     """Methods of the reporter ``html`` for trials in notebooks."""
 
-    def render_trial(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+    def render_trial(
+        self,
+        log: RunLog,
+        plugins: PluginManager,
+        plan: CellPlan,
+        subject: int,
+        trial: int,
+    ) -> str:
         """Return a page with the player and this trial."""
         ...
 
@@ -134,7 +169,9 @@ class TrialReporter(Protocol):
 class PlayedTrial:
     """One recorded trial; ``record`` is what is in the log."""
 
-    def __init__(self, path: Path, plugins: PluginManager, plan: CellPlan, record: TrialRecord) -> None:
+    def __init__(
+        self, path: Path, plugins: PluginManager, plan: CellPlan, record: TrialRecord
+    ) -> None:
         """``path`` is the file of the run's log."""
         self._path = path
         self._plugins = plugins
@@ -143,19 +180,29 @@ class PlayedTrial:
 
     @property
     def frames(self) -> Sequence[Frame]:
-        """What happened step by step: action, observation and reward; the first frame is the start."""
+        """What happened step by step: action, observation and reward; the first frame
+        is the start.
+        """
         with RunLog.open_read_only(self._path) as log:
-            family = self._plugins.family(recorded_protocol(log, self.plan, self._plugins))
+            family = self._plugins.family(
+                recorded_protocol(log, self.plan, self._plugins)
+            )
             wanted = {self.record.subject: {self.record.trial}}
-            return next(iter(family.watch(log, self._plugins, self.plan, wanted))).frames
+            return next(
+                iter(family.watch(log, self._plugins, self.plan, wanted))
+            ).frames
 
     def html(self) -> str:
         """Return a standalone page with the player."""
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, TrialReporter):
-            raise PluginError("The plugin that registers the report format 'html' has no player.")
+            raise PluginError(
+                "The plugin that registers the report format 'html' has no player."
+            )
         with RunLog.open_read_only(self._path) as log:
-            return reporter.render_trial(log, self._plugins, self.plan, self.record.subject, self.record.trial)
+            return reporter.render_trial(
+                log, self._plugins, self.plan, self.record.subject, self.record.trial
+            )
 
     def _repr_html_(self) -> str:
         """Show the player in a frame that may run only its own script."""
@@ -179,10 +226,14 @@ class PlayedTrial:
 
 
 class Run:
-    """A run, read from its log. Everything is computed from the log when you ask for it."""
+    """A run, read from its log. Everything is computed from the log when you ask for
+    it.
+    """
 
     def __init__(self, path: Path, plugins: PluginManager | None = None) -> None:
-        """``path`` is the file of the log; ``plugins`` must have the views and families of its protocols."""
+        """``path`` is the file of the log; ``plugins`` must have the views and families
+        of its protocols.
+        """
         self._path = path
         self._plugins = plugins or PluginManager()
 
@@ -203,14 +254,18 @@ class Run:
             return summarise_log(log)
 
     def verdicts(self) -> pandas.DataFrame:
-        """Return one row for each cell: verdict, rate with its 95 % interval, reference, difference, cost.
+        """Return one row for each cell: verdict, rate with its 95 % interval,
+        reference, difference, cost.
 
-        Rates, bounds and margins are proportions (0 to 1). Raises OptionError where pandas is not installed.
+        Rates, bounds and margins are proportions (0 to 1). Raises OptionError where
+        pandas is not installed.
         """
         return frame_of(verdict_rows(self.summary))
 
     def trials(self) -> pandas.DataFrame:
-        """Return one row for each trial, including missing ones: the table ``trials`` of docs/run-log.md."""
+        """Return one row for each trial, including missing ones: the table ``trials``
+        of docs/run-log.md.
+        """
         return self.table("trials")
 
     def calls(self) -> pandas.DataFrame:
@@ -218,7 +273,8 @@ class Run:
         return self.table("calls")
 
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
-        """Return a table of ``cheesebench export``: trials, values, steps, events or calls.
+        """Return a table of ``cheesebench export``: trials, values, steps, events or
+        calls.
 
         ``observations`` adds to each step the observation after it.
         """
@@ -235,18 +291,36 @@ class Run:
         view: str | None = None,
         variant: str | None = None,
     ) -> PlayedTrial:
-        """Return one trial, which plays itself in a notebook; subjects count from 0, trials from 1.
+        """Return one trial, which plays itself in a notebook; subjects count from 0,
+        trials from 1.
 
-        ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed only if the run has several.
+        ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed
+        only if the run has several.
         """
-        wanted = {"protocol": protocol, "model": model, "view": view, "variant": variant}
+        wanted = {
+            "protocol": protocol,
+            "model": model,
+            "view": view,
+            "variant": variant,
+        }
         with self._log() as log:
-            plan = _cell(log.plans(), {name: value for name, value in wanted.items() if value is not None})
-            life = [record for record in log.trials(plan, subject) if not record.missing]
+            plan = _cell(
+                log.plans(),
+                {name: value for name, value in wanted.items() if value is not None},
+            )
+            life = [
+                record for record in log.trials(plan, subject) if not record.missing
+            ]
             record = next((one for one in life if one.trial == trial - 1), None)
             if record is None:
-                said = f"it has {len(life)} trials" if life else f"the cell has subjects 0 to {plan.subjects - 1}"
-                raise OptionError(f"There is no trial {trial} of subject {subject} in {plan.label}: {said}.")
+                said = (
+                    f"it has {len(life)} trials"
+                    if life
+                    else f"the cell has subjects 0 to {plan.subjects - 1}"
+                )
+                raise OptionError(
+                    f"There is no trial {trial} of subject {subject} in {plan.label}: {said}."
+                )
         return PlayedTrial(self._path, self._plugins, plan, record)
 
     def report(self, format: str = "markdown") -> str:
@@ -261,7 +335,9 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        return printable(f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>")
+        return printable(
+            f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>"
+        )
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""
@@ -276,7 +352,9 @@ class Run:
             yield log
 
 
-def open_run(run: str | os.PathLike[str], results: str | os.PathLike[str] | None = None) -> Run:
+def open_run(
+    run: str | os.PathLike[str], results: str | os.PathLike[str] | None = None
+) -> Run:
     """Open an existing run by its id in ``results``, its directory or its file.
 
     It may still be running. Raises RunLogError, with a suggestion, if there is none.
@@ -301,14 +379,18 @@ def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
         name: list(dict.fromkeys(str(getattr(plan, name)) for plan in candidates))
         for name in ("protocol", "model", "view", "variant")
     }
-    name, values = next((name, values) for name, values in several.items() if len(values) > 1)
+    name, values = next(
+        (name, values) for name, values in several.items() if len(values) > 1
+    )
     raise OptionError(f"Which trial? Give {name}= as well, one of {', '.join(values)}.")
 
 
 Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 #: Options that only a pytest session has: failing tests, and reports at its end.
-FOR_TESTS = frozenset({"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"})
+FOR_TESTS = frozenset(
+    {"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"}
+)
 #: Named arguments, by key.
 SETTINGS = {option.key: option for option in OPTIONS if option.key not in FOR_TESTS}
 
@@ -326,29 +408,40 @@ def run(
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
-    """Run models through protocols, wait until every cell is decided, and return the run.
+    """Run models through protocols, wait until every cell is decided, and return the
+    run.
 
-    It writes the same log as ``pytest --model``: the same seed gives the same records. Ctrl-C (or the stop button of a
-    notebook) ends it; ``cheesebench.run(..., resume=ID)`` continues it, and no finished trial is lost.
+    It writes the same log as ``pytest --model``: the same seed gives the same records.
+    Ctrl-C (or the stop button of a notebook) ends it; ``cheesebench.run(...,
+    resume=ID)`` continues it, and no finished trial is lost.
 
     Parameters:
-        models: One name or several, as ``--model`` takes them.
-        protocols: Names, files or directories; by default the nine paradigms.
-        design: How many subjects and trials (``--design``); by default what suits the model.
-        subjects: Number of subjects of each cell, instead of the design's.
-        seed: Seed of the run; by default it is drawn (``run.manifest``).
-        view: One view or several, instead of the design's own.
-        results: Directory of the runs, ``results`` by default.
-        plugins: Modules or objects with hooks (agents, backends, views), in addition to those that are installed.
-        progress: Whether to show progress, or a function that is called with each line of it; by default it is shown
+        models: One name or several, as ``--model`` takes them. protocols: Names, files
+        or directories; by default the nine paradigms. design: How many subjects and
+        trials (``--design``); by default what suits the model. subjects: Number of
+        subjects of each cell, instead of the design's. seed: Seed of the run; by
+        default it is drawn (``run.manifest``). view: One view or several, instead of
+        the design's own. results: Directory of the runs, ``results`` by default.
+        plugins: Modules or objects with hooks (agents, backends, views), in addition to
+        those that are installed. progress: Whether to show progress, or a function that
+        is called with each line of it; by default it is shown
             on a terminal and in a notebook.
-        options: Any other option of a run by its name in Python: ``max_cost=5``, ``control="blind"``, ...
+        options: Any other option of a run by its name in Python: ``max_cost=5``,
+        ``control="blind"``, ...
 
     Raises:
-        CheeseBenchError: For a mistake in the arguments, before anything is run; the message names a remedy.
+        CheeseBenchError: For a mistake in the arguments, before anything is run; the
+        message names a remedy.
     """
     given = given_options(
-        models, protocols, view, design=design, subjects=subjects, seed=seed, results=results, **options
+        models,
+        protocols,
+        view,
+        design=design,
+        subjects=subjects,
+        seed=seed,
+        results=results,
+        **options,
     )
     return _Work(given, tuple(plugins), _teller(progress)).do()
 
@@ -356,8 +449,16 @@ def run(
 async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run:
     """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
     stopped = threading.Event()
-    plugins, progress = tuple(options.pop("plugins", ())), _teller(options.pop("progress", None))
-    work = _Work(given_options(models, protocols, options.pop("view", ()), **options), plugins, progress, stopped)
+    plugins, progress = (
+        tuple(options.pop("plugins", ())),
+        _teller(options.pop("progress", None)),
+    )
+    work = _Work(
+        given_options(models, protocols, options.pop("view", ()), **options),
+        plugins,
+        progress,
+        stopped,
+    )
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
     try:
         return await asyncio.shield(task)
@@ -403,10 +504,14 @@ class _Work:
             origin,
             earlier.made_here,
         )
-        settings = read_settings(options, plugins, here, _usual_protocols(), earlier.replayed)
+        settings = read_settings(
+            options, plugins, here, _usual_protocols(), earlier.replayed
+        )
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:
-            cells = work.of_shard(list(_cells(work, _selected(work, here, given.get("edition")))))
+            cells = work.of_shard(
+                list(_cells(work, _selected(work, here, given.get("edition"))))
+            )
             work.open(cells)
             assert work.log is not None
             path = work.log.path
@@ -431,10 +536,19 @@ class _Work:
         self._tell(tally.line(fresh=True) + "\n")
 
 
-def given_options(models: Names, protocols: Names, view: Names, **options: Any) -> dict[str, Any]:
-    """Return the given values by option key. Raises OptionError for an invalid name or type."""
+def given_options(
+    models: Names, protocols: Names, view: Names, **options: Any
+) -> dict[str, Any]:
+    """Return the given values by option key. Raises OptionError for an invalid name or
+    type.
+    """
     profile = options.pop("profile", None)
-    values = {"model": names_of(models), "protocols": names_of(protocols), "view": names_of(view), **options}
+    values = {
+        "model": names_of(models),
+        "protocols": names_of(protocols),
+        "view": names_of(view),
+        **options,
+    }
     given: dict[str, Any] = {}
     for key, value in values.items():
         option = SETTINGS.get(key)
@@ -448,13 +562,19 @@ def given_options(models: Names, protocols: Names, view: Names, **options: Any) 
 
         found = read_profile(str(profile), find_file(Path.cwd()))
         given |= {
-            key: _typed(BY_KEY[key], value) for key, value in found.items() if key in SETTINGS and key not in given
+            key: _typed(BY_KEY[key], value)
+            for key, value in found.items()
+            if key in SETTINGS and key not in given
         }
     return given
 
 
 def names_of(given: Names) -> list[str]:
-    return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(one) for one in given]
+    return (
+        [os.fspath(given)]
+        if isinstance(given, (str, os.PathLike))
+        else [os.fspath(one) for one in given]
+    )
 
 
 def _typed(option: Option, value: Any) -> Any:
@@ -471,19 +591,31 @@ def _typed(option: Option, value: Any) -> Any:
 def _typed_one(option: Option, value: Any) -> Any:
     try:
         # True is not a number, and 2.5 subjects are not 2.
-        if isinstance(value, bool) or (option.type is int and int(value) != float(value)):
+        if isinstance(value, bool) or (
+            option.type is int and int(value) != float(value)
+        ):
             raise ValueError
-        found = option.read(os.fspath(value) if isinstance(value, os.PathLike) else value)
+        found = option.read(
+            os.fspath(value) if isinstance(value, os.PathLike) else value
+        )
     except (TypeError, ValueError, OverflowError):
         wanted = {int: "a whole number", float: "a number"}.get(option.type, "text")  # type: ignore[call-overload]
-        raise OptionError(f"run(): {option.key}={value!r}: expected {wanted}.") from None
+        raise OptionError(
+            f"run(): {option.key}={value!r}: expected {wanted}."
+        ) from None
     if option.choices and found not in option.choices:
-        raise OptionError(f"run(): {option.key}={value!r}: it is one of {', '.join(option.choices)}.")
+        raise OptionError(
+            f"run(): {option.key}={value!r}: it is one of {', '.join(option.choices)}."
+        )
     return found
 
 
 def _usual_protocols() -> list[str]:
-    return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
+    return [
+        name
+        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
+        if name
+    ]
 
 
 def _selected(work: ModelRun, here: Path, edition: str | None) -> list[Selected]:
@@ -493,7 +625,9 @@ def _selected(work: ModelRun, here: Path, edition: str | None) -> list[Selected]
 
 
 def _cells(work: ModelRun, selected: Iterable[Selected]) -> Iterable[Cell]:
-    """Yield every cell once, in the order of pytest. Raises the error of a protocol, or of a model it does not suit."""
+    """Yield every cell once, in the order of pytest. Raises the error of a protocol, or
+    of a model it does not suit.
+    """
     known = set()
     for one in selected:
         if isinstance(one, Broken):
@@ -522,5 +656,10 @@ class _Line:
     def __call__(self, line: str) -> None:
         text = printable(redact(line))
         if text != self._said:
-            print(f"\r{text}{' ' * (len(self._said) - len(text))}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{text}{' ' * (len(self._said) - len(text))}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
             self._said = text.rstrip("\n")

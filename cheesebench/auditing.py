@@ -1,4 +1,6 @@
-"""Runs the audit of a protocol and collects its findings. The rules are supplied by the protocol's family."""
+"""Runs the audit of a protocol and collects its findings. The rules are supplied by the
+protocol's family.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +49,21 @@ def audit_specification(
 ) -> AuditReport:
     """Audit a protocol in all views (or those that are named).
 
-    Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for an unknown view.
+    Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for
+    an unknown view.
     """
     from cheesebench.protocol import arenas
     from cheesebench.protocol.validation import life_hash
 
     plugins = plugins or installed_plugins()
-    views = [plugins.view(name) for name in dict.fromkeys(view_names)] if view_names else list(plugins.views.values())
-    if settings.progress:  # a name may stand for a shipped protocol or for a file in the working directory
+    views = (
+        [plugins.view(name) for name in dict.fromkeys(view_names)]
+        if view_names
+        else list(plugins.views.values())
+    )
+    if (
+        settings.progress
+    ):  # a name may stand for a shipped protocol or for a file in the working directory
         settings.progress(specification.path)
     findings = []
     for finding in plugins.compile(specification).audit(views, settings):
@@ -77,8 +86,12 @@ def audit_specification(
     )
 
 
-def audit_animal(specification: Specification, settings: AuditSettings) -> list[AuditFinding]:
-    """Return how the rule for models would judge animals that match the reference exactly."""
+def audit_animal(
+    specification: Specification, settings: AuditSettings
+) -> list[AuditFinding]:
+    """Return how the rule for models would judge animals that match the reference
+    exactly.
+    """
     from cheesebench.experiment.cells import reference_value
     from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
     from cheesebench.statistics.wording import number, percent
@@ -88,13 +101,19 @@ def audit_animal(specification: Specification, settings: AuditSettings) -> list[
         return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
     if reference.measured is None:
         margin = specification.document.margin
-        animal = declared_animal(reference, specification.judged_sessions, margin, seed=settings.seed)
+        animal = declared_animal(
+            reference, specification.judged_sessions, margin, seed=settings.seed
+        )
         attained = f"succeed in {percent(animal.mean)} of the trials that are compared with {percent(reference.value)}"
     else:
         assert specification.judged is not None
-        animal = declared_animal(reference, {}, specification.judged.margin or 0.0, seed=settings.seed)
+        animal = declared_animal(
+            reference, {}, specification.judged.margin or 0.0, seed=settings.seed
+        )
         attained = f"have a mean {reference.measured.name} of {number(reference.value)}"
-    fails = " and ".join(f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS)
+    fails = " and ".join(
+        f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS
+    )
     text = (
         f"animals that follow the reference {attained}; they FAIL in {fails}, and PASS in {percent(animal.passes)} "
         f"with {MOST}"
@@ -115,12 +134,17 @@ def audit_animal(specification: Specification, settings: AuditSettings) -> list[
 
 
 def findings_table(report: AuditReport) -> str:
-    """Return the findings as a plain table of rule, verdict and finding, with wrapped lines."""
+    """Return the findings as a plain table of rule, verdict and finding, with wrapped
+    lines.
+    """
     from tabulate import tabulate
 
     from cheesebench.terminal import printable
 
-    rows = [[printable(one.rule), one.verdict, printable(" ".join(one.text.split()))] for one in report.findings]
+    rows = [
+        [printable(one.rule), one.verdict, printable(" ".join(one.text.split()))]
+        for one in report.findings
+    ]
     text: str = tabulate(
         rows,
         headers=["rule", "verdict", "result"],

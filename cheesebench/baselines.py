@@ -1,4 +1,6 @@
-"""Runs prepared for comparison: counted from a run log, or read from a baseline file."""
+"""Runs prepared for comparison: counted from a run log, or read from a baseline
+file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
 from cheesebench.files import read_bytes, strict_json
 from cheesebench.records import Measured, is_measurement
-from cheesebench.statistics.comparison import CellCounts, CountedRun, SubjectCounts, count_cell
+from cheesebench.statistics.comparison import (
+    CellCounts,
+    CountedRun,
+    SubjectCounts,
+    count_cell,
+)
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -26,23 +33,31 @@ _MARKER = "cheesebench_baseline"
 
 
 def count_run(log: RunLog, name: str | None = None) -> CountedRun:
-    """Return the counts of a run, with one subject in memory at a time; ``name`` defaults to its id."""
+    """Return the counts of a run, with one subject in memory at a time; ``name``
+    defaults to its id.
+    """
     manifest, calls = log.manifest, log.calls.by_cell()
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"]["seed"],
-        cells=tuple(count_cell(plan, log.trials_by_subject(plan), calls.get(plan.key)) for plan in log.plans()),
+        cells=tuple(
+            count_cell(plan, log.trials_by_subject(plan), calls.get(plan.key))
+            for plan in log.plans()
+        ),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
     )
 
 
-def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> CountedRun:
+def find_counted(
+    results: Path, name: str, baselines: Path = Path(DIRECTORY)
+) -> CountedRun:
     """Return a run or baseline to compare; see ``locate_counted``."""
     return read_counted(locate_counted(results, name, baselines))
 
 
 def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:
-    """Return the file to compare with, from a run's id, directory or file, or a baseline's name or file.
+    """Return the file to compare with, from a run's id, directory or file, or a
+    baseline's name or file.
 
     Raises RunLogError, with the known names, if there is none.
     """
@@ -57,7 +72,9 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
         if not known:
             there = f"There is no baseline in {baselines}; to make one of a run: cheesebench bless RUN NAME"
         hint = did_you_mean(name, [*known, *find_runs(results)])
-        raise RunLogError(f"There is no baseline or run '{name}'.{hint} {there}") from None
+        raise RunLogError(
+            f"There is no baseline or run '{name}'.{hint} {there}"
+        ) from None
 
 
 def read_counted(path: Path) -> CountedRun:
@@ -69,21 +86,32 @@ def read_counted(path: Path) -> CountedRun:
 
 def baseline_text(run: CountedRun) -> str:
     """Return a baseline as JSON with one line per cell, for readable diffs."""
-    head = {_MARKER: FORMAT, "name": run.name, "seed": run.seed, "manifest": run.manifest}
+    head = {
+        _MARKER: FORMAT,
+        "name": run.name,
+        "seed": run.seed,
+        "manifest": run.manifest,
+    }
     lines = [f" {_json(key)}: {_json(value)}," for key, value in head.items()]
     cells = ",\n".join(f"  {_json(_cell_to_json(cell))}" for cell in run.cells)
     return "\n".join(["{", *lines, ' "cells": [', cells, " ]", "}"]) + "\n"
 
 
 def read_baseline(path: Path) -> CountedRun:
-    """Return the baseline in a file; RunLogError if it is not one, or has another version."""
+    """Return the baseline in a file; RunLogError if it is not one, or has another
+    version.
+    """
     try:
         content = json.loads(read_bytes(path, 2**28))
     except (OSError, ValueError, RecursionError) as error:
-        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless") from None
+        raise RunLogError(
+            f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless"
+        ) from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:
-        raise RunLogError(f"{path} is not a baseline. Create one with: cheesebench bless RUN NAME")
+        raise RunLogError(
+            f"{path} is not a baseline. Create one with: cheesebench bless RUN NAME"
+        )
     if number != FORMAT:
         raise RunLogError(
             f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. Bless the run again."
@@ -96,7 +124,9 @@ def read_baseline(path: Path) -> CountedRun:
             cells=tuple(map(_cell_from_json, content["cells"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise RunLogError(f"{path} is a damaged baseline ({error!r}). Bless the run again.") from None
+        raise RunLogError(
+            f"{path} is a damaged baseline ({error!r}). Bless the run again."
+        ) from None
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:
@@ -113,18 +143,26 @@ def _json(value: object) -> str:
 
 def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     # Not asdict, which would copy every subject into a dictionary.
-    values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
+    values = {
+        field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)
+    }
     values["settings"] = dict(cell.settings)
-    values["measured"] = None if cell.measured is None else dataclasses.asdict(cell.measured)
+    values["measured"] = (
+        None if cell.measured is None else dataclasses.asdict(cell.measured)
+    )
     if cell.measured is None:
         del values["measured"], values["margin"], values["animals"]
     if not cell.doubts:
         del values["doubts"]
-    values["subjects"] = [[n, s.passed, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()]
+    values["subjects"] = [
+        [n, s.passed, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()
+    ]
     return values
 
 
-def _subject_from_json(passed: float, scored: int, missing: int, digest: str) -> SubjectCounts:
+def _subject_from_json(
+    passed: float, scored: int, missing: int, digest: str
+) -> SubjectCounts:
     numbers = (passed, scored, missing)
     if not all(map(is_measurement, numbers)) or not isinstance(digest, str):
         raise ValueError(f"a subject's counts are {numbers}")
@@ -132,10 +170,15 @@ def _subject_from_json(passed: float, scored: int, missing: int, digest: str) ->
 
 
 def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
-    subjects = {int(number): _subject_from_json(*counts) for number, *counts in values["subjects"]}
+    subjects = {
+        int(number): _subject_from_json(*counts)
+        for number, *counts in values["subjects"]
+    }
     measured = values.get("measured")
     if measured is not None:
         low, high = map(float, measured["range"])
         measured = Measured(**{**measured, "range": (low, high)})
     doubts = tuple(map(str, values.get("doubts", ())))
-    return CellCounts(**{**values, "subjects": subjects, "measured": measured, "doubts": doubts})
+    return CellCounts(
+        **{**values, "subjects": subjects, "measured": measured, "doubts": doubts}
+    )

@@ -1,4 +1,6 @@
-"""What subjects did: their curves and strategies session by session, and their tracks on the floor of the arena."""
+"""What subjects did: their curves and strategies session by session, and their tracks
+on the floor of the arena.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.replay import films, recorded_paradigm, recorded_protocol, steppable
+from cheesebench.experiment.replay import (
+    films,
+    recorded_paradigm,
+    recorded_protocol,
+    steppable,
+)
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -20,7 +27,9 @@ if TYPE_CHECKING:
 Square = tuple[int, int]
 #: Value of a trial for each curve, by name; None if the trial has none.
 CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
-    "pass rate": lambda record: None if record.success is None or not record.compared else float(record.success),
+    "pass rate": lambda record: (
+        None if record.success is None or not record.compared else float(record.success)
+    ),
     "latency": lambda record: float(record.steps),
     "path length": lambda record: float(record.path_length),
 }
@@ -28,7 +37,9 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One trial on the floor: the squares step by step (the first is the start), and the goals it ended with."""
+    """One trial on the floor: the squares step by step (the first is the start), and
+    the goals it ended with.
+    """
 
     subject: int
     session: int
@@ -40,7 +51,9 @@ class Track:
 
 @dataclass(slots=True)
 class Behaviour:
-    """Behaviour of a cell's subjects. A point is a session, or a group of trials, as in ``CellResult.curve``."""
+    """Behaviour of a cell's subjects. A point is a session, or a group of trials, as in
+    ``CellResult.curve``.
+    """
 
     plan: CellPlan
     unit: str
@@ -51,7 +64,10 @@ class Behaviour:
 
     @property
     def points(self) -> range:
-        last = max((max(own) for lines in self.curves.values() for own in lines.values()), default=0)
+        last = max(
+            (max(own) for lines in self.curves.values() for own in lines.values()),
+            default=0,
+        )
         return range(1, last + 1)
 
     def mean(self, curve: str) -> dict[int, float]:
@@ -60,7 +76,9 @@ class Behaviour:
         for own in self.curves.get(curve, {}).values():
             for point, value in own.items():
                 found.setdefault(point, []).append(value)
-        return {point: sum(values) / len(values) for point, values in sorted(found.items())}
+        return {
+            point: sum(values) / len(values) for point, values in sorted(found.items())
+        }
 
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
@@ -76,9 +94,13 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
                     sums.setdefault((name, point), []).append(number)
             for name, value in record.measures.items():
                 if isinstance(value, str):
-                    found.strategies.setdefault(name, {}).setdefault(point, Counter())[value] += 1
+                    found.strategies.setdefault(name, {}).setdefault(point, Counter())[
+                        value
+                    ] += 1
         for (name, point), values in sums.items():
-            found.curves.setdefault(name, {}).setdefault(record.subject, {})[point] = sum(values) / len(values)
+            found.curves.setdefault(name, {}).setdefault(record.subject, {})[point] = (
+                sum(values) / len(values)
+            )
     return found
 
 
@@ -87,10 +109,14 @@ def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None
     return plugins.compile(recorded_protocol(log, plan, plugins)).ground()
 
 
-def tracks(log: RunLog, plugins: PluginManager, plan: CellPlan, most: int) -> Iterator[list[Track]]:
-    """Yield the tracks subject by subject, up to ``most`` steps in all; nothing without an arena.
+def tracks(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, most: int
+) -> Iterator[list[Track]]:
+    """Yield the tracks subject by subject, up to ``most`` steps in all; nothing without
+    an arena.
 
-    Every trial must come out as recorded: raises RunLogError for the first that does not.
+    Every trial must come out as recorded: raises RunLogError for the first that does
+    not.
     """
     try:
         paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
@@ -106,9 +132,23 @@ def tracks(log: RunLog, plugins: PluginManager, plan: CellPlan, most: int) -> It
         environment = paradigm.environment(view, seed, life[0].subject)
         own = []
         for record, frames in zip(played, films(environment, played), strict=True):
-            places = [(frame.at.x, frame.at.y) for frame in frames if frame.at is not None]
-            goals = next((frame.goals for frame in reversed(frames) if frame.goals), frozenset[Square]())
-            own.append(Track(record.subject, record.session, record.trial, record.success, tuple(places), goals))
+            places = [
+                (frame.at.x, frame.at.y) for frame in frames if frame.at is not None
+            ]
+            goals = next(
+                (frame.goals for frame in reversed(frames) if frame.goals),
+                frozenset[Square](),
+            )
+            own.append(
+                Track(
+                    record.subject,
+                    record.session,
+                    record.trial,
+                    record.success,
+                    tuple(places),
+                    goals,
+                )
+            )
         if not any(track.squares for track in own):
             return
         yield own

@@ -1,8 +1,10 @@
-"""Interfaces between agents, the harness and model backends: messages, replies, faults, capabilities.
+"""Interfaces between agents, the harness and model backends: messages, replies, faults,
+capabilities.
 
-A model agent never calls a model itself. It writes a prompt and parses a reply; in between, the harness consults the
-run log, enforces budgets and limits, retries, and records the reply. So agents are pure, backends only translate, and
-faults and costs are handled in one place.
+A model agent never calls a model itself. It writes a prompt and parses a reply; in
+between, the harness consults the run log, enforces budgets and limits, retries, and
+records the reply. So agents are pure, backends only translate, and faults and costs are
+handled in one place.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ Part = str | bytes
 
 
 class Picture(str):
-    """An observation that is a picture: ``png`` is the image, the string itself is the state's text.
+    """An observation that is a picture: ``png`` is the image, the string itself is the
+    state's text.
 
-    It is a string so that code that only passes observations on need not handle pictures. Pictures are equal if image
-    and text are equal; a picture never equals a plain string.
+    It is a string so that code that only passes observations on need not handle
+    pictures. Pictures are equal if image and text are equal; a picture never equals a
+    plain string.
     """
 
     __slots__ = ("png",)
@@ -44,7 +48,11 @@ class Picture(str):
         return picture
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Picture) and self.png == other.png and str.__eq__(self, other)
+        return (
+            isinstance(other, Picture)
+            and self.png == other.png
+            and str.__eq__(self, other)
+        )
 
     def __ne__(self, other: object) -> bool:  # str.__ne__ would compare only the text
         return not self == other
@@ -64,10 +72,12 @@ class Picture(str):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. Neighbouring pieces of text are one part; only a user's message has pictures.
+    """One message. Neighbouring pieces of text are one part; only a user's message has
+    pictures.
 
-    ``stays`` marks the last message of the prefix that this prompt shares with the previous or the next one: APIs with
-    explicit caching are asked to cache up to it. It is not part of the content.
+    ``stays`` marks the last message of the prefix that this prompt shares with the
+    previous or the next one: APIs with explicit caching are asked to cache up to it. It
+    is not part of the content.
     """
 
     role: Role
@@ -95,8 +105,9 @@ class Sampling:
 class AnswerForm:
     """The form that a reply must have: an object of the JSON schema ``schema``.
 
-    ``by_tool``: the server is offered one tool and told to call it; otherwise the reply itself is constrained
-    (``response_format``). Either way the reply's text is the object as JSON.
+    ``by_tool``: the server is offered one tool and told to call it; otherwise the reply
+    itself is constrained (``response_format``). Either way the reply's text is the
+    object as JSON.
     """
 
     name: str
@@ -109,10 +120,11 @@ class AnswerForm:
 class ChatRequest:
     """One call. ``form`` None: the reply is free text.
 
-    ``conversation`` is the same for all calls of one subject, for load balancers with a cache.
+    ``conversation`` is the same for all calls of one subject, for load balancers with a
+    cache.
 
-    ``timeout`` is in seconds, for the whole call; ``extra`` holds the registry's served settings for this model
-    (JSON values that are added to the request body unchanged).
+    ``timeout`` is in seconds, for the whole call; ``extra`` holds the registry's served
+    settings for this model (JSON values that are added to the request body unchanged).
     """
 
     model: str
@@ -129,8 +141,9 @@ class ChatRequest:
 class Usage:
     """Token counts reported by the server.
 
-    Cached tokens (read from a cache) and written tokens (stored in a cache, if that has its own price) are disjoint
-    parts of the prompt; reasoning tokens are part of the reply.
+    Cached tokens (read from a cache) and written tokens (stored in a cache, if that has
+    its own price) are disjoint parts of the prompt; reasoning tokens are part of the
+    reply.
     """
 
     prompt: int = 0
@@ -146,7 +159,9 @@ Finish = Literal["stop", "length", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """One reply: ``text``, and separately the reasoning, if the server (or a tag) marks it as such."""
+    """One reply: ``text``, and separately the reasoning, if the server (or a tag) marks
+    it as such.
+    """
 
     text: str
     reasoning: str = ""
@@ -156,7 +171,8 @@ class ChatReply:
     """Model name reported by the server."""
 
 
-#: Why a call failed. ``malformed`` is an answer that is no reply; ``connection`` includes resets in mid-body.
+#: Why a call failed. ``malformed`` is an answer that is no reply; ``connection``
+#: includes resets in mid-body.
 FaultKind = Literal[
     "rate_limit",
     "overload",
@@ -172,30 +188,41 @@ FaultKind = Literal[
     "content_filter",
 ]
 #: Temporary faults: the harness retries, with growing pauses.
-TRANSIENT: frozenset[FaultKind] = frozenset({"rate_limit", "overload", "timeout", "connection", "server", "malformed"})
-#: Faults of the account or the options: no call of this model can succeed, all of its subjects stop.
+TRANSIENT: frozenset[FaultKind] = frozenset(
+    {"rate_limit", "overload", "timeout", "connection", "server", "malformed"}
+)
+#: Faults of the account or the options: no call of this model can succeed, all of its
+#: subjects stop.
 FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_model"})
 
 
 class ChatFaultError(CheeseBenchError):
-    """A call without a reply. ``retry_after`` is the pause that the server asks for, in seconds from now.
+    """A call without a reply. ``retry_after`` is the pause that the server asks for, in
+    seconds from now.
 
-    The text is for people: the server's message, shortened. Never put a key or a whole body into it.
+    The text is for people: the server's message, shortened. Never put a key or a whole
+    body into it.
     """
 
-    def __init__(self, kind: FaultKind, text: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: FaultKind, text: str, retry_after: float | None = None
+    ) -> None:
         super().__init__(text)
         self.kind: FaultKind = kind
         """Why it failed."""
         self.retry_after = retry_after
         """Seconds from now, or None."""
         self.refused = False
-        """Whether no connection was taken (with the kind ``connection``): a server that is not up, or not yet."""
+        """Whether no connection was taken (with the kind ``connection``): a server that
+        is not up, or not yet.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a backend supports. Unsupported requests are refused before the run, or dropped and recorded."""
+    """What a backend supports. Unsupported requests are refused before the run, or
+    dropped and recorded.
+    """
 
     temperature: bool = True
     seed: bool = True
@@ -217,12 +244,20 @@ class Price:
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, date):
-            raise PluginError(f"Price(on={self.on!r}): give a datetime.date, such as date(2026, 10, 21).")
+            raise PluginError(
+                f"Price(on={self.on!r}): give a datetime.date, such as date(2026, 10, 21)."
+            )
         for name in ("prompt", "completion", "cached", "written"):
             value = getattr(self, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+            number = (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and 0 <= value < math.inf
+            )
             if not number and not (value is None and name in ("cached", "written")):
-                raise PluginError(f"Price({name}={value!r}): give dollars per million tokens, a number from 0.")
+                raise PluginError(
+                    f"Price({name}={value!r}): give dollars per million tokens, a number from 0."
+                )
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of a call in dollars."""
@@ -235,11 +270,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
-    """A model that ``--model`` can name (hook ``cheesebench_models``, a YAML file, or ``backend/id``).
+    """A model that ``--model`` can name (hook ``cheesebench_models``, a YAML file, or
+    ``backend/id``).
 
-    ``served`` are parameters of the request body that this model needs; ``options`` are for its backend
-    (``tensor_parallel_size: 8``). ``drops`` names parameters of Sampling that this model refuses: they are left out,
-    which is recorded.
+    ``served`` are parameters of the request body that this model needs; ``options`` are
+    for its backend (``tensor_parallel_size: 8``). ``drops`` names parameters of
+    Sampling that this model refuses: they are left out, which is recorded.
     """
 
     name: str
@@ -269,10 +305,12 @@ class ModelEntry:
 class BackendContext:
     """Arguments for connecting to a backend.
 
-    ``directory`` is the run's, for log files; ``options`` are those of the entry and of the command line (strings if
-    from the command line: ``--backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
-    started server (one of them, if there are several: each has a connection); ``capacity`` is the maximum number of
-    calls in flight there. ``progress`` is called with lines to show while ``serve`` is working.
+    ``directory`` is the run's, for log files; ``options`` are those of the entry and of
+    the command line (strings if from the command line: ``--backend-option
+    NAME=VALUE``); ``base_url`` is that of the command line or of the started server
+    (one of them, if there are several: each has a connection); ``capacity`` is the
+    maximum number of calls in flight there. ``progress`` is called with lines to show
+    while ``serve`` is working.
     """
 
     entry: ModelEntry
@@ -294,14 +332,17 @@ class ServerFacts:
 
 
 class Connection(Protocol):
-    """An open backend: all calls of one model go through it, many at once, in one event loop.
+    """An open backend: all calls of one model go through it, many at once, in one event
+    loop.
 
-    A connection may also have ``async def facts(self) -> ServerFacts``: it is called before the first call, limits the
-    calls in flight, and warns of prompts that are too long.
+    A connection may also have ``async def facts(self) -> ServerFacts``: it is called
+    before the first call, limits the calls in flight, and warns of prompts that are too
+    long.
     """
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, or raise ChatFaultError. Never retry or cache: the harness does that.
+        """Return the reply, or raise ChatFaultError. Never retry or cache: the harness
+        does that.
 
         Cancelling the call must release its resources.
         """
@@ -313,10 +354,14 @@ class Connection(Protocol):
 
 
 class Server(Protocol):
-    """A server that a backend has started for the run; ``stop`` is called exactly once, whatever happens."""
+    """A server that a backend has started for the run; ``stop`` is called exactly once,
+    whatever happens.
+    """
 
     base_url: str
-    """Its URL, as for ``--base-url``: with commas between them if there are several servers."""
+    """Its URL, as for ``--base-url``: with commas between them if there are several
+    servers.
+    """
 
     def stop(self) -> None:
         """Stop it and all of its processes; return when they have ended."""
@@ -327,10 +372,12 @@ class Server(Protocol):
 class BackendSpec:
     """A kind of model server (hook ``cheesebench_backends``).
 
-    ``connect`` opens a connection (called inside the event loop; import heavy libraries there). ``serve`` starts a
-    server and returns when it is healthy; it is called once for a model, in the session's main process, if no
-    ``base_url`` is given, and its ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
-    that calls share (default: backend and base URL). ``probe`` False: no test call can be made in advance.
+    ``connect`` opens a connection (called inside the event loop; import heavy libraries
+    there). ``serve`` starts a server and returns when it is healthy; it is called once
+    for a model, in the session's main process, if no ``base_url`` is given, and its
+    ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
+    that calls share (default: backend and base URL). ``probe`` False: no test call can
+    be made in advance.
     """
 
     name: str
@@ -348,9 +395,10 @@ class BackendSpec:
 class ModelAgentContext:
     """What a new model agent may know: nothing about the paradigm.
 
-    ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values; ``seed`` is a 63-bit number for this
-    subject; ``reading`` is the view's explanation of its observations (may be empty); ``reasoning`` says whether the
-    registry lists the model as a reasoning model.
+    ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values;
+    ``seed`` is a 63-bit number for this subject; ``reading`` is the view's explanation
+    of its observations (may be empty); ``reasoning`` says whether the registry lists
+    the model as a reasoning model.
     """
 
     seed: int
@@ -361,36 +409,51 @@ class ModelAgentContext:
 
 
 class ModelAgent(Protocol):
-    """One subject that uses a model; its memory persists over all trials. It does no input or output.
+    """One subject that uses a model; its memory persists over all trials. It does no
+    input or output.
 
-    The runner calls ``begin_trial``; then ``prompt``, ``read`` and, for every executed step, ``observe``, until the
-    trial ends; then ``tally``.
+    The runner calls ``begin_trial``; then ``prompt``, ``read`` and, for every executed
+    step, ``observe``, until the trial ends; then ``tally``.
     """
 
     def begin_trial(self, observation: str) -> None:
-        """Start a new trial; ``observation`` is its first one (a Picture if the view draws pictures)."""
+        """Start a new trial; ``observation`` is its first one (a Picture if the view
+        draws pictures).
+        """
         ...
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the whole prompt of the next call, a function of the observations and replies so far."""
+        """Return the whole prompt of the next call, a function of the observations and
+        replies so far.
+        """
         ...
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Parse the reply; return the actions (0-3) to execute, or none to ask again."""
+        """Parse the reply; return the actions (0-3) to execute, or none to ask
+        again.
+        """
         ...
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Record one executed step (steps in which the subject only waited are reported as STAY)."""
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
+        """Record one executed step (steps in which the subject only waited are reported
+        as STAY).
+        """
         ...
 
     def tally(self) -> Mapping[str, int]:
-        """Return counts of the trial that has just ended, such as ``calls`` and ``unparsed``, by name."""
+        """Return counts of the trial that has just ended, such as ``calls`` and
+        ``unparsed``, by name.
+        """
         ...
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Optional interface of a model agent that exposes what it carries from call to call, for reports."""
+    """Optional interface of a model agent that exposes what it carries from call to
+    call, for reports.
+    """
 
     @property
     def learnings(self) -> str:
@@ -400,26 +463,35 @@ class Learner(Protocol):
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """Optional interface of a model agent that is told when its plan is dropped and when it can act again."""
+    """Optional interface of a model agent that is told when its plan is dropped and
+    when it can act again.
+    """
 
     def interrupted(self) -> bool:
-        """Something has happened; return whether to drop the rest of the plan, so that the model is asked again."""
+        """Something has happened; return whether to drop the rest of the plan, so that
+        the model is asked again.
+        """
         ...
 
     def freed(self, observation: str) -> None:
-        """The subject can act again after it was held or put elsewhere; ``observation`` is the last one."""
+        """The subject can act again after it was held or put elsewhere; ``observation``
+        is the last one.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentSpec:
-    """An agent between a model and a paradigm, named with ``--agent`` (hook ``cheesebench_model_agents``).
+    """An agent between a model and a paradigm, named with ``--agent`` (hook
+    ``cheesebench_model_agents``).
 
-    ``settings`` are its parameters with their defaults: all of them are recorded and can be varied. ``check`` raises
-    OptionError for invalid values. Settings given as text are converted to the type of the default, or by their
-    function in ``readers`` (which raises ValueError). ``instructions`` returns what a person is told in place of the
-    system prompt (``cheesebench people``), from the view's explanation of its observations. ``form`` returns the form
-    that replies must have under these settings, ``remembers`` what a subject remembers by, in words.
+    ``settings`` are its parameters with their defaults: all of them are recorded and
+    can be varied. ``check`` raises OptionError for invalid values. Settings given as
+    text are converted to the type of the default, or by their function in ``readers``
+    (which raises ValueError). ``instructions`` returns what a person is told in place
+    of the system prompt (``cheesebench people``), from the view's explanation of its
+    observations. ``form`` returns the form that replies must have under these settings,
+    ``remembers`` what a subject remembers by, in words.
     """
 
     name: str
@@ -436,7 +508,9 @@ class ModelAgentSpec:
 
 
 def check_address(url: str) -> None:
-    """Raise OptionError unless ``url`` is no more than scheme, host, port and path: addresses are recorded."""
+    """Raise OptionError unless ``url`` is no more than scheme, host, port and path:
+    addresses are recorded.
+    """
     if not {"@", "?", "#"}.isdisjoint(url):
         raise OptionError(
             "The base URL has a user, a query or a fragment ('@', '?' or '#'): it may be a key, and would be recorded. "
@@ -445,7 +519,12 @@ def check_address(url: str) -> None:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
-        valid = parts.port != 0 and re.fullmatch(r"[\w.:-]+", host) and url.isprintable() and " " not in url
+        valid = (
+            parts.port != 0
+            and re.fullmatch(r"[\w.:-]+", host)
+            and url.isprintable()
+            and " " not in url
+        )
     except ValueError:  # invalid host names, too
         valid = False
     if not valid or parts.scheme not in ("http", "https"):

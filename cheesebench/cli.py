@@ -1,4 +1,6 @@
-"""The ``cheesebench`` command line: picks the command and prints user errors in one line. Cheap to import."""
+"""The ``cheesebench`` command line: picks the command and prints user errors in one
+line. Cheap to import.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,12 @@ LONGEST = 5000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code; a user's mistake is one line on stderr, never a traceback."""
+    """Run one command and return the exit code; a user's mistake is one line on stderr,
+    never a traceback.
+    """
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show an arrow gets a similar character, not an exception.
+        # A terminal that cannot show an arrow gets a similar character, not an
+        # exception.
         replace_unprintable(stream)
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
@@ -47,13 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe (`| head`); Python would complain when it flushes stdout at exit.
+        # The reader has closed the pipe (`| head`); Python would complain when it
+        # flushes stdout at exit.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except ProtocolError as error:
         found = len(error.findings)
-        return _mistake(*([f"the protocol has {found} errors."] if found > 1 else []), *error.lines)
+        return _mistake(
+            *([f"the protocol has {found} errors."] if found > 1 else []), *error.lines
+        )
     except FileError as error:
         return _mistake(*error.lines)
     except CheeseBenchError as error:
@@ -64,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _mistake(said)
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        return _mistake(f"{error.strerror or error}{place}. Check the path, its permissions and the disk.")
+        return _mistake(
+            f"{error.strerror or error}{place}. Check the path, its permissions and the disk."
+        )
 
 
 def _run(arguments: list[str]) -> int:
@@ -77,33 +87,58 @@ def _run(arguments: list[str]) -> int:
         if closest(name, commands):
             raise UnknownNameError("command", name, commands)
         plugins = installed_plugins()
-        plugins.supplied(plugins.hook.cheesebench_commands)  # a plugin whose hook fails may supply it
-        raise UnknownNameError("command", name, commands, remedy=plugins.remedy_for(name))
+        plugins.supplied(
+            plugins.hook.cheesebench_commands
+        )  # a plugin whose hook fails may supply it
+        raise UnknownNameError(
+            "command", name, commands, remedy=plugins.remedy_for(name)
+        )
     parser = build_parser(commands, [name])
     arguments = _with_profile(parser, arguments, name)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         program = f"cheesebench {options.command or ''}".rstrip()
-        hint = did_you_mean(unknown[0].partition("=")[0], _spellings(parser, name)) if unknown[0][:1] == "-" else ""
-        raise OptionError(f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'.")
+        hint = (
+            did_you_mean(unknown[0].partition("=")[0], _spellings(parser, name))
+            if unknown[0][:1] == "-"
+            else ""
+        )
+        raise OptionError(
+            f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'."
+        )
     if options.command is None:
         parser.print_help()
         return 0
     command = commands[options.command]
     with _blamed(command):
         code = _module(command).run(options)
-        return 0 if code is None else returned(code, int, f"The command '{command.name}' of a plugin: run")
+        return (
+            0
+            if code is None
+            else returned(code, int, f"The command '{command.name}' of a plugin: run")
+        )
 
 
 def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
-    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+    commands = next(
+        one for one in parser._actions if isinstance(one, argparse._SubParsersAction)
+    ).choices
     own = commands.get(name, parser)
-    return {spelling for action in own._actions for spelling in action.option_strings if spelling.startswith("--")}
+    return {
+        spelling
+        for action in own._actions
+        for spelling in action.option_strings
+        if spelling.startswith("--")
+    }
 
 
-def _with_profile(parser: argparse.ArgumentParser, arguments: list[str], name: str) -> list[str]:
+def _with_profile(
+    parser: argparse.ArgumentParser, arguments: list[str], name: str
+) -> list[str]:
     known = _spellings(parser, name)
-    if "--profile" not in known or not any(argument.partition("=")[0] == "--profile" for argument in arguments):
+    if "--profile" not in known or not any(
+        argument.partition("=")[0] == "--profile" for argument in arguments
+    ):
         return arguments
     from cheesebench.profiles import expanded, find_file
 
@@ -119,7 +154,9 @@ def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
 
     return COMMANDS | {
         name: command
-        for name, command in PluginManager(entry_points=entry_points, built_ins=WITH_COMMANDS).commands.items()
+        for name, command in PluginManager(
+            entry_points=entry_points, built_ins=WITH_COMMANDS
+        ).commands.items()
         if name not in COMMANDS
     }
 
@@ -130,17 +167,27 @@ def _module(command: CommandSpec) -> Any:
     try:
         module = importlib.import_module(command.module)
     except (Exception, SystemExit) as error:  # third-party code may raise anything
-        raise PluginError(f"The command '{command.name}' of a plugin cannot be loaded: {error}.") from error
+        raise PluginError(
+            f"The command '{command.name}' of a plugin cannot be loaded: {error}."
+        ) from error
     if fault := misfit(module, CommandModule):
         fault = fault.replace("(self, ", "(")
-        raise PluginError(f"The command '{command.name}' of a plugin: '{command.module}' is {fault}")
+        raise PluginError(
+            f"The command '{command.name}' of a plugin: '{command.module}' is {fault}"
+        )
     return module
 
 
 def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
-    """Attribute an exception of a plugin's command to the plugin; our own errors have a traceback."""
+    """Attribute an exception of a plugin's command to the plugin; our own errors have a
+    traceback.
+    """
     ours = command.name in COMMANDS or command.module.startswith("cheesebench.")
-    return contextlib.nullcontext() if ours else blaming(f"The command '{command.name}' of a plugin")
+    return (
+        contextlib.nullcontext()
+        if ours
+        else blaming(f"The command '{command.name}' of a plugin")
+    )
 
 
 def _mistake(*lines: str) -> int:
@@ -151,7 +198,10 @@ def _mistake(*lines: str) -> int:
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
         # A damaged log can cause a line of megabytes.
-        shown = [line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..." for line in lines]
+        shown = [
+            line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+            for line in lines
+        ]
         text = printable(redact("\n".join(shown)))
         print(coloured(f"cheesebench: {text}", sys.stderr), file=sys.stderr, flush=True)
     return MISTAKE
@@ -160,7 +210,9 @@ def _mistake(*lines: str) -> int:
 class _InGroups(argparse.HelpFormatter):
     """Help in which a heading stands above the first command of each group."""
 
-    _headings: ClassVar = {commands[0].name: title for title, commands in GROUPS.items()}
+    _headings: ClassVar = {
+        commands[0].name: title for title, commands in GROUPS.items()
+    }
 
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)
@@ -180,12 +232,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(
-    commands: Mapping[str, CommandSpec] | None = None, loaded: Container[str] | None = None
+    commands: Mapping[str, CommandSpec] | None = None,
+    loaded: Container[str] | None = None,
 ) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
-    ``commands`` are those of this distribution unless others are given. Only the modules of those that are ``loaded``
-    are imported, and add their arguments; None loads all.
+    ``commands`` are those of this distribution unless others are given. Only the
+    modules of those that are ``loaded`` are imported, and add their arguments; None
+    loads all.
     """
     parser = _Parser(
         prog="cheesebench",
@@ -197,12 +251,20 @@ def build_parser(
         allow_abbrev=False,
         formatter_class=_InGroups,
     )
-    parser.add_argument("-V", "--version", action="version", version=f"cheesebench {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, command in (all_commands(entry_points=False) if commands is None else commands).items():
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"cheesebench {__version__}"
+    )
+    subparsers = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands"
+    )
+    for name, command in (
+        all_commands(entry_points=False) if commands is None else commands
+    ).items():
         summary = command.help
         about = f"{summary[:1].upper()}{summary[1:]}."
-        own = subparsers.add_parser(name, help=summary, description=about, allow_abbrev=False)
+        own = subparsers.add_parser(
+            name, help=summary, description=about, allow_abbrev=False
+        )
         if loaded is None or name in loaded:
             with _blamed(command):
                 _module(command).add_arguments(own)

@@ -1,4 +1,6 @@
-"""Findings for a protocol's author: one line each, with position, sentence and remedy."""
+"""Findings for a protocol's author: one line each, with position, sentence and
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from typing import Literal
 from cheesebench.errors import CheeseBenchError, PluginError
 from cheesebench.redaction import quoted
 
-#: Maximum errors, and maximum warnings and notes, reported for one protocol; more usually repeat one mistake.
+#: Maximum errors, and maximum warnings and notes, reported for one protocol; more
+#: usually repeat one mistake.
 MAX_FINDINGS = 100
 
 #: Code of an unknown key, which often causes further errors.
@@ -55,45 +58,72 @@ class Diagnostic:
         if self.remedy:
             text = f"{text} {self.remedy}"
         text = _LONG_WORD.sub(lambda found: f"{found[1]}...", text)
-        # The text may quote the file; escape control characters before they reach a terminal.
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        # The text may quote the file; escape control characters before they reach a
+        # terminal.
+        return "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+        )
 
 
 class EnoughFindingsError(CheeseBenchError):
-    """Ends a pass once the maximum number of findings is reached; not an error of the family."""
+    """Ends a pass once the maximum number of findings is reached; not an error of the
+    family.
+    """
 
 
 class Diagnostics:
-    """Collects the findings of one pass over one protocol; raises EnoughFindingsError beyond MAX_FINDINGS."""
+    """Collects the findings of one pass over one protocol; raises EnoughFindingsError
+    beyond MAX_FINDINGS.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Diagnostic, None] = {}
 
-    def error(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+    def error(
+        self, code: int, position: Position, sentence: str, remedy: str = ""
+    ) -> None:
         """Add a finding that prevents the protocol from being compiled."""
         self._add(Diagnostic(position, "error", code, sentence, remedy))
 
-    def warning(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+    def warning(
+        self, code: int, position: Position, sentence: str, remedy: str = ""
+    ) -> None:
         """Add a probable mistake."""
         self._add(Diagnostic(position, "warning", code, sentence, remedy))
 
-    def info(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+    def info(
+        self, code: int, position: Position, sentence: str, remedy: str = ""
+    ) -> None:
         """Add a note."""
         self._add(Diagnostic(position, "info", code, sentence, remedy))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        if not isinstance(diagnostic.position, Position):  # a plugin's family may have omitted it
+        if not isinstance(
+            diagnostic.position, Position
+        ):  # a plugin's family may have omitted it
             raise PluginError(
                 f"diagnostics.{diagnostic.severity}: the position is {quoted(repr(diagnostic.position), 60)}. "
                 "Give the code, the position of a node, a sentence and a remedy."
             )
         self._found[diagnostic] = None
-        kind = [d for d in self._found if (d.severity == "error") == (diagnostic.severity == "error")]
+        kind = [
+            d
+            for d in self._found
+            if (d.severity == "error") == (diagnostic.severity == "error")
+        ]
         if len(kind) > MAX_FINDINGS:
             del self._found[diagnostic]
             if diagnostic.severity == "error":
                 sentence = f"There are more than {MAX_FINDINGS} errors."
-                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Fix the ones above first.")] = None
+                self._found[
+                    Diagnostic(
+                        diagnostic.position,
+                        "error",
+                        199,
+                        sentence,
+                        "Fix the ones above first.",
+                    )
+                ] = None
             raise EnoughFindingsError
 
     @property
@@ -111,7 +141,10 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a list for a remedy, truncated to MAX_LISTED."""
     names = list(names)
     more = len(names) - MAX_LISTED
-    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"
+    return (
+        ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+        or "none"
+    )
 
 
 def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -1,4 +1,6 @@
-"""Interfaces of baselines for dialogues: respondents, and the puzzle that they are shown."""
+"""Interfaces of baselines for dialogues: respondents, and the puzzle that they are
+shown.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,12 @@ from cheesebench.interfaces import AgentKind, Memory
 class Puzzle:
     """The graph behind a question of a dialogue, and the correct answers.
 
-    Baselines for chance or ceiling may read it; a model under test gets only the text. ``arcs`` are the steps from each
-    node, in the order of the text; ``keys`` all correct paths, including the start; ``number`` the correct number if
-    the question asks for one. ``walks`` returns the simple paths that define chance (including their start), and
-    ``say`` a path as a verbal answer. If the question asks for all edges, a path is their nodes, two for each edge.
+    Baselines for chance or ceiling may read it; a model under test gets only the text.
+    ``arcs`` are the steps from each node, in the order of the text; ``keys`` all
+    correct paths, including the start; ``number`` the correct number if the question
+    asks for one. ``walks`` returns the simple paths that define chance (including their
+    start), and ``say`` a path as a verbal answer. If the question asks for all edges, a
+    path is their nodes, two for each edge.
     """
 
     start: str
@@ -30,10 +34,11 @@ class Puzzle:
 
 @dataclass(frozen=True, slots=True)
 class RespondentSpec:
-    """A baseline for dialogues that can be named with ``--model`` (hook ``cheesebench_respondents``).
+    """A baseline for dialogues that can be named with ``--model`` (hook
+    ``cheesebench_respondents``).
 
-    ``reply`` answers one question: it takes the puzzle, the question's text and a seed, and returns the text of an
-    answer. It has no memory.
+    ``reply`` answers one question: it takes the puzzle, the question's text and a seed,
+    and returns the text of an answer. It has no memory.
     """
 
     name: str

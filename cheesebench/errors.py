@@ -1,6 +1,7 @@
 """The user-facing errors of CheeseBench: one root class, one class per cause.
 
-Every message is written for the person who can fix the cause: the value seen, and one remedy.
+Every message is written for the person who can fix the cause: the value seen, and one
+remedy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostic
 
-#: A list of names up to SHORT characters stays on one line; a longer one is wrapped at WIDTH.
+#: A list of names up to SHORT characters stays on one line; a longer one is wrapped at
+#: WIDTH.
 SHORT, WIDTH = 240, 78
 
 
@@ -24,37 +26,69 @@ class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
 
-#: What reading raises for values that no run writes: JSON, conversions, the types that records need.
-NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+#: What reading raises for values that no run writes: JSON, conversions, the types that
+#: records need.
+NOT_AS_WRITTEN = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 
 
 def said_of_logs(error: Exception) -> str | None:
-    """Return what is said of such an error; None if no log was opened, so that it is a mistake of ours."""
-    logs = sys.modules.get("cheesebench.experiment.log_file")  # not imported: no log is open
+    """Return what is said of such an error; None if no log was opened, so that it is a
+    mistake of ours.
+    """
+    logs = sys.modules.get(
+        "cheesebench.experiment.log_file"
+    )  # not imported: no log is open
     return logs.unreadable(error) if logs is not None and logs.OPENED else None
 
 
 def cause_of(error: BaseException) -> str:
-    """Return an error as the cause of something: its text, with its kind unless it is one of ours."""
-    return str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
+    """Return an error as the cause of something: its text, with its kind unless it is
+    one of ours.
+    """
+    return (
+        str(error)
+        if isinstance(error, CheeseBenchError)
+        else f"{type(error).__name__}: {error}"
+    )
 
 
 def raised_where(error: BaseException) -> str:
-    """Return the text of an error raised by a plugin, with its file and line unless it is one of ours."""
+    """Return the text of an error raised by a plugin, with its file and line unless it
+    is one of ours.
+    """
     text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
-    frame = None if isinstance(error, SyntaxError) else error.__traceback__  # it says where itself
+    frame = (
+        None if isinstance(error, SyntaxError) else error.__traceback__
+    )  # it says where itself
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
-    where = f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})" if frame is not None else ""
-    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+    where = (
+        f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})"
+        if frame is not None
+        else ""
+    )
+    return (
+        f"{type(error).__name__}: {text}{where}"
+        if text
+        else f"{type(error).__name__}{where}"
+    )
 
 
 class _FindingsError(CheeseBenchError):
-    """A file has errors: ``findings`` has one entry each, with code, position, message and remedy.
+    """A file has errors: ``findings`` has one entry each, with code, position, message
+    and remedy.
 
-    An error that is detected only at run time has no findings; its text is the whole message.
+    An error that is detected only at run time has no findings; its text is the whole
+    message.
     """
 
     def __init__(self, text: str = "", findings: Iterable[Diagnostic] = ()) -> None:
@@ -73,7 +107,9 @@ class _FindingsError(CheeseBenchError):
 
 
 class ProtocolError(_FindingsError):
-    """A protocol has errors: ``findings`` holds them, ``lines`` has one line for each."""
+    """A protocol has errors: ``findings`` holds them, ``lines`` has one line for
+    each.
+    """
 
 
 class FileError(_FindingsError):
@@ -93,7 +129,9 @@ class UnknownNameError(CheeseBenchError):
         whole: str | None = None,
         remedy: str = "",
     ) -> None:
-        """``also``: further names for the suggestion that are not listed; ``whole``: the text that ``name`` is from."""
+        """``also``: further names for the suggestion that are not listed; ``whole``:
+        the text that ``name`` is from.
+        """
         #: The known names; callers may know more.
         self.known = known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
@@ -107,7 +145,9 @@ class OptionError(CheeseBenchError):
 
 
 class UnsuitableError(CheeseBenchError):
-    """A model or an option does not fit this protocol: it cannot be run, which says nothing about the model."""
+    """A model or an option does not fit this protocol: it cannot be run, which says
+    nothing about the model.
+    """
 
 
 class RunLogError(CheeseBenchError):
@@ -115,7 +155,9 @@ class RunLogError(CheeseBenchError):
 
 
 class ComparisonError(CheeseBenchError):
-    """Two runs cannot be compared: their trials differ, or they have no cell in common."""
+    """Two runs cannot be compared: their trials differ, or they have no cell in
+    common.
+    """
 
 
 class PluginError(CheeseBenchError):
@@ -123,11 +165,15 @@ class PluginError(CheeseBenchError):
 
 
 class StepAfterEndError(CheeseBenchError):
-    """An environment was stepped although its trial had ended (language page, clause 18)."""
+    """An environment was stepped although its trial had ended (language page, clause
+    18).
+    """
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names to follow a colon: on the same line, or wrapped on lines of their own if they are many."""
+    """Return names to follow a colon: on the same line, or wrapped on lines of their
+    own if they are many.
+    """
     text = ", ".join(names)
     if len(text) <= SHORT:
         return f" {text}"
@@ -136,15 +182,21 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def look_alike(word: str) -> str:
-    """Return what is wrong with a word that has a letter of another alphabet, or an empty string."""
-    odd = next((letter for letter in word if letter.isalpha() and not letter.isascii()), None)
+    """Return what is wrong with a word that has a letter of another alphabet, or an
+    empty string.
+    """
+    odd = next(
+        (letter for letter in word if letter.isalpha() and not letter.isascii()), None
+    )
     if odd is None:
         return ""
     return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with Latin letters."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
+    """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty
+    string.
+    """
     close = closest(name, known)
     return f" Did you mean '{close}'?" if close else ""
 
@@ -153,7 +205,10 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
-    # An incomplete name means one that it begins: 'gpt-4' is 'gpt-4-32k', although 'gpt-35' shares more letters.
+    # An incomplete name means one that it begins: 'gpt-4' is 'gpt-4-32k', although
+    # 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-    close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(
+        name, longer, n=1, cutoff=0
+    ) or difflib.get_close_matches(name, names, n=1)
     return close[0] if close else None

@@ -1,8 +1,8 @@
 """The interface of executors: their jobs, their reports, and how a plugin supplies one.
 
-A job is one subject of one cell. An executor runs jobs anywhere (with ``run_job``) and passes the reports back; only
-the driver, in the process of the session, writes the run log. So a job contains no paths, and the records do not
-depend on the executor.
+A job is one subject of one cell. An executor runs jobs anywhere (with ``run_job``) and
+passes the reports back; only the driver, in the process of the session, writes the run
+log. So a job contains no paths, and the records do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 
 class WorkerDiedError(CheeseBenchError):
-    """The worker of a job died; the rest of this subject's trials is missing. The text says how it died."""
+    """The worker of a job died; the rest of this subject's trials is missing. The text
+    says how it died.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Yoke:
-    """The subject of another run that a job's subject is yoked to: its run's seed, its number, its actions by trial."""
+    """The subject of another run that a job's subject is yoked to: its run's seed, its
+    number, its actions by trial.
+    """
 
     seed: int
     subject: int
@@ -35,9 +39,11 @@ class Yoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
-    """One subject of one cell, with everything that its trials depend on. Jobs can be pickled.
+    """One subject of one cell, with everything that its trials depend on. Jobs can be
+    pickled.
 
-    ``seed`` is the run's; ``yoke`` is set in the cells of the control ``yoked:RUN`` only.
+    ``seed`` is the run's; ``yoke`` is set in the cells of the control ``yoked:RUN``
+    only.
     """
 
     plan: CellPlan
@@ -51,10 +57,12 @@ class Job:
 class Report:
     """Progress of a job since its last report. Reports can be pickled.
 
-    ``trials`` are finished trials, each with the rules that fired in it. The last report of a job has ``ended`` set;
-    there, ``missing`` is why the remaining trials could not be run (``"infrastructure"`` or ``"budget"``; empty if the
-    subject is complete), ``cause`` is a sentence for the journal, and ``tally`` what the agent had counted in the trial
-    that was broken off. ``notes`` are further journal entries, as kind and text: ``("traceback", ...)``.
+    ``trials`` are finished trials, each with the rules that fired in it. The last
+    report of a job has ``ended`` set; there, ``missing`` is why the remaining trials
+    could not be run (``"infrastructure"`` or ``"budget"``; empty if the subject is
+    complete), ``cause`` is a sentence for the journal, and ``tally`` what the agent had
+    counted in the trial that was broken off. ``notes`` are further journal entries, as
+    kind and text: ``("traceback", ...)``.
     """
 
     trials: Sequence[tuple[TrialRecord, Sequence[TaskEvent]]] = ()
@@ -72,17 +80,21 @@ class Executor(Protocol):
     """Maximum number of concurrent jobs (at least 1)."""
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Run the job, and pass every report of ``run_job`` to ``report``, in order and in this event loop.
+        """Run the job, and pass every report of ``run_job`` to ``report``, in order and
+        in this event loop.
 
-        Pass each finished trial as soon as possible, because reported trials are safe. The method is called for at most
-        ``capacity`` jobs at a time. A job may be repeated from its beginning, because equal trials are written once.
-        When the session is closed, the task is cancelled. Raises WorkerDiedError if the worker has died; any other
-        exception ends the cell.
+        Pass each finished trial as soon as possible, because reported trials are safe.
+        The method is called for at most ``capacity`` jobs at a time. A job may be
+        repeated from its beginning, because equal trials are written once. When the
+        session is closed, the task is cancelled. Raises WorkerDiedError if the worker
+        has died; any other exception ends the cell.
         """
         ...
 
     async def close(self) -> None:
-        """Stop everything, waiting at most a few seconds. No job is running when this is called."""
+        """Stop everything, waiting at most a few seconds. No job is running when this
+        is called.
+        """
         ...
 
 
@@ -91,7 +103,9 @@ class StartedExecutor(Protocol):
     """An executor that connects to something: it also has ``start``."""
 
     async def start(self) -> None:
-        """Connect. Called before the first job; a CheeseBenchError ends the session with that line."""
+        """Connect. Called before the first job; a CheeseBenchError ends the session
+        with that line.
+        """
         ...
 
 
@@ -99,9 +113,10 @@ class StartedExecutor(Protocol):
 class ExecutorContext:
     """Arguments for creating an executor.
 
-    ``directory`` is the run's, for logs of the executor; ``processes`` is the number of parallel jobs, which the user
-    has asked for if ``processes_given``, else the number of processors of this machine. ``plugins`` are those of the
-    session, including those of a conftest.py; ``options`` are those of ``--executor-option``.
+    ``directory`` is the run's, for logs of the executor; ``processes`` is the number of
+    parallel jobs, which the user has asked for if ``processes_given``, else the number
+    of processors of this machine. ``plugins`` are those of the session, including those
+    of a conftest.py; ``options`` are those of ``--executor-option``.
     """
 
     plugins: Plugins
@@ -113,11 +128,13 @@ class ExecutorContext:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSpec:
-    """An executor that can be named with ``--executor`` (hook ``cheesebench_executors``).
+    """An executor that can be named with ``--executor`` (hook
+    ``cheesebench_executors``).
 
-    ``in_process``: jobs run in this process with the plugins of the context. Other executors get only cells whose
-    agent, view and family are supplied by installed plugins; the others are run in threads of this process, or refused
-    if jobs are run ``elsewhere`` (on other machines).
+    ``in_process``: jobs run in this process with the plugins of the context. Other
+    executors get only cells whose agent, view and family are supplied by installed
+    plugins; the others are run in threads of this process, or refused if jobs are run
+    ``elsewhere`` (on other machines).
     """
 
     name: str

@@ -28,18 +28,23 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
-#: Characters that start a formula in a spreadsheet (also after blanks), as listed by OWASP; the last four are
-#: full-width forms.
+#: Characters that start a formula in a spreadsheet (also after blanks), as listed by
+#: OWASP; the last four are full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 #: Separates the members of a set.
 SEPARATOR = "|"
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """Yield a table as CSV, row by row: line feeds, full float precision, ``true``/``false``, empty cells for None."""
+    """Yield a table as CSV, row by row: line feeds, full float precision,
+    ``true``/``false``, empty cells for None.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    for row in chain([[_cell_text(name) for name in header]], ([cell(value) for value in row] for row in rows)):
+    for row in chain(
+        [[_cell_text(name) for name in header]],
+        ([cell(value) for value in row] for row in rows),
+    ):
         writer.writerow(row)
         yield buffer.getvalue()
         buffer.seek(0)
@@ -47,7 +52,9 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterato
 
 
 def cell(value: Value) -> str:
-    """Return a value as the text of a cell; text that a spreadsheet would run as a formula gets a leading ``'``."""
+    """Return a value as the text of a cell; text that a spreadsheet would run as a
+    formula gets a leading ``'``.
+    """
     if isinstance(value, str):
         return _cell_text(value)
     if value is None:
@@ -75,7 +82,9 @@ KEY: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: what a row is, its columns (after KEY) with their types, and the rows of a subject."""
+    """One table: what a row is, its columns (after KEY) with their types, and the rows
+    of a subject.
+    """
 
     name: str
     about: str
@@ -99,7 +108,10 @@ class Source:
     def paradigm(self, plan: CellPlan) -> Paradigm:
         """Return the paradigm of a cell as the run had it; only the latest is kept."""
         if self._paradigm is None or self._paradigm[0].key != plan.key:
-            self._paradigm = plan, steppable(recorded_paradigm(self.log, self.plugins, plan), plan)
+            self._paradigm = (
+                plan,
+                steppable(recorded_paradigm(self.log, self.plugins, plan), plan),
+            )
         return self._paradigm[1]
 
     @property
@@ -115,24 +127,43 @@ class Source:
 
 def _key(record: TrialRecord) -> Row:
     # People read these: the trials that the log numbers from 0 are numbered from 1.
-    return [*(getattr(record, name) for name in KEY if name != "trial"), record.trial + 1]
+    return [
+        *(getattr(record, name) for name in KEY if name != "trial"),
+        record.trial + 1,
+    ]
 
 
-def _trials(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+def _trials(
+    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+) -> Iterator[Row]:
     life = list(records)
     judged = {record.trial for record in enter_estimand(plan.estimand, life)}
     for record in life:
-        strategy = [None if record.missing else measure(record) for measure in _MOVES.values()]
+        strategy = [
+            None if record.missing else measure(record) for measure in _MOVES.values()
+        ]
         known = {"judged": record.trial in judged, "missing": record.missing}
-        fields = [known.get(name, None if record.missing else getattr(record, name, None)) for name in _TRIAL]
+        fields = [
+            known.get(name, None if record.missing else getattr(record, name, None))
+            for name in _TRIAL
+        ]
         yield [*_key(record), *fields, *strategy]
 
 
-def _values(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+def _values(
+    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+) -> Iterator[Row]:
     for record in records:
-        held = {"counter": record.counters, "measure": record.measures, "variable": record.variables}
+        held = {
+            "counter": record.counters,
+            "measure": record.measures,
+            "variable": record.variables,
+        }
         # A trial that was not run has only the agent's counts.
-        for kind, values in {**({} if record.missing else held), "tally": record.tally}.items():
+        for kind, values in {
+            **({} if record.missing else held),
+            "tally": record.tally,
+        }.items():
             for name, value in values.items():
                 number = float(value) if isinstance(value, (int, float)) else None
                 yield [*_key(record), kind, name, number, _text(value)]
@@ -142,17 +173,31 @@ def _text(value: Value) -> str | None:
     """Return a value other than a number as text; sets as JSON lists."""
     if value is None or isinstance(value, (int, float)):
         return None
-    return value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)
+    return (
+        value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)
+    )
 
 
-def _steps(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> Iterator[Row]:
+def _steps(
+    source: Source, plan: CellPlan, records: Sequence[TrialRecord]
+) -> Iterator[Row]:
     run = [record for record in records if not record.missing]
-    environment = source.paradigm(plan).environment(source.plugins.view(plan.view), source.seed, records[0].subject)
+    environment = source.paradigm(plan).environment(
+        source.plugins.view(plan.view), source.seed, records[0].subject
+    )
     for record, frames in zip(run, films(environment, run), strict=True):
         for number, frame in enumerate(frames):
             shown = [str(frame.observation)] if source.observations else [None]
             at = frame.at or (None,) * 4
-            yield [*_key(record), number, frame.action, _action(frame.action), frame.reward, *at, *shown]
+            yield [
+                *_key(record),
+                number,
+                frame.action,
+                _action(frame.action),
+                frame.reward,
+                *at,
+                *shown,
+            ]
 
 
 def _action(letter: str) -> str | None:
@@ -160,7 +205,9 @@ def _action(letter: str) -> str | None:
     return ACTIONS[ACTION_OF_LETTER[letter]] if letter else None
 
 
-def _calls(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> Iterator[Row]:
+def _calls(
+    source: Source, plan: CellPlan, records: Sequence[TrialRecord]
+) -> Iterator[Row]:
     key = _key(records[0])[:-1]
     for call in source.log.calls.of_life(plan, records[0].subject):
         reply, usage = call.reply, call.reply.usage
@@ -171,7 +218,9 @@ def _calls(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> It
         ]  # fmt: skip
 
 
-def _events(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+def _events(
+    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+) -> Iterator[Row]:
     for record in records:
         for position, event in enumerate(source.log.events(record)):
             yield [*_key(record), position, *dataclasses.astuple(event)]
@@ -232,13 +281,17 @@ TABLES = {
 }  # fmt: skip
 
 
-#: Rows of a group in a Parquet file, and characters of its texts: large enough to compress well, small enough for
-#: any memory (pyarrow holds two copies, Python one).
+#: Rows of a group in a Parquet file, and characters of its texts: large enough to
+#: compress well, small enough for any memory (pyarrow holds two copies, Python one).
 GROUP, GROUP_TEXT = 50_000, 8_000_000
 
 
-def write_csv(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
-    """Write a table as CSV; return the number of rows. Formulas of spreadsheets are escaped."""
+def write_csv(
+    path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
+) -> int:
+    """Write a table as CSV; return the number of rows. Formulas of spreadsheets are
+    escaped.
+    """
     written = 0
     with written_whole(path, newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -249,18 +302,33 @@ def write_csv(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Ro
     return written
 
 
-def write_parquet(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
-    """Write a table as Parquet; return the number of rows. Raises OptionError where pyarrow is not installed."""
+def write_parquet(
+    path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
+) -> int:
+    """Write a table as Parquet; return the number of rows. Raises OptionError where
+    pyarrow is not installed.
+    """
     arrow, parquet = _pyarrow()
-    types = {"text": arrow.string(), "integer": arrow.int64(), "number": arrow.float64(), "truth": arrow.bool_()}
+    types = {
+        "text": arrow.string(),
+        "integer": arrow.int64(),
+        "number": arrow.float64(),
+        "truth": arrow.bool_(),
+    }
     schema = arrow.schema([(name, types[kind]) for name, kind in header.items()])
     written, text, waiting = 0, 0, list[Row]()
     texts = [place for place, kind in enumerate(header.values()) if kind == "text"]
-    with written_whole(path, "wb") as file, parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+    with (
+        written_whole(path, "wb") as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
 
         def flush() -> None:
             columns = zip(*waiting, strict=True) if waiting else ([] for _ in header)
-            arrays = [arrow.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+            arrays = [
+                arrow.array(column, type=field.type)
+                for column, field in zip(columns, schema, strict=True)
+            ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
             waiting.clear()
 

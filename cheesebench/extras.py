@@ -10,13 +10,16 @@ from urllib.request import url2pathname
 
 
 def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str:
-    """Return the command that adds an extra of ``distribution`` to this installation, to be named in an error.
+    """Return the command that adds an extra of ``distribution`` to this installation,
+    to be named in an error.
 
-    An installation from a clone (PEP 610 says where that is) is extended from there: a release on the package index, if
-    there is one, might be another version.
+    An installation from a clone (PEP 610 says where that is) is extended from there: a
+    release on the package index, if there is one, might be another version.
     """
     # A clone in the working directory has a second record, of its build, without this.
-    records = (one.read_text("direct_url.json") for one in distributions(name=distribution))
+    records = (
+        one.read_text("direct_url.json") for one in distributions(name=distribution)
+    )
     record = json.loads(next(filter(None, records), "{}"))
     url = urlsplit(str(record.get("url", "")))
     place = url2pathname(url.path)

@@ -1,15 +1,23 @@
 """The interface between the core and a family (a kind of paradigm).
 
-A family owns everything about its protocols: how a document is read and compiled, which cells it has, how a subject is
-run, and how a trial is shown and explained. The core calls only the methods of ``Family`` and of the ``Paradigm`` that
-it compiles a protocol to.
+A family owns everything about its protocols: how a document is read and compiled, which
+cells it has, how a subject is run, and how a trial is shown and explained. The core
+calls only the methods of ``Family`` and of the ``Paradigm`` that it compiles a protocol
+to.
 """
 
 from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -20,16 +28,30 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from cheesebench.chat import BackendSpec, ChatReply, ChatRequest, ModelAgentSpec, ModelEntry
+    from cheesebench.chat import (
+        BackendSpec,
+        ChatReply,
+        ChatRequest,
+        ModelAgentSpec,
+        ModelEntry,
+    )
     from cheesebench.diagnostics import Diagnostics
     from cheesebench.dialogue import RespondentSpec
     from cheesebench.interfaces import AgentSpec, Scene, TaskEvent, View
-    from cheesebench.records import CallRecord, CellPlan, Frame, ReplayedCall, TrialRecord
+    from cheesebench.records import (
+        CallRecord,
+        CellPlan,
+        Frame,
+        ReplayedCall,
+        TrialRecord,
+    )
     from cheesebench.source import Node
 
 
 class Plugins(Protocol):
-    """What families, executors and reporters may ask the plugin manager for. Unknown names raise UnknownNameError."""
+    """What families, executors and reporters may ask the plugin manager for. Unknown
+    names raise UnknownNameError.
+    """
 
     @property
     def agents(self) -> Mapping[str, AgentSpec]:
@@ -74,7 +96,9 @@ class Plugins(Protocol):
 class RecordedCalls(Protocol):
     """The calls to models of a recorded run."""
 
-    def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
+    def of_trial(
+        self, plan: CellPlan, subject: int, trial: int
+    ) -> Iterator[CallRecord]:
         """Yield the calls of a trial, in order."""
         ...
 
@@ -84,7 +108,9 @@ class RecordedCalls(Protocol):
 
 
 class RecordedRun(Protocol):
-    """What families and reporters may read of a run's log. Everything raises RunLogError for a damaged log."""
+    """What families and reporters may read of a run's log. Everything raises
+    RunLogError for a damaged log.
+    """
 
     @property
     def calls(self) -> RecordedCalls:
@@ -105,8 +131,12 @@ class RecordedRun(Protocol):
         """Return the cells in the order in which they were planned."""
         ...
 
-    def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
-        """Return the records (of one cell, of one of its subjects) in the order of their keys."""
+    def trials(
+        self, plan: CellPlan | None = None, subject: int | None = None
+    ) -> list[TrialRecord]:
+        """Return the records (of one cell, of one of its subjects) in the order of
+        their keys.
+        """
         ...
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
@@ -121,11 +151,14 @@ P = TypeVar("P", bound=Paradigm)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageModel:
-    """A language model under test: its backend, the agent that prompts it, and the settings.
+    """A language model under test: its backend, the agent that prompts it, and the
+    settings.
 
-    ``settings`` (JSON values) has every parameter of agent and model that can affect a reply, and ``dropped``, the
-    parameters that are not sent because the model or its backend does not accept them. They are stored in, and read
-    from, the plan of each cell. ``base_urls`` are its servers; none where the backend starts one or knows its own.
+    ``settings`` (JSON values) has every parameter of agent and model that can affect a
+    reply, and ``dropped``, the parameters that are not sent because the model or its
+    backend does not accept them. They are stored in, and read from, the plan of each
+    cell. ``base_urls`` are its servers; none where the backend starts one or knows its
+    own.
     """
 
     entry: ModelEntry
@@ -140,9 +173,10 @@ class LanguageModel:
 class Design:
     """How a cell is run.
 
-    ``trials`` limits the trials of each subject (None: the protocol's schedule); ``views`` are the default views;
-    ``claims`` is False if too little is run for a PASS or a FAIL. ``settings`` are defaults for model agents that have
-    these settings. ``sequential``: cells are judged at looks, and ``subjects`` is the maximum.
+    ``trials`` limits the trials of each subject (None: the protocol's schedule);
+    ``views`` are the default views; ``claims`` is False if too little is run for a PASS
+    or a FAIL. ``settings`` are defaults for model agents that have these settings.
+    ``sequential``: cells are judged at looks, and ``subjects`` is the maximum.
     """
 
     name: str
@@ -159,9 +193,10 @@ class Design:
 class Study:
     """What a study varies.
 
-    ``axes`` are settings of the agent that asks a model, with their levels; every combination is a variant.
-    ``views`` and ``models`` hold where the command line names none. ``trials`` are run by one subject of each cell,
-    unless the command line asks for another design.
+    ``axes`` are settings of the agent that asks a model, with their levels; every
+    combination is a variant. ``views`` and ``models`` hold where the command line names
+    none. ``trials`` are run by one subject of each cell, unless the command line asks
+    for another design.
     """
 
     name: str
@@ -185,11 +220,12 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """A session's request for the cells of one model on one protocol; a family uses what applies to it.
+    """A session's request for the cells of one model on one protocol; a family uses
+    what applies to it.
 
-    ``language`` is None for an agent or a baseline. ``views`` are names, ``controls`` as for ``--control``.
-    ``subjects``, ``temperatures`` and ``against`` are the options of that name; ``design`` already has the number of
-    subjects.
+    ``language`` is None for an agent or a baseline. ``views`` are names, ``controls``
+    as for ``--control``. ``subjects``, ``temperatures`` and ``against`` are the options
+    of that name; ``design`` already has the number of subjects.
     """
 
     model: str
@@ -206,7 +242,9 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectContext:
-    """What a family needs to run one subject of one cell: ``subject`` counts from 0, ``seed`` is the run's."""
+    """What a family needs to run one subject of one cell: ``subject`` counts from 0,
+    ``seed`` is the run's.
+    """
 
     plugins: Plugins
     plan: CellPlan
@@ -216,9 +254,11 @@ class SubjectContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A protocol in ``cheesebench list``: JSON values, and the cells of its table row by heading.
+    """A protocol in ``cheesebench list``: JSON values, and the cells of its table row
+    by heading.
 
-    ``row`` begins with the name. ``by_folder``: also show the folder that it is run with.
+    ``row`` begins with the name. ``by_folder``: also show the folder that it is run
+    with.
     """
 
     values: Mapping[str, Any]
@@ -240,16 +280,23 @@ class WatchedTrial:
 
 
 class Asker(Protocol):
-    """Source of a language model's replies: a server during a run, afterwards the run's log."""
+    """Source of a language model's replies: a server during a run, afterwards the run's
+    log.
+    """
 
     plan: CellPlan
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial`` (from 0). Raises SubjectStoppedError if there is none."""
+        """Return the reply to the next call of ``trial`` (from 0). Raises
+        SubjectStoppedError if there is none.
+        """
         ...
 
-    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
-        """Report the actions parsed from the reply (none: ask again); ``tally`` returns the agent's counts by now.
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
+        """Report the actions parsed from the reply (none: ask again); ``tally`` returns
+        the agent's counts by now.
 
         Families without actions never call it. By default nothing is done.
         """
@@ -261,11 +308,13 @@ Trial = tuple["TrialRecord", Sequence["TaskEvent"]]
 
 
 class Family(ABC, Generic[S, P]):
-    """Base class of a kind of paradigm (hook ``cheesebench_families``); ``S``: specification, ``P``: compiled paradigm.
+    """Base class of a kind of paradigm (hook ``cheesebench_families``); ``S``:
+    specification, ``P``: compiled paradigm.
 
-    Families are tried on a document in reverse order of registration, so those of plugins come before the built-in
-    ones; the arena is the last and accepts every document. ``StepwiseFamily`` has the methods that run and show
-    subjects of paradigms that run step by step.
+    Families are tried on a document in reverse order of registration, so those of
+    plugins come before the built-in ones; the arena is the last and accepts every
+    document. ``StepwiseFamily`` has the methods that run and show subjects of paradigms
+    that run step by step.
     """
 
     name: str
@@ -273,7 +322,9 @@ class Family(ABC, Generic[S, P]):
     plural: str
     """Key of its protocols in ``cheesebench list --json``."""
     recognised_by: ClassVar[Mapping[str, Any]] = {}
-    """A JSON Schema equivalent of ``matches``, with which editors choose the schema of a file."""
+    """A JSON Schema equivalent of ``matches``, with which editors choose the schema of
+    a file.
+    """
 
     @property
     @abstractmethod
@@ -282,11 +333,17 @@ class Family(ABC, Generic[S, P]):
 
     @abstractmethod
     def matches(self, tree: Node) -> bool:
-        """Return whether a file (merged with its parents) is a protocol of this family, valid or not."""
+        """Return whether a file (merged with its parents) is a protocol of this family,
+        valid or not.
+        """
 
     @abstractmethod
-    def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> S | None:
-        """Return the checked specification; None if there are errors, which are in ``diagnostics``."""
+    def load(
+        self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    ) -> S | None:
+        """Return the checked specification; None if there are errors, which are in
+        ``diagnostics``.
+        """
 
     @abstractmethod
     def compile(self, specification: S) -> P:
@@ -294,39 +351,52 @@ class Family(ABC, Generic[S, P]):
 
     @abstractmethod
     def cells(self, specification: S, request: CellRequest) -> Iterable[CellPlan]:
-        """Return the cells of one model. Raises UnsuitableError if the model or an option does not fit the protocol."""
+        """Return the cells of one model. Raises UnsuitableError if the model or an
+        option does not fit the protocol.
+        """
 
     @abstractmethod
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run a subject without a language model; yield each finished trial."""
 
     @abstractmethod
-    def converse(self, paradigm: P, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
+    def converse(
+        self, paradigm: P, context: SubjectContext, asker: Asker
+    ) -> AsyncGenerator[Trial, None]:
         """Run a subject that uses a language model, yielding in the same way."""
 
     @abstractmethod
     def watch(
-        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        plan: CellPlan,
+        wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
-        """Replay recorded trials; ``wanted`` has the trials (from 0) of each subject, none of them missing.
+        """Replay recorded trials; ``wanted`` has the trials (from 0) of each subject,
+        none of them missing.
 
         Raises CheeseBenchError if they cannot be shown.
         """
 
     @abstractmethod
-    def explain(self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord) -> str:
+    def explain(
+        self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord
+    ) -> str:
         """Return a description of one failed trial, to explain why a test failed."""
 
     def listing(self, specification: S) -> Listing:
         """Return the protocol's entry in ``cheesebench list``."""
-        return Listing(values={}, row={self.name: specification.name, "title": specification.title})
+        return Listing(
+            values={}, row={self.name: specification.name, "title": specification.title}
+        )
 
 
 class Words:
     """A view that draws nothing: the environment's own text is the observation.
 
-    It is always available (``Plugins.view("words")``), for families without an arena. ``--view`` does not
-    offer it, because in an arena it would show nothing.
+    It is always available (``Plugins.view("words")``), for families without an arena.
+    ``--view`` does not offer it, because in an arena it would show nothing.
     """
 
     name = "words"

@@ -1,4 +1,6 @@
-"""What the commands ``compare``, ``plan``, ``figures``, ``lint`` and ``audit`` do, as functions of the public API."""
+"""What the commands ``compare``, ``plan``, ``figures``, ``lint`` and ``audit`` do, as
+functions of the public API.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.api import Names, given_options, names_of
-from cheesebench.commands.common import find_protocol, installed_catalogue, load_protocol
+from cheesebench.commands.common import (
+    find_protocol,
+    installed_catalogue,
+    load_protocol,
+)
 from cheesebench.errors import OptionError
 from cheesebench.experiment.cells import (
     Broken,
@@ -52,16 +58,23 @@ def compare(
     models: tuple[str | None, str | None] = (None, None),
     protocols: Iterable[str] = (),
 ) -> RunComparison:
-    """Compare two runs of the same protocols and seed, subject by subject; the answers are about the first.
+    """Compare two runs of the same protocols and seed, subject by subject; the answers
+    are about the first.
 
-    Runs are given by id, directory or file; a baseline can take the place of one. ``models`` selects a model in
-    either. Raises ComparisonError for runs that are no pairs.
+    Runs are given by id, directory or file; a baseline can take the place of one.
+    ``models`` selects a model in either. Raises ComparisonError for runs that are no
+    pairs.
     """
     from cheesebench.baselines import find_counted
     from cheesebench.statistics.comparison import compare_runs
 
-    counted = [find_counted(Path(results), os.fspath(one), Path(baselines)) for one in (first, second)]
-    return compare_runs(counted[0], counted[1], models=models, protocols=tuple(protocols))
+    counted = [
+        find_counted(Path(results), os.fspath(one), Path(baselines))
+        for one in (first, second)
+    ]
+    return compare_runs(
+        counted[0], counted[1], models=models, protocols=tuple(protocols)
+    )
 
 
 def figures(
@@ -72,10 +85,12 @@ def figures(
     width: float | None = None,
     dpi: int = 150,
 ) -> Mapping[str, bytes]:
-    """Return the figures and tables of runs: file name -> content. Figures without data are left out.
+    """Return the figures and tables of runs: file name -> content. Figures without data
+    are left out.
 
-    ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own). Needs the extra ``figures``.
-    Raises OptionError for runs that have different protocols of the same name.
+    ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
+    Needs the extra ``figures``. Raises OptionError for runs that have different
+    protocols of the same name.
     """
     from cheesebench.model_run import summarise_log
     from cheesebench.models import known_models, user_models
@@ -83,12 +98,18 @@ def figures(
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
     if not isinstance(reporter, FigureReporter):
-        raise OptionError("The plugin that registers the report format 'figures' draws no figures.")
+        raise OptionError(
+            "The plugin that registers the report format 'figures' draws no figures."
+        )
     unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
     if unknown:
-        raise OptionError(f"--format {','.join(formats)}: '{unknown[0]}' is not one of svg, png, pdf.")
+        raise OptionError(
+            f"--format {','.join(formats)}: '{unknown[0]}' is not one of svg, png, pdf."
+        )
     if (width is not None and not 1 <= width <= 50) or not 10 <= dpi <= 1200:
-        raise OptionError("--width is between 1 and 50 inches, --dpi between 10 and 1200.")
+        raise OptionError(
+            "--width is between 1 and 50 inches, --dpi between 10 and 1200."
+        )
     sizes = {
         name: entry.parameters
         for entry in known_models(plugins, user_models()).values()
@@ -97,16 +118,26 @@ def figures(
     }
     try:
         with ExitStack() as stack:
-            logs = [stack.enter_context(RunLog.open_read_only(locate(Path(results), name))) for name in names_of(runs)]
+            logs = [
+                stack.enter_context(RunLog.open_read_only(locate(Path(results), name)))
+                for name in names_of(runs)
+            ]
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             return reporter.render_figures(
-                read, plugins, sizes=sizes, formats=tuple(dict.fromkeys(formats)), width=width, dpi=dpi
+                read,
+                plugins,
+                sizes=sizes,
+                formats=tuple(dict.fromkeys(formats)),
+                width=width,
+                dpi=dpi,
             )
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise OptionError(f"Figures need matplotlib: {install_command('figures')}") from error
+        raise OptionError(
+            f"Figures need matplotlib: {install_command('figures')}"
+        ) from error
 
 
 def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
@@ -124,9 +155,14 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
 
 
 def lint(files: Names) -> Mapping[Path, Sequence[Diagnostic]]:
-    """Return the errors, warnings and notes of every protocol file; directories are searched recursively."""
+    """Return the errors, warnings and notes of every protocol file; directories are
+    searched recursively.
+    """
     catalogue = installed_catalogue()
-    return {path: catalogue.inspect(path)[1] for path in protocol_files(catalogue, names_of(files))}
+    return {
+        path: catalogue.inspect(path)[1]
+        for path in protocol_files(catalogue, names_of(files))
+    }
 
 
 def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
@@ -134,19 +170,32 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
     seen: set[Path] = set()
     for name in names:
         directory = Path(name)
-        found = sorted(directory.rglob(f"*{SUFFIX}")) if directory.is_dir() else [find_protocol(catalogue, name)]
+        found = (
+            sorted(directory.rglob(f"*{SUFFIX}"))
+            if directory.is_dir()
+            else [find_protocol(catalogue, name)]
+        )
         if not found:
-            raise OptionError(f"There is no file *{SUFFIX} in the directory {name}. Name another.")
+            raise OptionError(
+                f"There is no file *{SUFFIX} in the directory {name}. Name another."
+            )
         for path in found:
             if real_path(path) not in seen:
                 seen.add(real_path(path))
                 yield path
 
 
-def audit(protocol: str | BaseSpecification, *, views: Sequence[str] | None = None, **settings: Any) -> AuditReport:
-    """Audit a protocol by name, file or specification: chance, leaks, draws, lesions, and whether it can be solved.
+def audit(
+    protocol: str | BaseSpecification,
+    *,
+    views: Sequence[str] | None = None,
+    **settings: Any,
+) -> AuditReport:
+    """Audit a protocol by name, file or specification: chance, leaks, draws, lesions,
+    and whether it can be solved.
 
-    ``settings`` are fields of ``AuditSettings``: ``trials`` (2000), ``seed``, ``effort``, ``parts``, ``processes``.
+    ``settings`` are fields of ``AuditSettings``: ``trials`` (2000), ``seed``,
+    ``effort``, ``parts``, ``processes``.
     """
     from cheesebench.auditing import audit_specification
 
@@ -163,16 +212,23 @@ def plan(
     ask: bool = False,
     **options: Any,
 ) -> Forecast:
-    """Forecast the subjects, calls, tokens and dollars of a run, and how often each verdict comes.
+    """Forecast the subjects, calls, tokens and dollars of a run, and how often each
+    verdict comes.
 
-    ``icc``: intraclass correlation of a subject's trials; ``ask``: put the first questions to the model; ``options``
-    as for ``run``.
+    ``icc``: intraclass correlation of a subject's trials; ``ask``: put the first
+    questions to the model; ``options`` as for ``run``.
     """
-    return forecast_of(RunOptions(given_options(models, protocols, view, **options)), icc=icc, ask=ask)
+    return forecast_of(
+        RunOptions(given_options(models, protocols, view, **options)), icc=icc, ask=ask
+    )
 
 
 def forecast_of(
-    options: RunOptions, *, icc: float | None = None, ask: bool = False, tell: Callable[[str], None] = lambda line: None
+    options: RunOptions,
+    *,
+    icc: float | None = None,
+    ask: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Forecast:
     """Return the forecast of a run with these options."""
     from cheesebench.experiment.language_models import language_models
@@ -185,12 +241,19 @@ def forecast_of(
     options.check()
     names = options.value("model")
     if not names:
-        raise OptionError("Say which model: --model NAME, or a --profile that names one.")
-    models = language_models(plugins, names, options, user_models(options.given.get("models")))
+        raise OptionError(
+            "Say which model: --model NAME, or a --profile that names one."
+        )
+    models = language_models(
+        plugins, names, options, user_models(options.given.get("models"))
+    )
     cells = list(_planned(plugins, names, models, options))
     if options.value("familywise"):
         plans = familywise([plan for plan, _ in cells])
-        cells = [(plan, specification) for plan, (_, specification) in zip(plans, cells, strict=True)]
+        cells = [
+            (plan, specification)
+            for plan, (_, specification) in zip(plans, cells, strict=True)
+        ]
     return forecast(
         plugins,
         cells,
@@ -204,16 +267,27 @@ def forecast_of(
 
 
 def _planned(
-    plugins: PluginManager, names: Iterable[str], models: dict[str, LanguageModel], options: RunOptions
+    plugins: PluginManager,
+    names: Iterable[str],
+    models: dict[str, LanguageModel],
+    options: RunOptions,
 ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
     designs = {
-        name: find_design(options.value("design") or usual_design(name in models), options.value("subjects"))
+        name: find_design(
+            options.value("design") or usual_design(name in models),
+            options.value("subjects"),
+        )
         for name in names
     }
-    views = options.value("view") or list(dict.fromkeys(view for design in designs.values() for view in design.views))
+    views = options.value("view") or list(
+        dict.fromkeys(view for design in designs.values() for view in design.views)
+    )
     for view in views:
         plugins.view(view)
-    controls = [check_control(control, Path(options.value("results"))) for control in options.value("control")]
+    controls = [
+        check_control(control, Path(options.value("results")))
+        for control in options.value("control")
+    ]
     for specification in _protocols(Catalogue(plugins.protocol_directories), options):
         for name in names:
             model, design = models.get(name), designs[name]
@@ -230,9 +304,13 @@ def _planned(
                 yield plan, specification
 
 
-def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[BaseSpecification]:
+def _protocols(
+    catalogue: Catalogue, options: RunOptions
+) -> Iterator[BaseSpecification]:
     if named := options.value("protocols"):
-        found = named_protocols(catalogue, Path.cwd(), named, options.given.get("edition"))
+        found = named_protocols(
+            catalogue, Path.cwd(), named, options.given.get("edition")
+        )
     else:
         found = default_protocols(catalogue, options.value("edition"))
     for one in found:

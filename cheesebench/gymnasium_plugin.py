@@ -1,7 +1,9 @@
-"""Registers the shipped protocols with Gymnasium as soon as both Gymnasium and cheesebench are imported.
+"""Registers the shipped protocols with Gymnasium as soon as both Gymnasium and
+cheesebench are imported.
 
-A package registers its environments when it is imported. But importing cheesebench must not import Gymnasium, because
-pytest imports us in every project, so registration waits until Gymnasium is imported.
+A package registers its environments when it is imported. But importing cheesebench must
+not import Gymnasium, because pytest imports us in every project, so registration waits
+until Gymnasium is imported.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any
 
 
 def register() -> None:
-    """Register ``cheesebench/<ClassName>-v1`` for every shipped protocol, without loading any of them.
+    """Register ``cheesebench/<ClassName>-v1`` for every shipped protocol, without
+    loading any of them.
 
     ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
@@ -40,12 +43,16 @@ def register() -> None:
 
 
 def class_name(name: str) -> str:
-    """Convert ``t_maze@rodent`` (or the file name ``t_maze.rodent``) to ``TMazeRodent``."""
+    """Convert ``t_maze@rodent`` (or the file name ``t_maze.rodent``) to
+    ``TMazeRodent``.
+    """
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@.]", name))
 
 
 def register_when_imported() -> None:
-    """Register now if Gymnasium is already imported, else right after it is imported."""
+    """Register now if Gymnasium is already imported, else right after it is
+    imported.
+    """
     if "gymnasium" in sys.modules:
         register()
     else:
@@ -55,7 +62,9 @@ def register_when_imported() -> None:
 class _AfterGymnasium:
     """Import hook that waits for Gymnasium to be imported and then removes itself."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
         if name != "gymnasium":
             return None
         sys.meta_path.remove(self)

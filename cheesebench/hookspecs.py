@@ -1,7 +1,8 @@
-"""All extension points of CheeseBench. Plugins register under the entry point group ``cheesebench``.
+"""All extension points of CheeseBench. Plugins register under the entry point group
+``cheesebench``.
 
-In a pytest session, functions of these names in a ``conftest.py`` are used, too; elsewhere, mark them with
-``cheesebench.hookimpl``.
+In a pytest session, functions of these names in a ``conftest.py`` are used, too;
+elsewhere, mark them with ``cheesebench.hookimpl``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
-#: Version of the hooks and of all types that they use. It is raised for incompatible changes, not for additions. A
-#: plugin declares its version with ``cheesebench_api = 1`` in its module, and is refused if that version is unknown.
+#: Version of the hooks and of all types that they use. It is raised for incompatible
+#: changes, not for additions. A plugin declares its version with ``cheesebench_api =
+#: 1`` in its module, and is refused if that version is unknown.
 API_VERSION = 1
 #: The oldest supported version.
 OLDEST_API_VERSION = 1
@@ -32,7 +34,9 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class Reporter(Protocol):
-    """A report format for finished or interrupted runs (hook ``cheesebench_reporters``)."""
+    """A report format for finished or interrupted runs (hook
+    ``cheesebench_reporters``).
+    """
 
     name: str
     """Name for ``cheesebench report RUN --format NAME``."""
@@ -46,30 +50,45 @@ class Reporter(Protocol):
 
 @runtime_checkable
 class RunReporter(Protocol):
-    """Optional interface of a reporter that also shows single trials and therefore needs the run log."""
+    """Optional interface of a reporter that also shows single trials and therefore
+    needs the run log.
+    """
 
-    def render_run(self, summary: RunSummary, log: RecordedRun, plugins: Plugins) -> str:
-        """Return the report's text; ``plugins`` compiles the protocols of the run and has its views."""
+    def render_run(
+        self, summary: RunSummary, log: RecordedRun, plugins: Plugins
+    ) -> str:
+        """Return the report's text; ``plugins`` compiles the protocols of the run and
+        has its views.
+        """
         ...
 
 
 @runtime_checkable
 class RunsReporter(Protocol):
-    """Optional interface of a reporter that shows the trials of several runs, for ``cheesebench report``."""
+    """Optional interface of a reporter that shows the trials of several runs, for
+    ``cheesebench report``.
+    """
 
-    def render_runs(self, summary: RunSummary, logs: Sequence[Any], plugins: Any) -> str:
+    def render_runs(
+        self, summary: RunSummary, logs: Sequence[Any], plugins: Any
+    ) -> str:
         """Return the report of the runs of these open logs."""
         ...
 
 
 @runtime_checkable
 class FigureReporter(Protocol):
-    """Optional interface of a reporter that draws figures of several runs, for ``cheesebench figures``."""
+    """Optional interface of a reporter that draws figures of several runs, for
+    ``cheesebench figures``.
+    """
 
-    def render_figures(self, runs: Sequence[tuple[RunSummary, Any]], plugins: Any, **how: Any) -> Mapping[str, bytes]:
+    def render_figures(
+        self, runs: Sequence[tuple[RunSummary, Any]], plugins: Any, **how: Any
+    ) -> Mapping[str, bytes]:
         """Return file contents by name; ``runs`` are summaries with their open logs.
 
-        ``how`` has ``sizes`` (model -> billions of parameters), ``formats``, ``width`` (inches or None) and ``dpi``.
+        ``how`` has ``sizes`` (model -> billions of parameters), ``formats``, ``width``
+        (inches or None) and ``dpi``.
         """
         ...
 
@@ -82,25 +101,33 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
 
 @hookspec
 def cheesebench_model_agents() -> Iterable[ModelAgentSpec]:
-    """Called when an agent is looked up; return the agents for language models that ``--agent`` can name."""
+    """Called when an agent is looked up; return the agents for language models that
+    ``--agent`` can name.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_respondents() -> Iterable[RespondentSpec]:
-    """Called when a model is looked up; return the baselines for dialogues that ``--model`` can name."""
+    """Called when a model is looked up; return the baselines for dialogues that
+    ``--model`` can name.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_backends() -> Iterable[BackendSpec]:
-    """Called when a model is looked up; return the kinds of model server that you support."""
+    """Called when a model is looked up; return the kinds of model server that you
+    support.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_models() -> Iterable[ModelEntry]:
-    """Called when a model is looked up; return the models that ``--model`` can name, with their backends."""
+    """Called when a model is looked up; return the models that ``--model`` can name,
+    with their backends.
+    """
     raise NotImplementedError
 
 
@@ -112,7 +139,9 @@ def cheesebench_views() -> Iterable[View]:
 
 @hookspec
 def cheesebench_protocols() -> Iterable[Path]:
-    """Called when protocols are looked up; return directories with ``*.protocol.yaml`` files."""
+    """Called when protocols are looked up; return directories with ``*.protocol.yaml``
+    files.
+    """
     raise NotImplementedError
 
 
@@ -136,7 +165,8 @@ def cheesebench_reporters() -> Iterable[Reporter]:
 
 @hookspec
 def cheesebench_commands() -> Iterable[CommandSpec]:
-    """Called for the help, and for a command that is not built in; return your commands for ``cheesebench``.
+    """Called for the help, and for a command that is not built in; return your commands
+    for ``cheesebench``.
 
     Not called for a ``conftest.py``, which belongs to a pytest session.
     """
@@ -145,10 +175,11 @@ def cheesebench_commands() -> Iterable[CommandSpec]:
 
 @hookspec
 def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
-    """Called when a trial has been written to the run log, in the session's process, one call at a time.
+    """Called when a trial has been written to the run log, in the session's process,
+    one call at a time.
 
-    The subject may have run in another process. If a plugin raises, the error is written to the run's journal, the hook
-    is not called again, and the run continues.
+    The subject may have run in another process. If a plugin raises, the error is
+    written to the run's journal, the hook is not called again, and the run continues.
     """
 
 

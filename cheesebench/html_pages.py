@@ -1,4 +1,6 @@
-"""HTML pages with their scripts and styles inside them, and the policy that allows no others."""
+"""HTML pages with their scripts and styles inside them, and the policy that allows no
+others.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,24 @@ if TYPE_CHECKING:
 class Templates:
     """The folders ``templates`` and ``static`` of a package.
 
-    Text that a template prints goes through ``shown`` and is escaped; ``Markup`` is printed as it is.
+    Text that a template prints goes through ``shown`` and is escaped; ``Markup`` is
+    printed as it is.
     """
 
     def __init__(self, package: str, shown: Callable[[str], str]) -> None:
         self._package, self._shown = package, shown
 
     def static(self, name: str) -> str:
-        return importlib.resources.files(self._package).joinpath("static", name).read_text(encoding="utf-8")
+        return (
+            importlib.resources.files(self._package)
+            .joinpath("static", name)
+            .read_text(encoding="utf-8")
+        )
 
     def render(self, template: str, **values: Any) -> str:
-        """Return a template of ``templates`` with values. A name without a value raises an error."""
+        """Return a template of ``templates`` with values. A name without a value raises
+        an error.
+        """
         return self._environment.get_template(template).render(values)
 
     @cached_property
@@ -49,11 +58,19 @@ class Templates:
     def _finalize(self, value: object) -> object:
         from markupsafe import Markup
 
-        return self._shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        return (
+            self._shown(value)
+            if isinstance(value, str) and not isinstance(value, Markup)
+            else value
+        )
 
 
-def content_security_policy(scripts: Sequence[str], styles: Sequence[str], *directives: str) -> str:
-    """Return the policy of a page with exactly these scripts and styles, and no requests."""
+def content_security_policy(
+    scripts: Sequence[str], styles: Sequence[str], *directives: str
+) -> str:
+    """Return the policy of a page with exactly these scripts and styles, and no
+    requests.
+    """
     return "; ".join(
         [
             "default-src 'none'",
@@ -69,24 +86,40 @@ def content_security_policy(scripts: Sequence[str], styles: Sequence[str], *dire
 
 def _hashes(texts: Sequence[str]) -> str:
     digests = (hashlib.sha256(text.encode()).digest() for text in texts)
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"
+    return (
+        " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+        or "'none'"
+    )
 
 
 #: These pages use the style of the HTML report.
 _REPORT = "cheesebench.reports"
 
 
-def page(template: str, *, scripts: Sequence[str] = (), styles: Sequence[str] = (), **values: Any) -> web.Response:
-    """Return a page made of a template, with the scripts and styles of those names in it.
+def page(
+    template: str,
+    *,
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
+    **values: Any,
+) -> web.Response:
+    """Return a page made of a template, with the scripts and styles of those names in
+    it.
 
-    Its policy allows exactly these, pictures that are part of the page, and requests to this server.
+    Its policy allows exactly these, pictures that are part of the page, and requests to
+    this server.
     """
     from aiohttp import web
     from markupsafe import Markup
 
     codes = [_TEMPLATES.static(name) for name in scripts]
     looks = [_report_style(), *map(_TEMPLATES.static, styles)]
-    text = _TEMPLATES.render(template, scripts=list(map(Markup, codes)), styles=list(map(Markup, looks)), **values)
+    text = _TEMPLATES.render(
+        template,
+        scripts=list(map(Markup, codes)),
+        styles=list(map(Markup, looks)),
+        **values,
+    )
     response = web.Response(text=text, content_type="text/html")
     connect = "connect-src 'self'" if codes else "connect-src 'none'"
     response.headers["Content-Security-Policy"] = content_security_policy(
@@ -96,7 +129,9 @@ def page(template: str, *, scripts: Sequence[str] = (), styles: Sequence[str] = 
 
 
 def finished_page(text: str) -> web.Response:
-    """Return a page with a policy of its own (a report), which this one can only make stricter."""
+    """Return a page with a policy of its own (a report), which this one can only make
+    stricter.
+    """
     from aiohttp import web
 
     response = web.Response(text=text, content_type="text/html")
@@ -113,7 +148,11 @@ def shown(value: object) -> str:
 
 
 def _report_style() -> str:
-    return importlib.resources.files(_REPORT).joinpath("static", "page.css").read_text(encoding="utf-8")
+    return (
+        importlib.resources.files(_REPORT)
+        .joinpath("static", "page.css")
+        .read_text(encoding="utf-8")
+    )
 
 
 _TEMPLATES = Templates("cheesebench.server", shown)

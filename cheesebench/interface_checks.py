@@ -1,7 +1,9 @@
-"""Checks what a plugin supplies against its interface, so that a mistake is one line before it is used.
+"""Checks what a plugin supplies against its interface, so that a mistake is one line
+before it is used.
 
-An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass (``AgentSpec``) of this package.
-Missing and misspelt members are found, methods that cannot take their arguments, and fields of another type.
+An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass
+(``AgentSpec``) of this package. Missing and misspelt members are found, methods that
+cannot take their arguments, and fields of another type.
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from cheesebench.errors import CheeseBenchError, PluginError, closest, raised_where
 from cheesebench.interfaces import Scene, View
@@ -36,7 +49,8 @@ _SHOWN = 60
 
 
 def checked(thing: T, interface: type, who: str) -> T:
-    """Return ``thing`` if it fits the interface; else raise PluginError, whose line begins with ``who``.
+    """Return ``thing`` if it fits the interface; else raise PluginError, whose line
+    begins with ``who``.
 
     ``who`` ends with a verb, as in "The agent 'mouse': create returned".
     """
@@ -47,7 +61,8 @@ def checked(thing: T, interface: type, who: str) -> T:
 
 @contextmanager
 def blaming(who: str) -> Iterator[None]:
-    """Run a plugin's code: what it raises becomes a PluginError that begins with ``who``, unless it is one of ours.
+    """Run a plugin's code: what it raises becomes a PluginError that begins with
+    ``who``, unless it is one of ours.
 
     KeyboardInterrupt passes: the plugin's own cannot be told from Ctrl-C.
     """
@@ -56,18 +71,26 @@ def blaming(who: str) -> Iterator[None]:
     except CheeseBenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{who} raises {quoted(raised_where(error))}. Fix it, or remove the plugin.") from error
+        raise PluginError(
+            f"{who} raises {quoted(raised_where(error))}. Fix it, or remove the plugin."
+        ) from error
 
 
 def returned(thing: object, kind: type[T], who: str) -> T:
-    """Return what a plugin has returned; PluginError, which begins with ``who``, if it is of another type."""
+    """Return what a plugin has returned; PluginError, which begins with ``who``, if it
+    is of another type.
+    """
     if isinstance(thing, kind):
         return thing
-    raise PluginError(f"{who} returned {shown(thing)}. Return {_article(kind.__name__)} {kind.__name__}.")
+    raise PluginError(
+        f"{who} returned {shown(thing)}. Return {_article(kind.__name__)} {kind.__name__}."
+    )
 
 
 def returned_list(things: object, kind: type[T], who: str) -> list[T]:
-    """Return the list of what a plugin has returned, all of one type; PluginError as in ``returned``."""
+    """Return the list of what a plugin has returned, all of one type; PluginError as in
+    ``returned``.
+    """
     remedy = f"Return a list of {kind.__name__} objects."
     if not isinstance(things, Iterable) or isinstance(things, str | bytes):
         raise PluginError(f"{who} returned {shown(things)}. {remedy}")
@@ -79,17 +102,27 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
-    """Return what a view draws; PluginError, which names the view, if it fails or draws something else than text."""
+    """Return what a view draws; PluginError, which names the view, if it fails or draws
+    something else than text.
+    """
     with blaming(f"The view '{view.name}': render"):
         frame: object = view.render(scene, column, row, heading)
     if not isinstance(frame, str):
-        raise PluginError(f"The view '{view.name}' has drawn {frame!r}. Its render must return text.")
+        raise PluginError(
+            f"The view '{view.name}' has drawn {frame!r}. Its render must return text."
+        )
     return frame
 
 
 def misfit(thing: object, interface: type) -> str:
-    """Return what a thing is that does not fit the interface, with a remedy; empty if it fits."""
-    wanted = "a pathlib.Path" if interface is os.PathLike else f"{_article(interface.__name__)} {interface.__name__}"
+    """Return what a thing is that does not fit the interface, with a remedy; empty if
+    it fits.
+    """
+    wanted = (
+        "a pathlib.Path"
+        if interface is os.PathLike
+        else f"{_article(interface.__name__)} {interface.__name__}"
+    )
     if inspect.iscoroutine(thing):
         thing.close()  # otherwise Python warns that it was never awaited
         return "a coroutine. Write 'def', not 'async def'."
@@ -97,14 +130,28 @@ def misfit(thing: object, interface: type) -> str:
         return f"the class {thing.__name__}. Return {wanted}(...)."
     if isinstance(thing, type):
         return f"the class {thing.__name__}. Return an object of it, {thing.__name__}(...)."
-    if thing is None or type(thing) in (str, bytes, bool, int, float, dict, list, tuple, set):
+    if thing is None or type(thing) in (
+        str,
+        bytes,
+        bool,
+        int,
+        float,
+        dict,
+        list,
+        tuple,
+        set,
+    ):
         return f"{shown(thing)}. Return {wanted}."
     if dataclasses.is_dataclass(interface):
         faults = _wrong_fields(thing, interface)
     elif getattr(interface, "_is_protocol", False):
         faults = _wrong_members(thing, interface)
     else:
-        faults = iter([] if isinstance(thing, interface) else [f"which is no {interface.__name__}. Return {wanted}"])
+        faults = iter(
+            []
+            if isinstance(thing, interface)
+            else [f"which is no {interface.__name__}. Return {wanted}"]
+        )
     fault = next(faults, "")
     return f"{_named(thing)}, {fault}." if fault else ""
 
@@ -121,7 +168,11 @@ def shown(value: object) -> str:
 
 def _named(thing: object) -> str:
     name, kind = getattr(thing, "name", None), type(thing).__name__
-    return f"the {kind} '{quoted(name, _SHOWN)}'" if isinstance(name, str) and name else f"{_article(kind)} {kind}"
+    return (
+        f"the {kind} '{quoted(name, _SHOWN)}'"
+        if isinstance(name, str) and name
+        else f"{_article(kind)} {kind}"
+    )
 
 
 def _article(word: str) -> str:
@@ -130,16 +181,29 @@ def _article(word: str) -> str:
 
 @lru_cache
 def _members(interface: type) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
-    """Return the methods of a Protocol, and its other attributes with their annotations."""
+    """Return the methods of a Protocol, and its other attributes with their
+    annotations.
+    """
     methods: dict[str, Callable[..., Any]] = {}
     attributes: dict[str, str] = {}
     for base in interface.__mro__:
         if base in (object, Protocol, Generic):
             continue
-        own = {name: value for name, value in vars(base).items() if not name.startswith("_")}
-        methods |= {name: value for name, value in own.items() if inspect.isfunction(value)}
-        attributes |= {name: "" for name, value in own.items() if isinstance(value, property)}
-        attributes |= {name: str(kind) for name, kind in vars(base).get("__annotations__", {}).items()}
+        own = {
+            name: value
+            for name, value in vars(base).items()
+            if not name.startswith("_")
+        }
+        methods |= {
+            name: value for name, value in own.items() if inspect.isfunction(value)
+        }
+        attributes |= {
+            name: "" for name, value in own.items() if isinstance(value, property)
+        }
+        attributes |= {
+            name: str(kind)
+            for name, kind in vars(base).get("__annotations__", {}).items()
+        }
     return methods, attributes
 
 
@@ -150,9 +214,24 @@ def _wrong_members(thing: object, interface: type) -> Iterator[str]:
         listed = f"{', '.join(missing[:-1])} and {missing[-1]}"
         yield f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
     for name in missing:
-        near = closest(name, [one for one in dir(thing) if one[0] != "_" and one not in (*methods, *attributes)])
-        add = _definition(name, methods[name]) if name in methods else f"{name}: {attributes[name] or '...'}"
-        yield f"which has '{near}', not '{name}'. Rename it" if near else f"which has no '{name}'. Add '{add}'"
+        near = closest(
+            name,
+            [
+                one
+                for one in dir(thing)
+                if one[0] != "_" and one not in (*methods, *attributes)
+            ],
+        )
+        add = (
+            _definition(name, methods[name])
+            if name in methods
+            else f"{name}: {attributes[name] or '...'}"
+        )
+        yield (
+            f"which has '{near}', not '{name}'. Rename it"
+            if near
+            else f"which has no '{name}'. Add '{add}'"
+        )
     for name, kind in attributes.items():
         if kind == "str" and not isinstance(value := getattr(thing, name), str):
             yield f"whose '{name}' is {shown(value)}. Make it text"
@@ -161,7 +240,11 @@ def _wrong_members(thing: object, interface: type) -> Iterator[str]:
         if not callable(own):
             fault = f"is {shown(own)}"
         elif inspect.iscoroutinefunction(own) != inspect.iscoroutinefunction(wanted):
-            fault = "is a 'def'" if inspect.iscoroutinefunction(wanted) else "is an 'async def'"
+            fault = (
+                "is a 'def'"
+                if inspect.iscoroutinefunction(wanted)
+                else "is an 'async def'"
+            )
         elif not _takes(own, len(inspect.signature(wanted).parameters) - 1):
             fault = f"takes {_parameters(own)}"
         else:
@@ -179,7 +262,11 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
         if not _is(value, hint):
             kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
             word = get_origin(kind) or kind
-            named = " or ".join(map(repr, get_args(kind))) if word is Literal else _WORDS.get(word)
+            named = (
+                " or ".join(map(repr, get_args(kind)))
+                if word is Literal
+                else _WORDS.get(word)
+            )
             wanted = named or f"{_article(word.__name__)} {word.__name__}"
             yield f"whose {field.name} is {shown(value)}. Make it {wanted}"
         elif value is not None and (called := _called_with(hint)) is not None:
@@ -196,7 +283,9 @@ def _is_union(hint: Any) -> bool:
 
 
 def _is(value: object, hint: Any) -> bool:
-    """Return whether a value fits a field with this type hint, as far as that can be told."""
+    """Return whether a value fits a field with this type hint, as far as that can be
+    told.
+    """
     if _is_union(hint):
         return any(_is(value, one) for one in get_args(hint))
     if get_origin(hint) is Literal:
@@ -208,11 +297,15 @@ def _is(value: object, hint: Any) -> bool:
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if kind is float:
         return isinstance(value, int | float)
-    return isinstance(value, kind) if isinstance(kind, type) and kind is not Any else True
+    return (
+        isinstance(value, kind) if isinstance(kind, type) and kind is not Any else True
+    )
 
 
 def _called_with(hint: Any) -> list[Any] | None:
-    """Return the arguments that a function in such a field is called with; None for another field."""
+    """Return the arguments that a function in such a field is called with; None for
+    another field.
+    """
     for one in get_args(hint) if _is_union(hint) else (hint,):
         if get_origin(one) is Callable:
             return list(get_args(one)[0])
@@ -220,7 +313,9 @@ def _called_with(hint: Any) -> list[Any] | None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with this many arguments; assumed of builtins without a signature."""
+    """Return whether a function can be called with this many arguments; assumed of
+    builtins without a signature.
+    """
     with suppress(ValueError):
         try:
             inspect.signature(function).bind(*[None] * count)

@@ -1,14 +1,24 @@
-"""Interfaces between the parts of CheeseBench: the typed protocols that plugins implement, and their data types.
+"""Interfaces between the parts of CheeseBench: the typed protocols that plugins
+implement, and their data types.
 
-A plugin needs a base class only for a family (``family.Family``) and what it compiles to (``Paradigm``). Everything
-else is an object with these attributes.
+A plugin needs a base class only for a family (``family.Family``) and what it compiles
+to (``Paradigm``). Everything else is an object with these attributes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    get_args,
+    runtime_checkable,
+)
 
 from cheesebench.errors import UnsuitableError
 
@@ -28,8 +38,11 @@ ACTION_LETTERS = "FLRS"
 #: The letter of a frozen step, for which the agent was not asked.
 WAITED_LETTER = "."
 #: Action number by letter of the run log.
-ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {WAITED_LETTER: STAY}
-#: Headings in clockwise order; a heading number is an index into this tuple, whatever the arena's turns are.
+ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {
+    WAITED_LETTER: STAY
+}
+#: Headings in clockwise order; a heading number is an index into this tuple, whatever
+#: the arena's turns are.
 HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 #: Status of the trial after a step, as returned by ``SubjectEnvironment.step``.
@@ -43,8 +56,8 @@ TileKind = Literal["void", "wall", "floor", "door", "solid", "landmark"]
 class Tile:
     """One square of a scene.
 
-    ``kind`` is its content; ``glyph`` (one character) its present appearance. A ``door`` tile is a *closed* door; an
-    open one is ``floor``.
+    ``kind`` is its content; ``glyph`` (one character) its present appearance. A
+    ``door`` tile is a *closed* door; an open one is ``floor``.
     """
 
     kind: TileKind
@@ -55,8 +68,8 @@ class Tile:
 class Scene:
     """Everything visible at one moment; every view is a projection of a scene.
 
-    ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` has the lines of the
-    present state (possibly none).
+    ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length.
+    ``text`` has the lines of the present state (possibly none).
     """
 
     tiles: tuple[tuple[Tile, ...], ...]
@@ -72,7 +85,9 @@ class View(Protocol):
     """Characters that the view may draw beyond the glyphs and text of the scene."""
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the observation of an agent at ``(column, row)`` that faces ``heading`` (0-7)."""
+        """Return the observation of an agent at ``(column, row)`` that faces
+        ``heading`` (0-7).
+        """
         ...
 
     def max_length(self, scene: Scene) -> int:
@@ -82,10 +97,11 @@ class View(Protocol):
 
 @runtime_checkable
 class PictureView(View, Protocol):
-    """A view whose ``render`` returns a ``chat.Picture``, for agents that accept pictures only.
+    """A view whose ``render`` returns a ``chat.Picture``, for agents that accept
+    pictures only.
 
-    Test for it with ``isinstance(view, PictureView)``. Its texts are those of the state; ``max_length`` and
-    ``characters`` refer to them.
+    Test for it with ``isinstance(view, PictureView)``. Its texts are those of the
+    state; ``max_length`` and ``characters`` refer to them.
     """
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
@@ -95,19 +111,24 @@ class PictureView(View, Protocol):
 
 @runtime_checkable
 class ReadableView(Protocol):
-    """Optional interface of a view that explains its observations, for prompts of language models."""
+    """Optional interface of a view that explains its observations, for prompts of
+    language models.
+    """
 
     reading: str
-    """A few sentences addressed to the agent ("you"), without naming a paradigm, a goal or a cue."""
+    """A few sentences addressed to the agent ("you"), without naming a paradigm, a goal
+    or a cue.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
     """What a new agent may know: nothing about the paradigm.
 
-    ``seed`` is a 63-bit number for this subject, from which all of the agent's random numbers must come. It is a hash
-    of the run's seed, of which it reveals nothing if that was drawn. A run's seed that was typed can be found by
-    trying, and with it everything that the environment draws; a report says which it was.
+    ``seed`` is a 63-bit number for this subject, from which all of the agent's random
+    numbers must come. It is a hash of the run's seed, of which it reveals nothing if
+    that was drawn. A run's seed that was typed can be found by trying, and with it
+    everything that the environment draws; a report says which it was.
     """
 
     seed: int
@@ -117,7 +138,8 @@ class AgentContext:
 class Agent(Protocol):
     """One subject; its memory persists over all of its trials.
 
-    The runner calls ``begin_trial``, then ``act`` and, for every executed step, ``observe``.
+    The runner calls ``begin_trial``, then ``act`` and, for every executed step,
+    ``observe``.
     """
 
     def begin_trial(self, observation: str) -> None:
@@ -125,11 +147,17 @@ class Agent(Protocol):
         ...
 
     def act(self, observation: str) -> Sequence[int]:
-        """Return one or more actions (0-3), which are executed in order until the trial ends."""
+        """Return one or more actions (0-3), which are executed in order until the trial
+        ends.
+        """
         ...
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Record one executed step (steps in which the subject only waited are reported as STAY)."""
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
+        """Record one executed step (steps in which the subject only waited are reported
+        as STAY).
+        """
         ...
 
 
@@ -147,8 +175,8 @@ AgentKind = str
 class AgentSpec:
     """An agent that can be named with ``--model`` (hook ``cheesebench_agents``).
 
-    ``memory`` is ``"none"`` for an agent that keeps nothing between trials. The observed intraclass correlation is
-    reported and may contradict this.
+    ``memory`` is ``"none"`` for an agent that keeps nothing between trials. The
+    observed intraclass correlation is reported and may contradict this.
     """
 
     name: str
@@ -160,9 +188,11 @@ class AgentSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name and a short description.
+    """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name and a
+    short description.
 
-    ``module`` is imported when the command is called; it has the functions of ``CommandModule``.
+    ``module`` is imported when the command is called; it has the functions of
+    ``CommandModule``.
     """
 
     name: str
@@ -178,13 +208,17 @@ class CommandModule(Protocol):
         ...
 
     def run(self, options: argparse.Namespace) -> int:
-        """Do it, and return the exit code: 0, or 1 if the command has findings to report."""
+        """Do it, and return the exit code: 0, or 1 if the command has findings to
+        report.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """A rule that fired: step of the trial, state, the event that triggered it, and ``file:line`` of the rule."""
+    """A rule that fired: step of the trial, state, the event that triggered it, and
+    ``file:line`` of the rule.
+    """
 
     step: int
     state: str
@@ -200,9 +234,10 @@ Value = float | int | str | bool | None | list[str]
 class TrialResult:
     """The result of one trial (language page, clause 18).
 
-    ``session`` counts from 1 over the subject's whole schedule, ``outcome`` is ``"timeout"`` if the trial reached the
-    limit, ``success`` is None if the protocol declares no success. ``path_length`` counts steps to another cell,
-    ``bumps`` FORWARDs that neither moved the subject nor pressed a solid.
+    ``session`` counts from 1 over the subject's whole schedule, ``outcome`` is
+    ``"timeout"`` if the trial reached the limit, ``success`` is None if the protocol
+    declares no success. ``path_length`` counts steps to another cell, ``bumps``
+    FORWARDs that neither moved the subject nor pressed a solid.
     """
 
     block: str
@@ -210,7 +245,9 @@ class TrialResult:
     outcome: str
     success: bool | None
     compared: bool
-    """Whether the reference's ``where`` holds (True without one): only such trials enter the pass rate."""
+    """Whether the reference's ``where`` holds (True without one): only such trials
+    enter the pass rate.
+    """
     counters: Mapping[str, int]
     measures: Mapping[str, Value]
     variables: Mapping[str, Value]
@@ -220,17 +257,25 @@ class TrialResult:
 
 
 class SubjectEnvironment(Protocol):
-    """The environment of one subject in one paradigm: the schedule, trial after trial, from one seed."""
+    """The environment of one subject in one paradigm: the schedule, trial after trial,
+    from one seed.
+    """
 
     waiting: bool
-    """True while the state is frozen and ignores actions: the runner may advance it with STAY without asking."""
+    """True while the state is frozen and ignores actions: the runner may advance it
+    with STAY without asking.
+    """
 
     def begin_trial(self) -> str | None:
-        """Advance the schedule and return the first observation, or None at the end of the schedule."""
+        """Advance the schedule and return the first observation, or None at the end of
+        the schedule.
+        """
         ...
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action (0-3); return observation, reward, and RUNNING, TERMINATED or TRUNCATED."""
+        """Execute one action (0-3); return observation, reward, and RUNNING, TERMINATED
+        or TRUNCATED.
+        """
         ...
 
     def result(self) -> TrialResult:
@@ -246,8 +291,9 @@ DEFAULT_EDITION = "default"
 class BaseSpecification:
     """What protocols of every family have: one paradigm in one edition.
 
-    ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256`` is over the part of it that
-    can change a life or a verdict (``documents`` keys other than descriptions, tests and stated chance levels).
+    ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256``
+    is over the part of it that can change a life or a verdict (``documents`` keys other
+    than descriptions, tests and stated chance levels).
     """
 
     paradigm: str
@@ -267,34 +313,50 @@ class BaseSpecification:
 
     @property
     def most_calls(self) -> int:
-        """Approximate number of calls per trial, for scheduling: subjects with the most calls left come first."""
+        """Approximate number of calls per trial, for scheduling: subjects with the most
+        calls left come first.
+        """
         return 1
 
     @property
     def construct(self) -> Any:
-        """What it claims to measure, with the lesions that show it; None if nothing is claimed."""
+        """What it claims to measure, with the lesions that show it; None if nothing is
+        claimed.
+        """
         return None
 
     @property
     def judged_sessions(self) -> Mapping[int, int]:
-        """Trials of each session (from 1) that a verdict about an animal's rate counts; empty without such a rate."""
+        """Trials of each session (from 1) that a verdict about an animal's rate counts;
+        empty without such a rate.
+        """
         return {}
 
     def obstacle(self, lesion: Lesion) -> str:
-        """Return why its subjects cannot have a lesion, as in ``there are no landmarks``; empty if they can."""
+        """Return why its subjects cannot have a lesion, as in ``there are no
+        landmarks``; empty if they can.
+        """
         return ""
 
     @property
     def name(self) -> str:
-        """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
-        return self.paradigm if self.edition == DEFAULT_EDITION else f"{self.paradigm}@{self.edition}"
+        """``paradigm``, or ``paradigm@edition`` for every edition but the default
+        one.
+        """
+        return (
+            self.paradigm
+            if self.edition == DEFAULT_EDITION
+            else f"{self.paradigm}@{self.edition}"
+        )
 
 
 @runtime_checkable
 class Situated(Protocol):
-    """Optional interface of an environment that tells a subject's own movement from what happens to it.
+    """Optional interface of an environment that tells a subject's own movement from
+    what happens to it.
 
-    Without it, a model's plan is dropped only for rewards, at the end of a trial, and when the subject is held.
+    Without it, a model's plan is dropped only for rewards, at the end of a trial, and
+    when the subject is held.
     """
 
     @property
@@ -303,14 +365,18 @@ class Situated(Protocol):
         ...
 
     def foreseen(self, action: int) -> str | None:
-        """Return the observation, in the subject's own view, if this action only moves it; None if unknown."""
+        """Return the observation, in the subject's own view, if this action only moves
+        it; None if unknown.
+        """
         ...
 
 
 class Pose(NamedTuple):
-    """Where a subject is in its arena, however the picture is turned, and in which state.
+    """Where a subject is in its arena, however the picture is turned, and in which
+    state.
 
-    ``x`` and ``y`` are a column and a row, from 0 in the north-west; ``heading`` is in degrees clockwise from north.
+    ``x`` and ``y`` are a column and a row, from 0 in the north-west; ``heading`` is in
+    degrees clockwise from north.
     """
 
     x: int
@@ -321,7 +387,9 @@ class Pose(NamedTuple):
 
 @runtime_checkable
 class Located(Protocol):
-    """Optional interface of an environment in an arena: where its subject is, and where it would be rewarded now."""
+    """Optional interface of an environment in an arena: where its subject is, and where
+    it would be rewarded now.
+    """
 
     @property
     def location(self) -> Pose | None:
@@ -330,12 +398,16 @@ class Located(Protocol):
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:
-        """Columns and rows whose entry (or press) would bring the largest reward of the present state."""
+        """Columns and rows whose entry (or press) would bring the largest reward of the
+        present state.
+        """
         ...
 
     @property
     def happenings(self) -> int:
-        """Number of rules that have fired in this trial: ``goals`` changes only with it."""
+        """Number of rules that have fired in this trial: ``goals`` changes only with
+        it.
+        """
         ...
 
 
@@ -343,8 +415,8 @@ class Located(Protocol):
 class Still:
     """One moment, for authors: a scene with the subject's position and heading (0-7).
 
-    ``left`` and ``top`` are the arena's column and row at the scene's corner (usually 0): landmarks outside the map
-    make the scene larger than the map.
+    ``left`` and ``top`` are the arena's column and row at the scene's corner (usually
+    0): landmarks outside the map make the scene larger than the map.
     """
 
     state: str
@@ -358,7 +430,9 @@ class Still:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """An arena from above, in its own orientation, with its landmarks and nothing shown; see ``Still`` for the rest."""
+    """An arena from above, in its own orientation, with its landmarks and nothing
+    shown; see ``Still`` for the rest.
+    """
 
     scene: Scene
     left: int
@@ -366,7 +440,9 @@ class Ground:
 
 
 class TestOutcome(Protocol):
-    """The result of one of a protocol's own tests; ``str`` gives one line with the position of the test."""
+    """The result of one of a protocol's own tests; ``str`` gives one line with the
+    position of the test.
+    """
 
     @property
     def passed(self) -> bool:
@@ -380,7 +456,9 @@ CueControl = Literal["cue-off", "cue-shuffled", "labels-swapped"]
 
 @runtime_checkable
 class ObservableSubject(Protocol):
-    """Optional interface of an environment that exposes its state during a trial, for ``cheesebench play``."""
+    """Optional interface of an environment that exposes its state during a trial, for
+    ``cheesebench play``.
+    """
 
     block: str
     """Name of the block of the schedule."""
@@ -411,9 +489,11 @@ AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """The finding of one rule of the audit: ``text`` is a sentence with the numbers, ``numbers`` has them for programs.
+    """The finding of one rule of the audit: ``text`` is a sentence with the numbers,
+    ``numbers`` has them for programs.
 
-    The verdict ``note`` is for information that no rule judges; ``undecided``: more ``effort`` or trials would tell.
+    The verdict ``note`` is for information that no rule judges; ``undecided``: more
+    ``effort`` or trials would tell.
     """
 
     rule: str
@@ -424,11 +504,13 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """Settings of an audit. Equal settings give equal findings, whatever ``processes`` is.
+    """Settings of an audit. Equal settings give equal findings, whatever ``processes``
+    is.
 
-    ``trials`` is the number of trials of a chance level; other parts use a fixed share of it. ``parts`` names the
-    requested parts (None: all). ``effort`` scales the planning time for lesions. ``progress`` is called with the name
-    of each part and the verdict of each rule, as they come.
+    ``trials`` is the number of trials of a chance level; other parts use a fixed share
+    of it. ``parts`` names the requested parts (None: all). ``effort`` scales the
+    planning time for lesions. ``progress`` is called with the name of each part and the
+    verdict of each rule, as they come.
     """
 
     trials: int = 2000
@@ -442,8 +524,9 @@ class AuditSettings:
 class Paradigm:
     """Base class of compiled protocols: what ``Family.compile`` returns.
 
-    Override what the family can do; every other method raises UnsuitableError (a protocol without tests of its own
-    passes them). ``environment`` is needed by all that run step by step.
+    Override what the family can do; every other method raises UnsuitableError (a
+    protocol without tests of its own passes them). ``environment`` is needed by all
+    that run step by step.
     """
 
     specification: Any
@@ -458,8 +541,16 @@ class Paradigm:
         """Return the environment of ``subject`` (from 0) under ``seed``."""
         raise self._lacks("are not run step by step")
 
-    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
-        """Return the start of a trial (from 1), drawn as in ``state`` (default: the initial state).
+    def still(
+        self,
+        view: View,
+        seed: int,
+        subject: int,
+        state: str | None = None,
+        trial: int = 1,
+    ) -> Still:
+        """Return the start of a trial (from 1), drawn as in ``state`` (default: the
+        initial state).
 
         In earlier trials the subject waits.
         """
@@ -474,23 +565,31 @@ class Paradigm:
         raise self._lacks(f"have no control '{how}'")
 
     def lesioned(self, view: View, lesion: Lesion) -> View:
-        """Return the view of a subject with the lesion; the view itself if the lesion does not change the picture."""
+        """Return the view of a subject with the lesion; the view itself if the lesion
+        does not change the picture.
+        """
         raise self._lacks(f"have no picture that '{lesion}' could hide")
 
     def yoked_environment(
         self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
     ) -> SubjectEnvironment:
-        """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
+        """Return an environment yoked to ``subject`` under ``seed``, whose actions are
+        in ``trials``.
+        """
         raise self._lacks("cannot be yoked")
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
         """Run all tests of the protocol, in the order of the file."""
         return ()
 
-    def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
+    def audit(
+        self, views: Sequence[View], settings: AuditSettings
+    ) -> Iterable[AuditFinding]:
         """Return the findings of all rules of the audit, in a fixed order."""
         raise self._lacks("have no audit")
 
     def _lacks(self, what: str) -> UnsuitableError:
         specification: BaseSpecification = self.specification
-        return UnsuitableError(f"'{specification.name}': protocols of the family '{specification.family}' {what}.")
+        return UnsuitableError(
+            f"'{specification.name}': protocols of the family '{specification.family}' {what}."
+        )

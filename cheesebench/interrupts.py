@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM: one handler once the plugin is loaded; no traceback, and always a line on how to go on."""
+"""SIGINT and SIGTERM: one handler once the plugin is loaded; no traceback, and always a
+line on how to go on.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,15 @@ from typing import Any
 NOTHING_RUN = "cheesebench: interrupted before the run began; nothing was run."
 #: Exit status of an interrupted session, as pytest has it.
 _STATUS = 2
-#: Seconds after which a signal is looked at again that arrived during an import: C extensions swallow exceptions.
+#: Seconds after which a signal is looked at again that arrived during an import: C
+#: extensions swallow exceptions.
 _AGAIN = 0.05
 
 
 class _State:
-    """What a signal does: raise KeyboardInterrupt or, once ``patience`` is used up, end the process."""
+    """What a signal does: raise KeyboardInterrupt or, once ``patience`` is used up, end
+    the process.
+    """
 
     raises = False
     patience = 0
@@ -28,11 +33,19 @@ class _State:
 
 
 def install() -> Callable[[], None]:
-    """Handle both signals, unless they are ignored or this is not the main thread; return what undoes it."""
+    """Handle both signals, unless they are ignored or this is not the main thread;
+    return what undoes it.
+    """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
-    known = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    ours = {number: handler for number, handler in known.items() if handler not in (signal.SIG_IGN, _handle)}
+    known = {
+        number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    ours = {
+        number: handler
+        for number, handler in known.items()
+        if handler not in (signal.SIG_IGN, _handle)
+    }
     if ours and _State.stderr == 2:
         with contextlib.suppress(OSError):
             _State.stderr = os.dup(2)
@@ -52,7 +65,9 @@ def begin() -> None:
 
 
 def end(last_words: str) -> None:
-    """From now on the session ends by itself; a second further signal ends it at once, with ``last_words``."""
+    """From now on the session ends by itself; a second further signal ends it at once,
+    with ``last_words``.
+    """
     _State.raises, _State.patience, _State.last_words = False, 1, last_words
 
 
@@ -77,7 +92,10 @@ def _handle(number: int, frame: FrameType | None) -> Any:
         if _State.patience >= 0:
             return
         with contextlib.suppress(OSError):
-            os.write(_State.stderr, f"\n{_State.last_words}\n".encode() if _State.last_words else b"")
+            os.write(
+                _State.stderr,
+                f"\n{_State.last_words}\n".encode() if _State.last_words else b"",
+            )
         os._exit(_STATUS)
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):

@@ -1,7 +1,8 @@
-"""Lesions: channels removed from a subject. The language, the audit and the controls of models use them.
+"""Lesions: channels removed from a subject. The language, the audit and the controls of
+models use them.
 
-A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses. Lesions of the picture are implemented
-by ``LesionedView``.
+A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses. Lesions
+of the picture are implemented by ``LesionedView``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ WORDS: Mapping[str, str] = {
 }
 #: What ``hide`` can name besides places: all landmarks, all lines of text.
 LANDMARKS, TEXT = "landmarks", "text"
-#: What ``amnesia`` can name besides states: nothing is carried from one trial to the next.
+#: What ``amnesia`` can name besides states: nothing is carried from one trial to the
+#: next.
 TRIAL = "trial"
 _NOTHING = Tile("void", " ")
 
@@ -32,9 +34,10 @@ _NOTHING = Tile("void", " ")
 class Lesion:
     """The channels that a subject lacks; ``Lesion()`` is the intact subject.
 
-    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (when a trial first enters one, what came
-    before it in that trial is erased). ``hide`` holds ``landmarks``, names of zones, solids, doors or groups,
-    ``glyph:X``, ``text`` or ``text:STATE``.
+    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (when a
+    trial first enters one, what came before it in that trial is erased). ``hide`` holds
+    ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or
+    ``text:STATE``.
     """
 
     words: frozenset[str] = frozenset()
@@ -49,17 +52,25 @@ class Lesion:
 
     @classmethod
     def parse(cls, text: str) -> Lesion:
-        """Parse a text such as ``blind``, ``hide=landmarks`` or ``blind+amnesia=trial``.
+        """Parse a text such as ``blind``, ``hide=landmarks`` or
+        ``blind+amnesia=trial``.
 
-        Raises OptionError for an invalid lesion. Whether a zone or state exists is not checked here.
+        Raises OptionError for an invalid lesion. Whether a zone or state exists is not
+        checked here.
         """
         words, amnesia, hide = set(), set(), set()
         # The glyph itself may be a plus: hide=glyph:+
         for part in text.strip().replace("glyph:+", "glyph:\0").split("+"):
-            kind, equals, name = part.strip().replace("glyph:\0", "glyph:+").partition("=")
+            kind, equals, name = (
+                part.strip().replace("glyph:\0", "glyph:+").partition("=")
+            )
             if kind == "amnesia" and name:
                 amnesia.add(name)
-            elif kind == "hide" and name and (not name.startswith("glyph:") or len(name) == len("glyph:X")):
+            elif (
+                kind == "hide"
+                and name
+                and (not name.startswith("glyph:") or len(name) == len("glyph:X"))
+            ):
                 hide.add(name)
             elif kind in WORDS and not equals:
                 words.add(kind)
@@ -68,7 +79,11 @@ class Lesion:
         return cls(frozenset(words), frozenset(amnesia), frozenset(hide))
 
     def __or__(self, other: Lesion) -> Lesion:
-        return Lesion(self.words | other.words, self.amnesia | other.amnesia, self.hide | other.hide)
+        return Lesion(
+            self.words | other.words,
+            self.amnesia | other.amnesia,
+            self.hide | other.hide,
+        )
 
     @property
     def sees_nothing(self) -> bool:
@@ -89,12 +104,18 @@ class Lesion:
         return bool(self.words & {"anhedonia", "naive"})
 
     def leaves_no_more_than(self, other: Lesion) -> bool:
-        """Return whether a subject with this lesion has no channel that one with the other lesion lacks."""
+        """Return whether a subject with this lesion has no channel that one with the
+        other lesion lacks.
+        """
         words = self.words
         words |= {"pose-only"} if self.sees_nothing else set()
         words |= {"anhedonia", "naive"} if self.feels_no_reward else set()
         sees_less = self.sees_nothing or self.sees_pose_only or self.hide >= other.hide
-        return words >= other.words and sees_less and (self.memoryless or self.amnesia >= other.amnesia)
+        return (
+            words >= other.words
+            and sees_less
+            and (self.memoryless or self.amnesia >= other.amnesia)
+        )
 
     @property
     def memoryless(self) -> bool:
@@ -115,18 +136,17 @@ INTACT = Lesion()
 
 def _no_lesion(part: str) -> str:
     hint = did_you_mean(part, [*WORDS, "amnesia=trial", "hide=landmarks"])
-    known = (
-        f"{', '.join(WORDS)}, amnesia=trial, amnesia=STATE, hide=landmarks, hide=ZONE, hide=glyph:X, hide=text:STATE"
-    )
+    known = f"{', '.join(WORDS)}, amnesia=trial, amnesia=STATE, hide=landmarks, hide=ZONE, hide=glyph:X, hide=text:STATE"
     return f"'{part}' is not a lesion.{hint} Known: {known}; join several with +."
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The hidden parts of a scene. ``squares`` are (column, row) of the arena; ``instead`` has the tiles shown there.
+    """The hidden parts of a scene. ``squares`` are (column, row) of the arena;
+    ``instead`` has the tiles shown there.
 
-    ``texts`` match the lines of each state whose text is hidden. ``landmarks`` hides all landmarks, replaced by
-    ``instead`` or by empty space.
+    ``texts`` match the lines of each state whose text is hidden. ``landmarks`` hides
+    all landmarks, replaced by ``instead`` or by empty space.
     """
 
     landmarks: bool = False
@@ -139,7 +159,9 @@ class Hidden:
     def filtered(self, scene: Scene) -> Scene:
         tiles = tuple(
             tuple(
-                self.instead.get((column, row), _NOTHING) if self._hides(tile, (column, row)) else tile
+                self.instead.get((column, row), _NOTHING)
+                if self._hides(tile, (column, row))
+                else tile
                 for column, tile in enumerate(line)
             )
             for row, line in enumerate(scene.tiles)
@@ -149,7 +171,11 @@ class Hidden:
         return Scene(tiles, () if is_hidden else scene.text)
 
     def _hides(self, tile: Tile, square: tuple[int, int]) -> bool:
-        return square in self.squares or tile.glyph in self.glyphs or (self.landmarks and tile.kind == "landmark")
+        return (
+            square in self.squares
+            or tile.glyph in self.glyphs
+            or (self.landmarks and tile.kind == "landmark")
+        )
 
 
 #: Scenes that a lesioned view keeps.
@@ -157,7 +183,8 @@ MOST_SCENES = 256
 
 
 class LesionedView:
-    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene without hidden parts.
+    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene
+    without hidden parts.
 
     It is an ordinary view; ``name`` and ``characters`` are those of the original view.
     """
@@ -169,7 +196,8 @@ class LesionedView:
         reading = getattr(view, "reading", None)
         if reading is not None:
             self.reading = reading
-        #: Filtered scenes by identity of the scene: comparing scenes would cost as much as filtering them.
+        #: Filtered scenes by identity of the scene: comparing scenes would cost as much
+        #: as filtering them.
         self._left: dict[int, tuple[Scene, Scene]] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -186,7 +214,12 @@ class LesionedView:
 
     def max_length(self, scene: Scene) -> int:
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
-            return 1 + len(str(len(scene.tiles))) + len(str(max(map(len, scene.tiles), default=0))) + 3
+            return (
+                1
+                + len(str(len(scene.tiles)))
+                + len(str(max(map(len, scene.tiles), default=0)))
+                + 3
+            )
         return self._view.max_length(self._hidden.filtered(scene))
 
 
@@ -199,11 +232,14 @@ class _LesionedPictureView(LesionedView):
 
 
 def lesioned_view(view: View, lesion: Lesion, hidden: Hidden) -> View:
-    """Return the view of a subject with a lesion; the view itself if the lesion does not change the picture.
+    """Return the view of a subject with a lesion; the view itself if the lesion does
+    not change the picture.
 
     Blind and pose-only subjects get text, even if the view draws pictures.
     """
     if not lesion.changes_the_picture:
         return view
-    draws = isinstance(view, PictureView) and not (lesion.sees_nothing or lesion.sees_pose_only)
+    draws = isinstance(view, PictureView) and not (
+        lesion.sees_nothing or lesion.sees_pose_only
+    )
     return (_LesionedPictureView if draws else LesionedView)(view, lesion, hidden)

@@ -1,4 +1,6 @@
-"""One run of models through protocols, from its settings to its log: the same for pytest and for Python."""
+"""One run of models through protocols, from its settings to its log: the same for
+pytest and for Python.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,13 @@ from cheesebench.experiment.provenance import (
     recorded_options,
 )
 from cheesebench.experiment.replay import check_resumable
-from cheesebench.experiment.session import DEFAULT_EXECUTOR, Progress, RunSession, check_options, is_finished
+from cheesebench.experiment.session import (
+    DEFAULT_EXECUTOR,
+    Progress,
+    RunSession,
+    check_options,
+    is_finished,
+)
 from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import Shard, describe_shard
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
@@ -63,7 +71,13 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue
 from cheesebench.published import check_against
 from cheesebench.records import CellCalls, CellKey, CellPlan, TrialRecord
-from cheesebench.statistics import RunSummary, Verdict, draw_sample, judge_sample, summarise_subjects
+from cheesebench.statistics import (
+    RunSummary,
+    Verdict,
+    draw_sample,
+    judge_sample,
+    summarise_subjects,
+)
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
 
@@ -85,7 +99,9 @@ class Settings:
     """Published model that the run is shown beside."""
     seed: int
     seed_drawn: bool
-    """Whether the seed was drawn; a seed that was typed is public, and with it all worlds of the run."""
+    """Whether the seed was drawn; a seed that was typed is public, and with it all
+    worlds of the run.
+    """
     shard: Shard | None
     """The part of the cells that is run; None for all."""
     controls: tuple[str, ...]
@@ -125,10 +141,11 @@ def read_settings(
     usual_protocols: Sequence[str] = (),
     replayed: Mapping[str, LanguageModel] | None = None,
 ) -> Settings:
-    """Return the settings, or raise a CheeseBenchError for contradictory or invalid ones.
+    """Return the settings, or raise a CheeseBenchError for contradictory or invalid
+    ones.
 
-    Paths are relative to ``directory``; ``usual_protocols`` are run if none are given. ``replayed`` are the language
-    models of a run that is replayed.
+    Paths are relative to ``directory``; ``usual_protocols`` are run if none are given.
+    ``replayed`` are the language models of a run that is replayed.
     """
     options.check()
     named = options.value("study")
@@ -136,23 +153,33 @@ def read_settings(
     models = options.value("model") or (list(study.models) if study else None)
     if study:
         if not models:
-            raise OptionError(f"{options.spelling('study')} {named} has no models of its own: add --model NAME.")
+            raise OptionError(
+                f"{options.spelling('study')} {named} has no models of its own: add --model NAME."
+            )
         options = _with_study(options, study)
     if not models:
-        raise OptionError(f"--model is empty. Models are {', '.join(sorted(plugins.agents))}.")
+        raise OptionError(
+            f"--model is empty. Models are {', '.join(sorted(plugins.agents))}."
+        )
     values = {key: options.value(key) for key in BY_KEY}
     language = replayed
     if language is None:
-        language = language_models(plugins, models, options, _user_models(directory, values["models"]))
+        language = language_models(
+            plugins, models, options, _user_models(directory, values["models"])
+        )
         if language:  # a server may be called
             options.check_trusted()
     designs = {
         model: find_design(
-            values["design"] or usual_design(model in language, values["compare"] is not None), values["subjects"]
+            values["design"]
+            or usual_design(model in language, values["compare"] is not None),
+            values["subjects"],
         )
         for model in models
     }
-    views = values["view"] or list(dict.fromkeys(view for design in designs.values() for view in design.views))
+    views = values["view"] or list(
+        dict.fromkeys(view for design in designs.values() for view in design.views)
+    )
     calls = call_options(options)
     if replayed is None:  # a replay costs nothing
         check_prices(calls.limits, language.values())
@@ -185,7 +212,11 @@ def read_settings(
         edition=values["edition"],
         designs=designs,
         against=values["against"],
-        temperatures=tuple(one for one in dict.fromkeys(as_list(values["temperature"])) if one != "none"),
+        temperatures=tuple(
+            one
+            for one in dict.fromkeys(as_list(values["temperature"]))
+            if one != "none"
+        ),
         seed=seed,
         seed_drawn=drawn,
         shard=Shard.parse(values["shard"]) if values["shard"] else None,
@@ -209,7 +240,8 @@ def read_settings(
             "model": list(models),
             "view": list(views),
             # Language models and agents have different designs.
-            "design": _only({design.name for design in designs.values()}) or values["design"],
+            "design": _only({design.name for design in designs.values()})
+            or values["design"],
             "seed": seed,
             "study": study.name if study else None,
         },
@@ -217,11 +249,17 @@ def read_settings(
 
 
 def _seed(options: RunOptions, seed: int | None) -> tuple[int, bool]:
-    """Return the seed of the run, and whether it was drawn, now or when the run was started."""
+    """Return the seed of the run, and whether it was drawn, now or when the run was
+    started.
+    """
     if seed is not None:
-        return seed, options.recorded is not None and bool(options.recorded.get(SEED_DRAWN))
+        return seed, options.recorded is not None and bool(
+            options.recorded.get(SEED_DRAWN)
+        )
     if options.value("shard"):
-        raise OptionError(f"{options.spelling('shard')} needs {options.spelling('seed')} N, the same for all shards.")
+        raise OptionError(
+            f"{options.spelling('shard')} needs {options.spelling('seed')} N, the same for all shards."
+        )
     return draw_seed(), True
 
 
@@ -231,7 +269,8 @@ def _only(values: set[Any]) -> Any:
 
 def _with_study(options: RunOptions, study: Study) -> RunOptions:
     """Return the options with the study's values filled in where none are given."""
-    # --subjects asks for whole schedules, which is the design cohort; a study's own design has one subject.
+    # --subjects asks for whole schedules, which is the design cohort; a study's own
+    # design has one subject.
     own = study.design if options.given["subjects"] is None else "cohort"
     if options.recorded and options.recorded.get("design"):
         own = options.recorded["design"]  # that of the run that is resumed
@@ -253,11 +292,14 @@ def _report_file(directory: Path, options: RunOptions, key: str) -> Path | None:
         return None
     path = directory / given
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(f"{options.spelling(key)} {given} cannot be written. Name a file in a directory that exists.")
+        raise OptionError(
+            f"{options.spelling(key)} {given} cannot be written. Name a file in a directory that exists."
+        )
     return path
 
 
-#: Seconds between two polls of the keyboard (and two redraws) while a cell is waited for.
+#: Seconds between two polls of the keyboard (and two redraws) while a cell is waited
+#: for.
 SLICE = 0.2
 #: Seconds without any reply after which a line says so, and until the next such line.
 SILENCE, REMINDER = 60.0, 240.0
@@ -267,7 +309,9 @@ Cell = tuple[CellPlan, BaseSpecification]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """The earlier run that this one depends on: the resumed run, or the source of a replay."""
+    """The earlier run that this one depends on: the resumed run, or the source of a
+    replay.
+    """
 
     existing: Path | None = None
     """The log that is continued."""
@@ -281,24 +325,36 @@ class Earlier:
     """Whether it was made by this user on this machine."""
 
 
-def read_earlier(plugins: PluginManager, results: Path, resume: str | None, models: Iterable[str]) -> Earlier:
-    """Read the earlier run in ``results``: the one to ``resume``, or that of ``replay:RUN`` among the models."""
+def read_earlier(
+    plugins: PluginManager, results: Path, resume: str | None, models: Iterable[str]
+) -> Earlier:
+    """Read the earlier run in ``results``: the one to ``resume``, or that of
+    ``replay:RUN`` among the models.
+    """
     if resume is not None:
         existing = locate(results, resume)
         with RunLog.open_read_only(existing) as log:
             manifest = log.manifest
-            return Earlier(existing=existing, recorded=manifest["options"], made_here=made_here(manifest))
+            return Earlier(
+                existing=existing,
+                recorded=manifest["options"],
+                made_here=made_here(manifest),
+            )
     replay = _replayed([name.strip() for part in models for name in part.split(",")])
     if replay is None:
         return Earlier()
     source = RunLog.open_read_only(locate(results, replay, exact=True))
     return Earlier(
-        source=source, recorded=source.manifest["options"], replayed=replayed_models(plugins, source.plans())
+        source=source,
+        recorded=source.manifest["options"],
+        replayed=replayed_models(plugins, source.plans()),
     )
 
 
 class ModelRun:
-    """One run: ``open``, ``start``, ``wait`` for every cell, ``close``. ``tell`` is called with lines for people."""
+    """One run: ``open``, ``start``, ``wait`` for every cell, ``close``. ``tell`` is
+    called with lines for people.
+    """
 
     is_worker = False
 
@@ -331,8 +387,12 @@ class ModelRun:
         if self.settings.shard is None:
             return list(cells)
         self.whole = cells
-        mine = {plan.key for plan in self.settings.shard.part([plan for plan, _ in cells])}
-        return [(plan, specification) for plan, specification in cells if plan.key in mine]
+        mine = {
+            plan.key for plan in self.settings.shard.part([plan for plan, _ in cells])
+        }
+        return [
+            (plan, specification) for plan, specification in cells if plan.key in mine
+        ]
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed, and reach the models."""
@@ -351,8 +411,12 @@ class ModelRun:
         if self.settings.shard is not None and self.whole and self._existing is None:
             self.log.add_to_manifest(
                 {
-                    "protocols": describe_protocols(specification for _, specification in self.whole),
-                    SHARD: describe_shard(self.settings.shard, [plan for plan, _ in self.whole]),
+                    "protocols": describe_protocols(
+                        specification for _, specification in self.whole
+                    ),
+                    SHARD: describe_shard(
+                        self.settings.shard, [plan for plan, _ in self.whole]
+                    ),
                 }
             )
         if self._existing is not None:
@@ -367,11 +431,19 @@ class ModelRun:
             self._reach_models(cells)
 
     def _with_goals(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells with the purse that each verdict needs (``--familywise``: one for all cells of a model)."""
+        """Return the cells with the purse that each verdict needs (``--familywise``:
+        one for all cells of a model).
+        """
         if not self.settings.values["familywise"]:
             return list(cells)
-        goals = {plan.key: plan.goal for plan in familywise([plan for plan, _ in self.whole or cells])}
-        return [(replace(plan, goal=goals[plan.key]), specification) for plan, specification in cells]
+        goals = {
+            plan.key: plan.goal
+            for plan in familywise([plan for plan, _ in self.whole or cells])
+        }
+        return [
+            (replace(plan, goal=goals[plan.key]), specification)
+            for plan, specification in cells
+        ]
 
     def _open_log(self, cells: Sequence[Cell]) -> None:
         if self._existing is not None:
@@ -385,20 +457,29 @@ class ModelRun:
             run_id,
             cells,
             options=self.settings.recorded,
-            # A replay makes no calls; its manifest must not vouch for text from elsewhere.
+            # A replay makes no calls; its manifest must not vouch for text from
+            # elsewhere.
             signed=bool(self.settings.language) and self.source is None,
             plugins=self.plugins.strangers(),
         )
         self._lock = claim(self.log.path)
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
-        """Start the servers that are needed, and make one test call to every model before anything runs."""
+        """Start the servers that are needed, and make one test call to every model
+        before anything runs.
+        """
         assert self.log is not None
         models = {} if self.source is not None else dict(self.settings.language)
         if cells and self._existing is not None:
             # Models whose cells are all finished need no server.
-            open_models = {plan.model for plan, _ in cells if not is_finished(self.log, plan, judge_set)}
-            models = {name: model for name, model in models.items() if name in open_models}
+            open_models = {
+                plan.model
+                for plan, _ in cells
+                if not is_finished(self.log, plan, judge_set)
+            }
+            models = {
+                name: model for name, model in models.items() if name in open_models
+            }
         if not models:
             return
         try:
@@ -409,7 +490,10 @@ class ModelRun:
                 self.log.directory,
                 self._tell,
                 timeout=self.settings.calls.patience.request,
-                pictures=any(isinstance(self.plugins.view(name), PictureView) for name in self.settings.views),
+                pictures=any(
+                    isinstance(self.plugins.view(name), PictureView)
+                    for name in self.settings.views
+                ),
                 counts=self.settings.calls.limits.counts_tokens,
             )
             self._warn_of_contexts(cells, models, contexts)
@@ -422,9 +506,14 @@ class ModelRun:
             raise
 
     def _warn_of_contexts(
-        self, cells: Sequence[Cell], models: Mapping[str, LanguageModel], contexts: Mapping[str, int]
+        self,
+        cells: Sequence[Cell],
+        models: Mapping[str, LanguageModel],
+        contexts: Mapping[str, int],
     ) -> None:
-        """Warn in one line of each model whose longest prompt exceeds its server's context."""
+        """Warn in one line of each model whose longest prompt exceeds its server's
+        context.
+        """
         from cheesebench.planning import rehearse, too_short
 
         for name, context in contexts.items():
@@ -438,15 +527,23 @@ class ModelRun:
                 self._tell(f"WARNING: {short}")
 
     def _forget(self, directory: Path) -> None:
-        """Remove the directory of a new run that could not begin, unless something has left a log there."""
-        if self._existing is None and not self.is_worker and not any(directory.glob("*.log")):
+        """Remove the directory of a new run that could not begin, unless something has
+        left a log there.
+        """
+        if (
+            self._existing is None
+            and not self.is_worker
+            and not any(directory.glob("*.log"))
+        ):
             shutil.rmtree(directory, ignore_errors=True)
 
     def start(self, cells: Sequence[Cell]) -> None:
         assert self.log is not None
         settings, cells = self.settings, self._with_goals(cells)
         if settings.language:
-            self._language = LanguageModels(self.log, self._models(), self._call_options(), self.source)
+            self._language = LanguageModels(
+                self.log, self._models(), self._call_options(), self.source
+            )
         self._runner = RunSession(
             self.log,
             self.plugins,
@@ -481,7 +578,8 @@ class ModelRun:
     def plans(self, specification: BaseSpecification, model: str) -> list[CellPlan]:
         """Return the plans of all cells of a model on a protocol.
 
-        Raises UnsuitableError if it cannot be run on it, PluginError if its family is wrong.
+        Raises UnsuitableError if it cannot be run on it, PluginError if its family is
+        wrong.
         """
         settings = self.settings
         request = CellRequest(
@@ -499,9 +597,13 @@ class ModelRun:
         return cells_of(specification, request)
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
-        """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""
+        """Return the plan of a cell as the run has it: a resumed run is judged by what
+        it was started with.
+        """
         assert self.log is not None
-        return next((known for known in self.log.plans() if known.key == plan.key), plan)
+        return next(
+            (known for known in self.log.plans() if known.key == plan.key), plan
+        )
 
     def is_over(self, plan: CellPlan) -> bool:
         assert self._runner is not None
@@ -515,7 +617,9 @@ class ModelRun:
         return self._runner.progress(plan)
 
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
-        """Wait until a cell is finished; ``waiting`` is called every SLICE seconds until it is."""
+        """Wait until a cell is finished; ``waiting`` is called every SLICE seconds
+        until it is.
+        """
         assert self._runner is not None
         try:
             while not self._runner.wait(plan, SLICE):
@@ -527,12 +631,16 @@ class ModelRun:
             raise
 
     def stop_sending(self) -> None:
-        """Make no further calls: the session is ending, and unsent calls cost nothing."""
+        """Make no further calls: the session is ending, and unsent calls cost
+        nothing.
+        """
         if self._runner is not None:
             self._runner.stop_sending()
 
     def mention_silence(self) -> None:
-        """Write a line when no reply has come for a minute, and repeat it while that lasts."""
+        """Write a line when no reply has come for a minute, and repeat it while that
+        lasts.
+        """
         self.mention_news()
         assert self._runner is not None
         model, seconds, fault = self._runner.silence() or ("", 0.0, "")
@@ -541,7 +649,9 @@ class ModelRun:
         elif seconds >= self._silence_said + (REMINDER if self._silence_said else 0.0):
             self._silence_said = seconds
             said = f" ({fault})" if fault else ""
-            self._tell_at_once(f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting.")
+            self._tell_at_once(
+                f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting."
+            )
 
     def mention_news(self) -> None:
         """Write a line for every model server that has died or come back."""
@@ -591,28 +701,42 @@ def _replayed(given: Sequence[str]) -> str | None:
     if not runs:
         return None
     if len(given) > 1 or not runs[0]:
-        raise OptionError(f"--model {','.join(given)}: give 'replay:RUN' alone, with one run.")
+        raise OptionError(
+            f"--model {','.join(given)}: give 'replay:RUN' alone, with one run."
+        )
     return runs[0]
 
 
 def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSummary:
     """Judge a run.
 
-    With ``finished_only`` (default: if a session is running it) only its finished cells are judged, and the summary's
-    manifest says how many those are: trials of a running cell are not missing yet.
+    With ``finished_only`` (default: if a session is running it) only its finished cells
+    are judged, and the summary's manifest says how many those are: trials of a running
+    cell are not missing yet.
     """
     plans, manifest = log.plans(), log.manifest
     if is_claimed(log.path) if finished_only is None else finished_only:
         finished = [plan for plan in plans if is_finished(log, plan, judge_set)]
-        manifest = {**manifest, "in_progress": f"{len(finished)} of {plural(len(plans), 'cell')}"}
+        manifest = {
+            **manifest,
+            "in_progress": f"{len(finished)} of {plural(len(plans), 'cell')}",
+        }
         plans = finished
-    return summarise_subjects(manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes(), log.remarks)
+    return summarise_subjects(
+        manifest,
+        plans,
+        log.trials_by_subject,
+        log.calls.by_cell(),
+        log.causes(),
+        log.remarks,
+    )
 
 
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     """Judge the cells of several runs as if they were of one run.
 
-    Raises OptionError unless all are whole, their rules are equal, and every model is in one of them only.
+    Raises OptionError unless all are whole, their rules are equal, and every model is
+    in one of them only.
     """
     owner: dict[CellKey, RunLog] = {}
     rules: dict[str, tuple[object, RunLog]] = {}
@@ -639,8 +763,14 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     causes = {key: one for log in logs for key, one in log.causes().items()}
     manifest = {
         "run_id": ", ".join(str(log.manifest["run_id"]) for log in logs),
-        "protocols": {name: text for log in logs for name, text in log.manifest["protocols"].items()},
-        "options": {"seed": ", ".join(str(log.manifest["options"].get("seed")) for log in logs)},
+        "protocols": {
+            name: text
+            for log in logs
+            for name, text in log.manifest["protocols"].items()
+        },
+        "options": {
+            "seed": ", ".join(str(log.manifest["options"].get("seed")) for log in logs)
+        },
     }
     plans = [plan for log in logs for plan in log.plans()]
     return summarise_subjects(
@@ -669,7 +799,9 @@ class Standing:
     trials: int
     """Trials that are written."""
     share: float
-    """Part of the planned trials that is written, 0 to 1; sets that are still to come are not planned."""
+    """Part of the planned trials that is written, 0 to 1; sets that are still to come
+    are not planned.
+    """
     cost: float
     """Dollars so far."""
     left: float | None
@@ -708,12 +840,18 @@ class Tally:
             self._done.update(done=progress.done, planned=progress.done)
         open_ones = [run.progress(plan) for plan in self._waiting]
         done = self._done["done"] + sum(one.done for one in open_ones)
-        planned = self._done["planned"] + sum(max(one.done, one.planned) for one in open_ones)
+        planned = self._done["planned"] + sum(
+            max(one.done, one.planned) for one in open_ones
+        )
         if self._first is None:
             self._first = done  # those of earlier sessions do not count for the pace
         share = done / planned if planned else 0.0
         gained, spent = done - self._first, now - self._begun
-        seconds = spent / gained * (planned - done) if gained > 0 and spent > EARLY and self._waiting else None
+        seconds = (
+            spent / gained * (planned - done)
+            if gained > 0 and spent > EARLY and self._waiting
+            else None
+        )
         assert run.log is not None
         cost = run.log.calls.totals().cost if run.settings.language else 0.0
         most = run.settings.calls.limits.cost
@@ -736,15 +874,26 @@ class Tally:
         return f"{unreadable} of {read} replies unreadable" if unreadable else ""
 
     def line(self, fresh: bool = False) -> str:
-        """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left; 61 %, about 2 min left``."""
+        """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left;
+        61 %, about 2 min left``.
+        """
         now = self.poll(fresh)
-        counts = ", ".join(f"{now.verdicts[verdict]} {verdict}" for verdict in Verdict if now.verdicts[verdict])
+        counts = ", ".join(
+            f"{now.verdicts[verdict]} {verdict}"
+            for verdict in Verdict
+            if now.verdicts[verdict]
+        )
         parts = [f"{now.decided} of {now.cells} cells{': ' if counts else ''}{counts}"]
         parts += filter(None, [self.unreadable])
         if now.cost or now.left is not None:
-            parts.append(f"${now.cost:.2f}" + ("" if now.left is None else f", ${now.left:.2f} left"))
+            parts.append(
+                f"${now.cost:.2f}"
+                + ("" if now.left is None else f", ${now.left:.2f} left")
+            )
         if now.decided < now.cells:
-            left = "" if now.seconds is None else f", about {duration(now.seconds)} left"
+            left = (
+                "" if now.seconds is None else f", about {duration(now.seconds)} left"
+            )
             parts.append(f"{now.share:.0%}{left}".replace("%", " %"))
         return "; ".join(parts)
 

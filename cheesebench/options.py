@@ -1,8 +1,9 @@
 """The options of a run, each declared once: data only, cheap to import.
 
-pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that they need
-(``cheesebench.commands.common.add_options``), the manifest stores those that are ``recorded``, and the reference page
-lists them. To add an option, add an entry to ``OPTIONS`` and read its value with ``RunOptions.value(key)``.
+pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that
+they need (``cheesebench.commands.common.add_options``), the manifest stores those that
+are ``recorded``, and the reference page lists them. To add an option, add an entry to
+``OPTIONS`` and read its value with ``RunOptions.value(key)``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-#: All options store under this prefix in pytest, so that two spellings of one option share one value.
+#: All options store under this prefix in pytest, so that two spellings of one option
+#: share one value.
 PREFIX = "cheesebench_"
 #: Prefix of the long spelling of every option, which pytest always accepts.
 LONG = "--cheese-"
@@ -29,7 +31,9 @@ class Option:
     """NAME, or N for a whole number, unless something else is said."""
     type: Callable[[str], Any] = str
     default: Any = None
-    """What holds where nothing is given, neither here nor in the manifest of a run that is resumed."""
+    """What holds where nothing is given, neither here nor in the manifest of a run that
+    is resumed.
+    """
     default_text: str = ""
     """The default in words, where ``default`` does not say it."""
     example: str = ""
@@ -45,17 +49,23 @@ class Option:
     positive: bool = False
     """The value must be above 0."""
     recorded: bool = False
-    """The manifest keeps the value under ``key``; a resumed or replayed run takes it from there."""
+    """The manifest keeps the value under ``key``; a resumed or replayed run takes it
+    from there.
+    """
     overridable: bool = False
     """Recorded, but a resumed run may be given another value."""
     trusted_only: bool = False
-    """Recorded, but starts a program or says where calls and keys go: not taken from a stranger's run."""
+    """Recorded, but starts a program or says where calls and keys go: not taken from a
+    stranger's run.
+    """
     setting: str = ""
     """The setting of a model agent that this is."""
     models_only: bool = False
     """Means nothing unless a language model is run."""
     names_run: bool = False
-    """Says which run this is; a command that continues the run has ``--resume`` in its place."""
+    """Says which run this is; a command that continues the run has ``--resume`` in its
+    place.
+    """
 
     @property
     def key(self) -> str:
@@ -68,7 +78,9 @@ class Option:
 
     @property
     def short(self) -> str:
-        """The usual spelling; in pytest it yields to another plugin's option of the same name."""
+        """The usual spelling; in pytest it yields to another plugin's option of the
+        same name.
+        """
         return f"--{self.name}"
 
     @property
@@ -78,7 +90,9 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """Placeholder of the value in the help; empty for flags, and for choices that are listed there themselves."""
+        """Placeholder of the value in the help; empty for flags, and for choices that
+        are listed there themselves.
+        """
         if self.metavar or self.flag or self.choices:
             return self.metavar
         return "N" if self.type is int else "NAME"
@@ -86,7 +100,9 @@ class Option:
     @property
     def description(self) -> str:
         parts = [self.help]
-        default = self.default_text or ("" if self.default in (None, ()) else str(self.default))
+        default = self.default_text or (
+            "" if self.default in (None, ()) else str(self.default)
+        )
         if default:
             parts.append(f"Default: {default}" + ("." if self.example else ""))
         if self.example:
@@ -97,7 +113,9 @@ class Option:
         return text if text in self.words else self.type(text)
 
     def arguments(self) -> dict[str, Any]:
-        """Return keyword arguments for ``add_argument``. An option that is not given is None, or False for a flag."""
+        """Return keyword arguments for ``add_argument``. An option that is not given is
+        None, or False for a flag.
+        """
         if self.flag:
             return {"action": "store_true", "help": self.description}
         keywords: dict[str, Any] = {"help": self.description}
@@ -220,7 +238,13 @@ OPTIONS = (
         example="2/8",
         recorded=True,
     ),
-    Option(name="agent", help="Agent that asks a language model.", default="llm", recorded=True, models_only=True),
+    Option(
+        name="agent",
+        help="Agent that asks a language model.",
+        default="llm",
+        recorded=True,
+        models_only=True,
+    ),
     Option(
         name="history",
         help="Number of past observations and replies shown to a language model: a number, or a range such as 3-7.",
@@ -377,7 +401,13 @@ OPTIONS = (
         default=3600,
         positive=True,
     ),
-    Option(name="retries", help="Number of retries of a call after a fault.", type=int, default=6, minimum=0),
+    Option(
+        name="retries",
+        help="Number of retries of a call after a fault.",
+        type=int,
+        default=6,
+        minimum=0,
+    ),
     Option(
         name="retry-errors",
         help="With --resume: repeat calls refused because of their content (content filter, context too long).",
@@ -421,7 +451,11 @@ OPTIONS = (
         default_text="one per processor",
         minimum=1,
     ),
-    Option(name="markdown", help="Also write the Markdown report to this file.", metavar="PATH"),
+    Option(
+        name="markdown",
+        help="Also write the Markdown report to this file.",
+        metavar="PATH",
+    ),
     Option(
         name="html",
         help="Also write the HTML report to this file: one page with charts, on which every trial can be watched.",
@@ -451,8 +485,16 @@ OPTIONS = (
         choices=("skip", "fail"),
         default="skip",
     ),
-    Option(name="film", help="For every FAIL, show a failed trial frame by frame (-v does, too).", flag=True),
-    Option(name="exit-zero", help="Exit with 0 even if a model fails; errors still count.", flag=True),
+    Option(
+        name="film",
+        help="For every FAIL, show a failed trial frame by frame (-v does, too).",
+        flag=True,
+    ),
+    Option(
+        name="exit-zero",
+        help="Exit with 0 even if a model fails; errors still count.",
+        flag=True,
+    ),
 )
 
 #: The same options by key.
@@ -468,7 +510,9 @@ class Setting:
     kind: str = "args"
 
 
-INI = (Setting("cheese_protocols", "Default of --protocols: names, files, directories."),)
+INI = (
+    Setting("cheese_protocols", "Default of --protocols: names, files, directories."),
+)
 
 
 class EnvironmentVariable(NamedTuple):
@@ -485,44 +529,74 @@ VARIABLES = (
         "default of --protocols if neither the command line nor the ini file sets it: names, files and directories, "
         "separated as in PATH",
     ),
-    EnvironmentVariable("CHEESEBENCH_MODELS", "a YAML file of your own models, used if --models is not given"),
+    EnvironmentVariable(
+        "CHEESEBENCH_MODELS",
+        "a YAML file of your own models, used if --models is not given",
+    ),
     EnvironmentVariable(
         "OPENAI_API_KEY",
         "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",
     ),
-    EnvironmentVariable("OPENAI_BASE_URL", "address of that server, used if --base-url is not given"),
     EnvironmentVariable(
-        "VLLM_API_KEY", "the key of a vLLM server that is already running; the backend's option api_key_env renames it"
+        "OPENAI_BASE_URL", "address of that server, used if --base-url is not given"
     ),
     EnvironmentVariable(
-        "VLLM_WORKER_MULTIPROCESSING_METHOD", "set to spawn if vLLM runs in this process, unless already set"
-    ),
-    EnvironmentVariable("VLLM_LOGGING_LEVEL", "set to WARNING if vLLM runs in this process, unless already set"),
-    EnvironmentVariable(
-        "LITELLM_LOCAL_MODEL_COST_MAP", "set to True for litellm, unless already set: litellm then fetches nothing"
+        "VLLM_API_KEY",
+        "the key of a vLLM server that is already running; the backend's option api_key_env renames it",
     ),
     EnvironmentVariable(
-        "LITELLM_MODE", "set to PRODUCTION for litellm, unless already set: litellm then reads no .env file"
+        "VLLM_WORKER_MULTIPROCESSING_METHOD",
+        "set to spawn if vLLM runs in this process, unless already set",
+    ),
+    EnvironmentVariable(
+        "VLLM_LOGGING_LEVEL",
+        "set to WARNING if vLLM runs in this process, unless already set",
+    ),
+    EnvironmentVariable(
+        "LITELLM_LOCAL_MODEL_COST_MAP",
+        "set to True for litellm, unless already set: litellm then fetches nothing",
+    ),
+    EnvironmentVariable(
+        "LITELLM_MODE",
+        "set to PRODUCTION for litellm, unless already set: litellm then reads no .env file",
     ),
     EnvironmentVariable("LITELLM_LOG", "set to ERROR for litellm, unless already set"),
-    EnvironmentVariable("RAY_ADDRESS", "the cluster of --executor ray, used if --executor-option address is not given"),
-    EnvironmentVariable("RAY_USAGE_STATS_ENABLED", "set to 0 for Ray, unless already set: it then reports nothing"),
     EnvironmentVariable(
-        "GITHUB_STEP_SUMMARY", "the file to which the report's summary is appended; GitHub Actions sets it"
+        "RAY_ADDRESS",
+        "the cluster of --executor ray, used if --executor-option address is not given",
     ),
     EnvironmentVariable(
-        "GITHUB_ACTIONS", "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it"
+        "RAY_USAGE_STATS_ENABLED",
+        "set to 0 for Ray, unless already set: it then reports nothing",
     ),
-    EnvironmentVariable("GITHUB_SERVER_URL", "with the next two, the link to the job in a run's comment.md"),
+    EnvironmentVariable(
+        "GITHUB_STEP_SUMMARY",
+        "the file to which the report's summary is appended; GitHub Actions sets it",
+    ),
+    EnvironmentVariable(
+        "GITHUB_ACTIONS",
+        "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it",
+    ),
+    EnvironmentVariable(
+        "GITHUB_SERVER_URL",
+        "with the next two, the link to the job in a run's comment.md",
+    ),
     EnvironmentVariable("GITHUB_REPOSITORY", "the repository of the job"),
     EnvironmentVariable("GITHUB_RUN_ID", "the number of the job's run"),
-    EnvironmentVariable("NO_COLOR", "if set, neither pytest nor cheesebench uses colours"),
+    EnvironmentVariable(
+        "NO_COLOR", "if set, neither pytest nor cheesebench uses colours"
+    ),
     EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest"),
     EnvironmentVariable(
         "XDG_STATE_HOME",
         "directory of cheesebench/key, which shows that a run was made by you on this machine (default: "
         "~/.local/state)",
     ),
-    EnvironmentVariable("TERM", "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor"),
-    EnvironmentVariable("PATH", "directories searched for a vllm command, after that of this Python"),
+    EnvironmentVariable(
+        "TERM",
+        "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor",
+    ),
+    EnvironmentVariable(
+        "PATH", "directories searched for a vllm command, after that of this Python"
+    ),
 )

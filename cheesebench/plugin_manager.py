@@ -1,4 +1,6 @@
-"""The plugin manager: built-in plugins, entry points and those of a pytest session, with look-ups by name."""
+"""The plugin manager: built-in plugins, entry points and those of a pytest session,
+with look-ups by name.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ import pluggy
 from cheesebench import hookspecs
 from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
 from cheesebench.dialogue import RespondentSpec
-from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
+from cheesebench.errors import (
+    CheeseBenchError,
+    PluginError,
+    UnknownNameError,
+    did_you_mean,
+    raised_where,
+)
 from cheesebench.executor import ExecutorSpec
 from cheesebench.family import Family, RecordedRun, Words
 from cheesebench.hookspecs import Reporter, RunReporter
@@ -31,7 +39,8 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import AgentKind, BaseSpecification
     from cheesebench.statistics import RunSummary
 
-#: Modules of this distribution, registered exactly as a vendor's are. Entry points are for third parties.
+#: Modules of this distribution, registered exactly as a vendor's are. Entry points are
+#: for third parties.
 BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
@@ -43,7 +52,8 @@ BUILT_INS = (
     "cheesebench.reports",
 )
 
-#: Those of them that may contribute commands: few and light, because the help of ``cheesebench`` loads them.
+#: Those of them that may contribute commands: few and light, because the help of
+#: ``cheesebench`` loads them.
 WITH_COMMANDS = ("cheesebench.paradigms",)
 
 #: Attribute with the version of the hooks that a plugin is written for.
@@ -76,46 +86,68 @@ T = TypeVar("T")
 
 
 class PluginManager(pluggy.PluginManager):
-    """A pluggy manager that knows what was loaded from where, and why something was not.
+    """A pluggy manager that knows what was loaded from where, and why something was
+    not.
 
-    Without ``entry_points`` only the built-ins are loaded: all of them, or those in ``built_ins``.
+    Without ``entry_points`` only the built-ins are loaded: all of them, or those in
+    ``built_ins``.
     """
 
-    def __init__(self, *, entry_points: bool = True, built_ins: Sequence[str] = BUILT_INS) -> None:
+    def __init__(
+        self, *, entry_points: bool = True, built_ins: Sequence[str] = BUILT_INS
+    ) -> None:
         super().__init__(hookspecs.PROJECT)
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
         #: Loaded entry points; of two with the same name only one is loaded.
         self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
-        #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
+        #: Names of plugins that a worker process can load again by itself (built-ins
+        #: and entry points).
         self.reloadable: set[str] = set()
         for module in built_ins:
             self.register(importlib.import_module(module), name=module)
             self.reloadable.add(module)
-        for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT) if entry_points else ():
+        for entry_point in (
+            importlib.metadata.entry_points(group=hookspecs.PROJECT)
+            if entry_points
+            else ()
+        ):
             try:
                 if (other := self.get_plugin(entry_point.name)) is not None:
                     used = getattr(other, "__name__", other)
-                    raise PluginError(f"Another plugin also has this name, and is used: {used}. Uninstall one of them.")
+                    raise PluginError(
+                        f"Another plugin also has this name, and is used: {used}. Uninstall one of them."
+                    )
                 self.register(entry_point.load(), name=entry_point.name)
                 self._loaded[entry_point.name] = entry_point
                 self.reloadable.add(entry_point.name)
             except (Exception, SystemExit) as error:
-                # A broken plugin must not stop the run: it is reported, and the others work.
+                # A broken plugin must not stop the run: it is reported, and the others
+                # work.
                 known = isinstance(error, CheeseBenchError)
-                text = redact(str(error)) if known else quoted(raised_where(error), 1000)
+                text = (
+                    redact(str(error)) if known else quoted(raised_where(error), 1000)
+                )
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin. Raises PluginError if it needs an unsupported version of the hooks."""
+        """Register a plugin. Raises PluginError if it needs an unsupported version of
+        the hooks.
+        """
         _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
-        """Accept functions by name without a marker, for conftest.py. Raises PluginError for a misspelt hook."""
+        """Accept functions by name without a marker, for conftest.py. Raises
+        PluginError for a misspelt hook.
+        """
         options = super().parse_hookimpl_opts(plugin, name)
-        if options is None and name.startswith("cheesebench_") and callable(getattr(plugin, name)):
+        if (
+            options is None
+            and name.startswith("cheesebench_")
+            and callable(getattr(plugin, name))
+        ):
             if name not in _HOOKS:
                 hint = did_you_mean(name, _HOOKS)
                 if not hint:
@@ -133,9 +165,11 @@ class PluginManager(pluggy.PluginManager):
         return options
 
     def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
-        """Return what all plugins supply, later plugins last, so that theirs wins in a dict.
+        """Return what all plugins supply, later plugins last, so that theirs wins in a
+        dict.
 
-        Raises PluginError, with the plugin's name, for a hook that raises or returns something else.
+        Raises PluginError, with the plugin's name, for a hook that raises or returns
+        something else.
         """
         found: list[Any] = []
         for one in hook.get_hookimpls():  # in the reverse of pluggy's order
@@ -146,26 +180,49 @@ class PluginManager(pluggy.PluginManager):
         return found
 
     def strangers(self) -> dict[str, str]:
-        """Return the third-party plugins by name, each with the version of its distribution, or its file."""
+        """Return the third-party plugins by name, each with the version of its
+        distribution, or its file.
+        """
         ours = (*BUILT_INS, *WITH_COMMANDS)
-        others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
-        return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
+        others = {
+            name: plugin
+            for name, plugin in self.list_name_plugin()
+            if plugin is not None and name not in ours
+        }
+        return {
+            name: _origin(plugin, self._loaded.get(name))
+            for name, plugin in others.items()
+        }
 
     def not_loaded(self, name: str) -> str:
-        """Return which plugins could not be loaded, one of which may supply what has this name; empty if all could."""
+        """Return which plugins could not be loaded, one of which may supply what has
+        this name; empty if all could.
+        """
         # The name of a plugin need not be that of what it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)
-        said = [f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}" for one in failed]
+        said = [
+            f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}"
+            for one in failed
+        ]
         return f"{'. '.join(said)}; see 'cheesebench plugins'." if said else ""
 
     def remedy_for(self, name: str) -> str:
-        """Return a remark on a name that no plugin supplies: one that failed to load may supply it."""
-        return self.not_loaded(name) or "A plugin of yours? 'cheesebench plugins' shows what is installed."
+        """Return a remark on a name that no plugin supplies: one that failed to load
+        may supply it.
+        """
+        return (
+            self.not_loaded(name)
+            or "A plugin of yours? 'cheesebench plugins' shows what is installed."
+        )
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
-        """Return the agents of a kind by name; the kinds that plugins add are returned by ``cheesebench_agents``."""
+        """Return the agents of a kind by name; the kinds that plugins add are returned
+        by ``cheesebench_agents``.
+        """
         supplied = self.supplied(getattr(self.hook, _hook_of(kind)))
-        return {spec.name: spec for spec in supplied if getattr(spec, "kind", kind) == kind}
+        return {
+            spec.name: spec for spec in supplied if getattr(spec, "kind", kind) == kind
+        }
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
@@ -184,16 +241,22 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def executors(self) -> dict[str, ExecutorSpec]:
-        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_executors)}
+        return {
+            spec.name: spec for spec in self.supplied(self.hook.cheesebench_executors)
+        }
 
     @property
     def backends(self) -> dict[str, BackendSpec]:
-        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_backends)}
+        return {
+            spec.name: spec for spec in self.supplied(self.hook.cheesebench_backends)
+        }
 
     @property
     def models(self) -> dict[str, ModelEntry]:
         """Registered models by name, without aliases."""
-        return {entry.name: entry for entry in self.supplied(self.hook.cheesebench_models)}
+        return {
+            entry.name: entry for entry in self.supplied(self.hook.cheesebench_models)
+        }
 
     @property
     def views(self) -> dict[str, View]:
@@ -201,20 +264,32 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def reporters(self) -> dict[str, Reporter]:
-        return {reporter.name: reporter for reporter in self.supplied(self.hook.cheesebench_reporters)}
+        return {
+            reporter.name: reporter
+            for reporter in self.supplied(self.hook.cheesebench_reporters)
+        }
 
     @property
     def families(self) -> dict[str, Family[Any, Any]]:
-        return {family.name: family for family in self.supplied(self.hook.cheesebench_families)}
+        return {
+            family.name: family
+            for family in self.supplied(self.hook.cheesebench_families)
+        }
 
     @property
     def commands(self) -> dict[str, CommandSpec]:
-        """Commands that plugins contribute, by name; those of a plugin that fails are left out."""
+        """Commands that plugins contribute, by name; those of a plugin that fails are
+        left out.
+        """
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
             # ``cheesebench plugins`` reports the fault; other commands still work.
             with contextlib.suppress(CheeseBenchError):
-                supplied = supplied_by(implementation.function, "cheesebench_commands", implementation.plugin_name)
+                supplied = supplied_by(
+                    implementation.function,
+                    "cheesebench_commands",
+                    implementation.plugin_name,
+                )
                 found |= {spec.name: spec for spec in supplied}
         return found
 
@@ -222,9 +297,13 @@ class PluginManager(pluggy.PluginManager):
     def protocol_directories(self) -> list[Path]:
         return self.supplied(self.hook.cheesebench_protocols)
 
-    def _look_up(self, kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
+    def _look_up(
+        self, kind: str, name: str, known: dict[str, T], remedy: str = ""
+    ) -> T:
         if name not in known:
-            raise UnknownNameError(kind, name, known, remedy=remedy or self.not_loaded(name))
+            raise UnknownNameError(
+                kind, name, known, remedy=remedy or self.not_loaded(name)
+            )
         return known[name]
 
     def agent(self, name: str) -> AgentSpec:
@@ -245,7 +324,11 @@ class PluginManager(pluggy.PluginManager):
 
     def view(self, name: str) -> View:
         views = self.views
-        return Words() if name == Words.name and name not in views else self._look_up("view", name, views)
+        return (
+            Words()
+            if name == Words.name and name not in views
+            else self._look_up("view", name, views)
+        )
 
     def reporter(self, name: str) -> Reporter:
         return self._look_up("report format", name, self.reporters)
@@ -264,7 +347,9 @@ class PluginManager(pluggy.PluginManager):
             return returned(family.compile(specification), Paradigm, who)
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
-        """Return the family of a protocol; PluginError, with the known families, if there is none."""
+        """Return the family of a protocol; PluginError, with the known families, if
+        there is none.
+        """
         families, name = self.families, specification.family
         if name not in families:
             raise PluginError(
@@ -275,7 +360,9 @@ class PluginManager(pluggy.PluginManager):
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
-    """Return the list of what a plugin's hook supplies; PluginError if it raises or returns another type."""
+    """Return the list of what a plugin's hook supplies; PluginError if it raises or
+    returns another type.
+    """
     try:
         return items_of(function, hook)
     except PluginError as error:
@@ -284,13 +371,21 @@ def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any
 
 
 def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
-    """Return the list of what a hook supplies; PluginError, which does not name the plugin, as in ``supplied_by``."""
-    wanted = "paths of directories" if hook == "cheesebench_protocols" else f"{SUPPLIED[hook].__name__} objects"
+    """Return the list of what a hook supplies; PluginError, which does not name the
+    plugin, as in ``supplied_by``.
+    """
+    wanted = (
+        "paths of directories"
+        if hook == "cheesebench_protocols"
+        else f"{SUPPLIED[hook].__name__} objects"
+    )
     try:
         supplied = function()
         if inspect.iscoroutine(supplied):
             raise PluginError(f"returned {misfit(supplied, list)}")
-        if not isinstance(supplied, Iterable) or isinstance(supplied, str | bytes | Mapping | type):
+        if not isinstance(supplied, Iterable) or isinstance(
+            supplied, str | bytes | Mapping | type
+        ):
             raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
         items = list(supplied)
         for item in items:  # attributes of a third-party object may raise, too
@@ -304,13 +399,19 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
     except CheeseBenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{quoted(raised_where(error), 360)}. Fix it, or remove it.") from error
+        raise PluginError(
+            f"{quoted(raised_where(error), 360)}. Fix it, or remove it."
+        ) from error
     return items
 
 
 def _fault(item: object, hook: str) -> str:
     kind = getattr(item, "kind", None)
-    if isinstance(kind, str) and hook in map(_hook_of, _KINDS) and not isinstance(item, type):
+    if (
+        isinstance(kind, str)
+        and hook in map(_hook_of, _KINDS)
+        and not isinstance(item, type)
+    ):
         if hook != (right := _hook_of(kind)):
             return f"{shown(item)}. Return it from {right}."
         if kind not in _KINDS and hasattr(item, "name"):
@@ -328,11 +429,15 @@ def _check_api(plugin: Any, name: str) -> None:
     # Static: a module may have a __getattr__ that looks names up among the plugins.
     version: Any = inspect.getattr_static(plugin, _API, hookspecs.API_VERSION)
     if not isinstance(version, int) or isinstance(version, bool):
-        raise PluginError(f"The plugin '{name}' has {_API} = {version!r}. Set it to {hookspecs.API_VERSION}.")
+        raise PluginError(
+            f"The plugin '{name}' has {_API} = {version!r}. Set it to {hookspecs.API_VERSION}."
+        )
     oldest, newest = hookspecs.OLDEST_API_VERSION, hookspecs.API_VERSION
     known = f"version {newest}" if oldest == newest else f"{oldest} to {newest}"
     if not oldest <= version <= newest:
-        remedy = "Upgrade pytest-cheesebench." if version > newest else "Upgrade the plugin."
+        remedy = (
+            "Upgrade pytest-cheesebench." if version > newest else "Upgrade the plugin."
+        )
         sentence = f"The plugin '{name}' is written for version {version} of the hooks; this CheeseBench supports"
         raise PluginError(f"{sentence} {known}. {remedy}")
 
@@ -343,5 +448,7 @@ def _hook_of(kind: AgentKind) -> str:
 
 @lru_cache(maxsize=1)
 def installed_plugins() -> PluginManager:
-    """Return the process-wide manager of built-ins and entry points (pytest sessions create their own)."""
+    """Return the process-wide manager of built-ins and entry points (pytest sessions
+    create their own).
+    """
     return PluginManager()

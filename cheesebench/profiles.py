@@ -1,4 +1,6 @@
-"""Profiles: named options of a run, in ``[tool.cheesebench.profiles.NAME]`` of pyproject.toml."""
+"""Profiles: named options of a run, in ``[tool.cheesebench.profiles.NAME]`` of
+pyproject.toml.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ SPELLINGS = ("--profile", f"{LONG}profile")
 
 
 def find_file(directory: Path) -> Path | None:
-    """Return the pyproject.toml of the directory, or of the nearest one above that has profiles."""
+    """Return the pyproject.toml of the directory, or of the nearest one above that has
+    profiles.
+    """
     for one in (directory, *directory.parents):
         path = one / FILE
         if path.is_file() and _profiles(path):
@@ -26,9 +30,13 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, as they are written. Raises CheeseBenchError for invalid ones."""
+    """Return the options of a profile by key, as they are written. Raises
+    CheeseBenchError for invalid ones.
+    """
     if path is None:
-        raise OptionError(f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one.")
+        raise OptionError(
+            f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one."
+        )
     profiles = _profiles(path)
     if name not in profiles:
         raise UnknownNameError("profile", name, profiles, remedy=f"They are in {path}.")
@@ -37,7 +45,9 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
         option = BY_KEY.get(str(spelling).replace("-", "_"))
         place = f"{path}: [tool.cheesebench.profiles.{name}] {spelling}"
         if option is None or option.key == "profile":
-            hint = did_you_mean(str(spelling), [option.name for option in BY_KEY.values()])
+            hint = did_you_mean(
+                str(spelling), [option.name for option in BY_KEY.values()]
+            )
             raise OptionError(f"{place} is not an option of a run.{hint}")
         found[option.key] = _checked(option, value, place)
     return found
@@ -52,10 +62,14 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     for key in ("tool", "cheesebench", "profiles"):
         found = found.get(key, {}) if isinstance(found, dict) else {}
     wrong = (
-        [name for name, values in found.items() if not isinstance(values, dict)] if isinstance(found, dict) else [""]
+        [name for name, values in found.items() if not isinstance(values, dict)]
+        if isinstance(found, dict)
+        else [""]
     )
     if wrong:
-        raise OptionError(f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options.")
+        raise OptionError(
+            f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options."
+        )
     profiles: Mapping[str, Mapping[str, Any]] = found
     return profiles
 
@@ -69,9 +83,15 @@ def _checked(option: Option, value: Any, place: str) -> Any:
     if isinstance(value, list) and not option.repeatable:
         raise OptionError(f"{place}: it takes one value, not a list.")
     for one in several:
-        wanted: tuple[type, ...] = {int: (int,), float: (int, float)}.get(option.type, (str,))  # type: ignore[call-overload]
-        if one not in option.words and (isinstance(one, bool) or not isinstance(one, wanted)):
-            kind = {int: "a whole number", float: "a number"}.get(option.type, "text in quotes")  # type: ignore[call-overload]
+        wanted: tuple[type, ...] = {int: (int,), float: (int, float)}.get(
+            option.type, (str,)
+        )  # type: ignore[call-overload]
+        if one not in option.words and (
+            isinstance(one, bool) or not isinstance(one, wanted)
+        ):
+            kind = {int: "a whole number", float: "a number"}.get(
+                option.type, "text in quotes"
+            )  # type: ignore[call-overload]
             raise OptionError(f"{place} = {one!r}: write {kind}.")
     return value
 
@@ -82,10 +102,12 @@ def expanded(
     known: Collection[str] | None = None,
     spellings: Collection[str] = SPELLINGS,
 ) -> tuple[list[str], list[str]]:
-    """Return the arguments that a command line's profiles add, and the names of those profiles.
+    """Return the arguments that a command line's profiles add, and the names of those
+    profiles.
 
-    Options given on the command line are left out, and so are those not in ``known`` (long spellings; None: all).
-    ``spellings`` are those of the option that names a profile.
+    Options given on the command line are left out, and so are those not in ``known``
+    (long spellings; None: all). ``spellings`` are those of the option that names a
+    profile.
     """
     names = _named(arguments, spellings)
     if not names:
@@ -94,13 +116,18 @@ def expanded(
     found: list[str] = []
     for key, value in read_profile(names[-1], path).items():
         option = BY_KEY[key]
-        if {option.short, option.long} & typed or (known is not None and option.short not in known):
+        if {option.short, option.long} & typed or (
+            known is not None and option.short not in known
+        ):
             continue
         spelling = option.long if known is None else option.short
         if option.flag:
             found += [spelling] if value else []
         else:
-            found += [f"{spelling}={one}" for one in (value if isinstance(value, list) else [value])]
+            found += [
+                f"{spelling}={one}"
+                for one in (value if isinstance(value, list) else [value])
+            ]
     return found, names
 
 
@@ -109,6 +136,8 @@ def _named(arguments: Sequence[str], spellings: Collection[str]) -> list[str]:
     for number, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         if option in spellings:
-            value = value if equals else next(iter(arguments[number + 1 : number + 2]), "")
+            value = (
+                value if equals else next(iter(arguments[number + 1 : number + 2]), "")
+            )
             named.append(value)
     return named

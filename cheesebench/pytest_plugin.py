@@ -1,7 +1,8 @@
-"""The entry point of the pytest plugin. pytest imports it in every project, so it imports next to nothing.
+"""The entry point of the pytest plugin. pytest imports it in every project, so it
+imports next to nothing.
 
-Without ``--model`` or ``--study`` it only registers options. With one of them, ``cheesebench.pytest_session`` is
-loaded and does the work.
+Without ``--model`` or ``--study`` it only registers options. With one of them,
+``cheesebench.pytest_session`` is loaded and does the work.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]:
-    """Return the function ``cheesebench.verdict``, for logs of other evaluations; results appear in JUnit reports."""
+    """Return the function ``cheesebench.verdict``, for logs of other evaluations;
+    results appear in JUnit reports.
+    """
     from cheesebench.interop.verdicts import verdict
 
     def judge(*logs: Any, **how: Any) -> ScoreVerdict:
@@ -35,7 +38,9 @@ def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]
 
 
 def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
-    """Return a command line in which each option of ``options`` is one word with its value: ``--NAME=VALUE``."""
+    """Return a command line in which each option of ``options`` is one word with its
+    value: ``--NAME=VALUE``.
+    """
     found: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -44,13 +49,24 @@ def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
     return found
 
 
-def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
-    """Repeat the setup that pytest did with the values of ``options``, and correct ``args`` for what follows.
+def redetect(
+    config: pytest.Config,
+    parser: pytest.Parser,
+    args: list[str],
+    options: Collection[str],
+) -> None:
+    """Repeat the setup that pytest did with the values of ``options``, and correct
+    ``args`` for what follows.
 
-    Raises UsageError, with the spelling that helps, where this pytest cannot be corrected.
+    Raises UsageError, with the spelling that helps, where this pytest cannot be
+    corrected.
     """
     # Nothing is changed where it would make no difference.
-    ours = [word for word, value in pairwise(args) if word in options and _exists(config, value)]
+    ours = [
+        word
+        for word, value in pairwise(args)
+        if word in options and _exists(config, value)
+    ]
     if not ours:
         return
     try:
@@ -61,11 +77,20 @@ def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], opti
         ) from None
 
 
-def _set_up(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
-    # As _pytest.config.Config does it at the beginning of a session; there is no public API.
+def _set_up(
+    config: pytest.Config,
+    parser: pytest.Parser,
+    args: list[str],
+    options: Collection[str],
+) -> None:
+    # As _pytest.config.Config does it at the beginning of a session; there is no public
+    # API.
     from _pytest.config.findpaths import determine_setup
 
-    given = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(os.fspath, config.invocation_params.args)]
+    given = [
+        *shlex.split(os.environ.get("PYTEST_ADDOPTS", "")),
+        *map(os.fspath, config.invocation_params.args),
+    ]
     given = joined(given, options)
     wanted = parser.parse_known_args(given, namespace=copy.copy(config.option))
     root, ini, settings, ignored = determine_setup(
@@ -84,9 +109,13 @@ def _set_up(config: pytest.Config, parser: pytest.Parser, args: list[str], optio
         args[:] = [*config.getini("addopts"), *given]
     else:
         args[:] = joined(args, options)
-    config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(config.option))
+    config.known_args_namespace = parser.parse_known_args(
+        args, namespace=copy.copy(config.option)
+    )
     if config.known_args_namespace.confcutdir is None:
-        config.known_args_namespace.confcutdir = str(ini.parent if ini is not None else root)
+        config.known_args_namespace.confcutdir = str(
+            ini.parent if ini is not None else root
+        )
 
 
 def _exists(config: pytest.Config, value: str) -> bool:
@@ -96,18 +125,23 @@ def _exists(config: pytest.Config, value: str) -> bool:
         return False
 
 
-#: Our spellings of each option in this session, by key; the short one may belong to another plugin.
+#: Our spellings of each option in this session, by key; the short one may belong to
+#: another plugin.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
 #: Options of which one starts a session of ours.
-_RUNS_MODELS = {name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)}
+_RUNS_MODELS = {
+    name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)
+}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """Register our options after those of all other plugins and conftests, which take precedence."""
+    """Register our options after those of all other plugins and conftests, which take
+    precedence.
+    """
     _keep_root(early_config, parser, args)
     try:
         yield
@@ -117,12 +151,21 @@ def pytest_load_initial_conftests(
             raise ended(error) from None
         raise
     taken = _taken(parser, [option.short for option in OPTIONS])
-    group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
+    group = parser.getgroup(
+        "cheesebench", "CheeseBench: does a model do as well as the rodent?"
+    )
     for setting in INI:
-        parser.addini(setting.name, setting.help, type=cast(Literal["args"], setting.kind))
-    spellings = {option.key: [name for name in (option.short, option.long) if name not in taken] for option in OPTIONS}
+        parser.addini(
+            setting.name, setting.help, type=cast(Literal["args"], setting.kind)
+        )
+    spellings = {
+        option.key: [name for name in (option.short, option.long) if name not in taken]
+        for option in OPTIONS
+    }
     for option in OPTIONS:
-        group.addoption(*spellings[option.key], dest=option.destination, **option.arguments())
+        group.addoption(
+            *spellings[option.key], dest=option.destination, **option.arguments()
+        )
     early_config.stash[SPELLINGS] = spellings
     _take_profile(early_config, args, spellings["profile"])
     _refuse_unknown(parser, args)
@@ -133,7 +176,11 @@ def ended(error: SystemExit) -> pytest.UsageError:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    where = "?" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    where = (
+        "?"
+        if trace is None
+        else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    )
     return pytest.UsageError(
         f"{where}: ends the program while it is loaded (SystemExit: {error}). Fix it, or remove it."
     )
@@ -146,11 +193,20 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     if names.isdisjoint(args):
         return
 
-    redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+    redetect(
+        config,
+        parser,
+        args,
+        names.difference(_taken(parser, [option.short for option in with_value])),
+    )
 
 
-def _take_profile(config: pytest.Config, args: list[str], spellings: Sequence[str]) -> None:
-    """Insert a profile's options before those on the command line; ``--profile`` may belong to another plugin."""
+def _take_profile(
+    config: pytest.Config, args: list[str], spellings: Sequence[str]
+) -> None:
+    """Insert a profile's options before those on the command line; ``--profile`` may
+    belong to another plugin.
+    """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return
     from cheesebench.errors import CheeseBenchError
@@ -163,7 +219,9 @@ def _take_profile(config: pytest.Config, args: list[str], spellings: Sequence[st
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return the names that are already options. pytest has no API for that, so try to parse them."""
+    """Return the names that are already options. pytest has no API for that, so try to
+    parse them.
+    """
     probes = [f"{name}=probe" for name in names]
     try:
         _, unknown = parser.parse_known_and_unknown_args(probes)
@@ -172,11 +230,15 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
             return names
         middle = len(names) // 2
         return _taken(parser, names[:middle]) + _taken(parser, names[middle:])
-    return [name for name, probe in zip(names, probes, strict=True) if probe not in unknown]
+    return [
+        name for name, probe in zip(names, probes, strict=True) if probe not in unknown
+    ]
 
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
-    """Raise UsageError with a suggestion for a misspelt option of ours: ``--cheese-modl``, ``--desing``."""
+    """Raise UsageError with a suggestion for a misspelt option of ours:
+    ``--cheese-modl``, ``--desing``.
+    """
     if not any(arg.startswith("--") for arg in args):
         return
     prefix = LONG.rstrip("-")
@@ -193,7 +255,9 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
 
         # Compare without the common prefix, which would make any two names similar.
         bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
-        hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG if is_long else '--'}")
+        hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(
+            " '", f" '{LONG if is_long else '--'}"
+        )
         if bare in ("lesion", "lesions"):
             hint = " A lesion is a control: write '--control blind'."
         if is_long or hint:
@@ -208,7 +272,9 @@ def pytest_configure(config: pytest.Config) -> None:
         start(config)
         return
     # Options that a project sets in addopts apply only to runs with a model.
-    typed = {str(argument).split("=", 1)[0] for argument in config.invocation_params.args}
+    typed = {
+        str(argument).split("=", 1)[0] for argument in config.invocation_params.args
+    }
     for option in OPTIONS:
         mine = typed.intersection(_spellings(config, option))
         if mine and _is_given(config, option.key):
@@ -218,7 +284,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest itself would say that there is no such file.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
-            raise pytest.UsageError(f"{path} needs a model: add --model NAME, for example --model random.")
+            raise pytest.UsageError(
+                f"{path} needs a model: add --model NAME, for example --model random."
+            )
 
 
 def _is_given(config: pytest.Config, key: str) -> bool:

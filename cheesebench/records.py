@@ -29,9 +29,10 @@ _CONTROL = "control="
 class Variant:
     """Deliberate changes of a cell; the log, ids and reports use its text (``str``).
 
-    ``settings`` are the levels of a study by name (``history=1``), ``control`` is the name of a control, without
-    ``control=``. ``condition`` is what is asked, for protocols without views that ask several things: their
-    cells differ by condition, not by view.
+    ``settings`` are the levels of a study by name (``history=1``), ``control`` is the
+    name of a control, without ``control=``. ``condition`` is what is asked, for
+    protocols without views that ask several things: their cells differ by condition,
+    not by view.
     """
 
     settings: tuple[tuple[str, str], ...] = ()
@@ -65,7 +66,8 @@ class Variant:
 #: The variant of a cell that changes nothing.
 PLAIN = Variant()
 
-#: Counter in a record's tally: the agent raised or returned an invalid action, so the trial counts as failed.
+#: Counter in a record's tally: the agent raised or returned an invalid action, so the
+#: trial counts as failed.
 FAULTS = "faults"
 
 #: Largest measurement; fourth powers of such numbers, and their sums, are finite.
@@ -77,17 +79,28 @@ def is_measurement(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
-#: A verdict is given when its purse has grown by this factor: wrong in at most one of 20 runs.
+#: A verdict is given when its purse has grown by this factor: wrong in at most one of
+#: 20 runs.
 GOAL = 20.0
 #: Most subjects of a sequential cell, unless ``--subjects`` says otherwise.
 MOST_SUBJECTS = 120
-#: Total numbers of subjects that a sequential cell runs before it is judged again; beyond 30, every 10.
+#: Total numbers of subjects that a sequential cell runs before it is judged again;
+#: beyond 30, every 10.
 FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 
 def sets_until(most: int) -> tuple[int, ...]:
-    """Return the sets of a sequential cell with at most ``most`` subjects; the last one is all of them."""
-    return (*(one for one in (*FIRST_SETS, *range(FIRST_SETS[-1] + 10, most, 10)) if one < most), most)
+    """Return the sets of a sequential cell with at most ``most`` subjects; the last one
+    is all of them.
+    """
+    return (
+        *(
+            one
+            for one in (*FIRST_SETS, *range(FIRST_SETS[-1] + 10, most, 10))
+            if one < most
+        ),
+        most,
+    )
 
 
 class SetResult(NamedTuple):
@@ -98,7 +111,9 @@ class SetResult(NamedTuple):
     decided: bool
     """Whether no more subjects are needed."""
     futile: bool
-    """Whether more would not help in this session: the budget is spent, or nothing could be run."""
+    """Whether more would not help in this session: the budget is spent, or nothing
+    could be run.
+    """
     needed: int
     """Number of subjects with which the cell is expected to be decided."""
     text: str
@@ -109,10 +124,11 @@ class SetResult(NamedTuple):
 class TrialRecord:
     """One trial of one subject.
 
-    ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule. ``actions`` has one letter per
-    step (``FLRS``; ``.`` is a frozen step, for which the agent was not asked). ``tally`` holds the agent's counters
-    (``calls``, ``unparsed``, ...). A trial that could not be run has ``outcome`` and ``success`` None, and its cause in
-    ``missing``: ``"infrastructure"`` or ``"budget"``.
+    ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule.
+    ``actions`` has one letter per step (``FLRS``; ``.`` is a frozen step, for which the
+    agent was not asked). ``tally`` holds the agent's counters (``calls``, ``unparsed``,
+    ...). A trial that could not be run has ``outcome`` and ``success`` None, and its
+    cause in ``missing``: ``"infrastructure"`` or ``"budget"``.
     """
 
     model: str
@@ -149,16 +165,23 @@ class Summable:
     __slots__: tuple[str, ...] = ()
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+        return type(self)(
+            **{
+                name: getattr(self, name) + getattr(other, name)
+                for name in self.__slots__
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals(Summable):
-    """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
+    """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a
+    known price), seconds.
 
-    Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
-    retries, ``malformed`` counts retries after an answer that was no reply (wrong shape, a tool call, or refused);
-    ``seconds`` is the total time of the successful attempts.
+    Cached and written tokens are included in ``prompt``, reasoning tokens in
+    ``completion``. ``attempts`` includes retries, ``malformed`` counts retries after an
+    answer that was no reply (wrong shape, a tool call, or refused); ``seconds`` is the
+    total time of the successful attempts.
     """
 
     calls: int = 0
@@ -173,14 +196,20 @@ class CallTotals(Summable):
     malformed: int = 0
 
     def __sub__(self, other: CallTotals) -> CallTotals:
-        return CallTotals(**{name: getattr(self, name) - getattr(other, name) for name in self.__slots__})
+        return CallTotals(
+            **{
+                name: getattr(self, name) - getattr(other, name)
+                for name in self.__slots__
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCalls:
     """The calls of one cell: totals, and the model names that the server reported.
 
-    ``counts`` is what the agent counted (``calls``, ``unparsed``, ...) in all recorded trials, judged or not.
+    ``counts`` is what the agent counted (``calls``, ``unparsed``, ...) in all recorded
+    trials, judged or not.
     """
 
     totals: CallTotals
@@ -192,7 +221,8 @@ class CellCalls:
 class Measured:
     """A measure that a verdict is about instead of the pass rate.
 
-    ``better`` is its better side, or ``alike``: neither more nor less. ``range``: lowest and highest possible value.
+    ``better`` is its better side, or ``alike``: neither more nor less. ``range``:
+    lowest and highest possible value.
     """
 
     name: str
@@ -204,11 +234,13 @@ class Measured:
 class ReferenceValue:
     """The animals' value that a cell is compared with, as declared by the protocol.
 
-    It is a pass rate, or the mean of the measure that ``measured`` names: then value, spread and the plan's ``margin``
-    are in that measure's unit. Otherwise ``value`` and ``interval`` (two-sided 95 %) are proportions. ``curve`` is the
-    pass rate by session, from session 1, and ``curve_sd`` its standard deviation between animals. ``sd`` is the
-    standard deviation between animals of each animal's own rate over the sessions ``over``: with ``n_animals``, two
-    groups of subjects are compared. Without it and without an interval the value is used as a constant. ``kind`` is
+    It is a pass rate, or the mean of the measure that ``measured`` names: then value,
+    spread and the plan's ``margin`` are in that measure's unit. Otherwise ``value`` and
+    ``interval`` (two-sided 95 %) are proportions. ``curve`` is the pass rate by
+    session, from session 1, and ``curve_sd`` its standard deviation between animals.
+    ``sd`` is the standard deviation between animals of each animal's own rate over the
+    sessions ``over``: with ``n_animals``, two groups of subjects are compared. Without
+    it and without an interval the value is used as a constant. ``kind`` is
     ``"analogy"`` if the source measured a different event from ``success``.
     """
 
@@ -228,11 +260,13 @@ class ReferenceValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Construct:
-    """What a protocol claims to measure: lesions by name, each with the highest pass rate allowed under it.
+    """What a protocol claims to measure: lesions by name, each with the highest pass
+    rate allowed under it.
 
-    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these lesions, ``"searched"`` if it has
-    only not refuted them, ``"failed"`` if it has, and ``"declared"`` without one. ``doubt``: why none could
-    validate it. ``leaves``: the lesion that leaves most of those that are not named, and what the audit found.
+    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these
+    lesions, ``"searched"`` if it has only not refuted them, ``"failed"`` if it has, and
+    ``"declared"`` without one. ``doubt``: why none could validate it. ``leaves``: the
+    lesion that leaves most of those that are not named, and what the audit found.
     """
 
     name: str
@@ -246,8 +280,9 @@ class Construct:
 class LesionClaim:
     """The prediction of a protocol's construct for the lesion of a control cell.
 
-    ``words`` is what its subjects lack (``without landmarks``), ``at_most`` the highest pass rate allowed, or None
-    without a prediction; ``spared``: the lesion must not matter.
+    ``words`` is what its subjects lack (``without landmarks``), ``at_most`` the highest
+    pass rate allowed, or None without a prediction; ``spared``: the lesion must not
+    matter.
     """
 
     words: str
@@ -257,7 +292,9 @@ class LesionClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """Highest pass rates that an audit of the protocol found: of a first trial, and of all judged trials."""
+    """Highest pass rates that an audit of the protocol found: of a first trial, and of
+    all judged trials.
+    """
 
     first: float | None = None
     all: float | None = None
@@ -267,16 +304,20 @@ class Ceilings:
 class CellPlan:
     """One planned cell of a run: a model on a protocol in a view.
 
-    ``trials`` is the number planned per subject (an upper bound if a block has ``until``), ``estimand`` is ``"all"``,
-    ``"last:K"`` or ``"block:NAME"``, ``chance`` the random agent's pass rate declared by the protocol, ``claims`` False
-    for designs that never give a PASS or FAIL (``smoke``). ``variant`` has the deliberate changes of this cell
-    (``history=1``, ``control=reward-shuffled``; empty for the plain cell). For a language model, ``agent`` is the agent
-    that prompts it, and ``settings`` (JSON values) has every parameter that can affect a reply. ``against``: the
-    verdict is about being as good as the reference, or better than chance. ``construct`` is what the protocol claims to
-    measure (None: not validated), ``lesion`` its prediction for the lesion of a control cell. ``sequential``: sets
-    of subjects are run until there is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which
-    a purse must grow for a verdict. ``twin_of`` is the protocol of which this one is a twin. ``items``: trials are
-    independent questions, from which nothing is learned, and a subject is one generation of answers to all of them.
+    ``trials`` is the number planned per subject (an upper bound if a block has
+    ``until``), ``estimand`` is ``"all"``, ``"last:K"`` or ``"block:NAME"``, ``chance``
+    the random agent's pass rate declared by the protocol, ``claims`` False for designs
+    that never give a PASS or FAIL (``smoke``). ``variant`` has the deliberate changes
+    of this cell (``history=1``, ``control=reward-shuffled``; empty for the plain cell).
+    For a language model, ``agent`` is the agent that prompts it, and ``settings`` (JSON
+    values) has every parameter that can affect a reply. ``against``: the verdict is
+    about being as good as the reference, or better than chance. ``construct`` is what
+    the protocol claims to measure (None: not validated), ``lesion`` its prediction for
+    the lesion of a control cell. ``sequential``: sets of subjects are run until there
+    is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which a purse
+    must grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
+    ``items``: trials are independent questions, from which nothing is learned, and a
+    subject is one generation of answers to all of them.
     """
 
     model: str
@@ -318,16 +359,28 @@ class CellPlan:
     @property
     def comparable(self) -> bool:
         """Whether there is a reference (or a chance level) for a verdict."""
-        return self.reference is not None if self.against == "reference" else self.chance is not None
+        return (
+            self.reference is not None
+            if self.against == "reference"
+            else self.chance is not None
+        )
 
     @property
     def label(self) -> str:
-        """Name of the cell among those of its model: the protocol, and the condition if it has several."""
-        return f"{self.protocol}[{self.variant}]" if self.variant.condition else self.protocol
+        """Name of the cell among those of its model: the protocol, and the condition if
+        it has several.
+        """
+        return (
+            f"{self.protocol}[{self.variant}]"
+            if self.variant.condition
+            else self.protocol
+        )
 
     @property
     def series(self) -> str:
-        """Variant (or temperature) shared by cells of one model and view that are summarised together."""
+        """Variant (or temperature) shared by cells of one model and view that are
+        summarised together.
+        """
         if not self.variant.condition:
             return str(self.variant)
         temperature = self.settings.get("temperature")
@@ -340,8 +393,15 @@ class CellPlan:
 
     @property
     def plain_key(self) -> CellKey:
-        """Key of the cell that a control is compared with (for any other cell: its own key)."""
-        return (self.model, self.protocol, self.view, str(replace(self.variant, control="")))
+        """Key of the cell that a control is compared with (for any other cell: its own
+        key).
+        """
+        return (
+            self.model,
+            self.protocol,
+            self.view,
+            str(replace(self.variant, control="")),
+        )
 
     @property
     def key(self) -> CellKey:
@@ -353,11 +413,13 @@ class CellPlan:
 class CallRecord:
     """One call of one subject: ``call`` counts from 0 in its trial.
 
-    ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its last
-    message as text (the messages in between repeat earlier calls). A call that was refused because of its content has
-    ``fault`` set and no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the time of the
-    successful attempt; ``attempts`` includes retries, and ``malformed`` of them had an answer that was no reply,
-    or were refused for what was asked before it was asked again.
+    ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are
+    its system message and its last message as text (the messages in between repeat
+    earlier calls). A call that was refused because of its content has ``fault`` set and
+    no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the
+    time of the successful attempt; ``attempts`` includes retries, and ``malformed`` of
+    them had an answer that was no reply, or were refused for what was asked before it
+    was asked again.
     """
 
     trial: int
@@ -391,10 +453,12 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a film: the letter of the action that led to it ("" for the first), the observation, the reward.
+    """One frame of a film: the letter of the action that led to it ("" for the first),
+    the observation, the reward.
 
-    ``placed``: the step put the subject elsewhere; ``foreseen``: it showed what the movement alone would have shown.
-    In an arena, ``at`` is where the subject is and ``goals`` are the squares on which it would be rewarded now.
+    ``placed``: the step put the subject elsewhere; ``foreseen``: it showed what the
+    movement alone would have shown. In an arena, ``at`` is where the subject is and
+    ``goals`` are the squares on which it would be rewarded now.
     """
 
     action: str
@@ -410,7 +474,8 @@ class Frame:
 class ReplayedCall:
     """A call with ``step``, the number of steps executed before it.
 
-    ``learnings`` is what the agent kept from the reply ("" for an agent that does not expose it).
+    ``learnings`` is what the agent kept from the reply ("" for an agent that does not
+    expose it).
     """
 
     record: CallRecord

@@ -1,4 +1,6 @@
-"""Removes secrets from texts before they are written: HTTP clients' exceptions may quote the API key."""
+"""Removes secrets from texts before they are written: HTTP clients' exceptions may
+quote the API key.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from collections.abc import Callable, Iterator
 
 #: Replacement of a secret in a text.
 REDACTED = "[redacted]"
-#: Names of environment variables whose values are secrets. The shorter words count only at the end of a
-#: name: PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
+#: Names of environment variables whose values are secrets. The shorter words count only
+#: at the end of a name: PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
 _SECRET_NAMES = re.compile(
-    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$", re.IGNORECASE
+    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$",
+    re.IGNORECASE,
 )
 #: Shorter values are not secrets: redacting them would remove ordinary words.
 _SHORTEST = 8
@@ -22,12 +25,16 @@ _SECRET_LOOKS = re.compile(
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
-#: Lower-case markers that every such key contains; searching for them first is several times faster.
-_MAY_HOLD_KEY = re.compile(r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}")
-#: Values whose pieces are secret, too: keys have digits, and neither blanks nor the beginning of a path or address.
+#: Lower-case markers that every such key contains; searching for them first is several
+#: times faster.
+_MAY_HOLD_KEY = re.compile(
+    r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}"
+)
+#: Values whose pieces are secret, too: keys have digits, and neither blanks nor the
+#: beginning of a path or address.
 _RANDOM = re.compile(r"(?![/~.]|[a-z]+://)(?=\S*[0-9])\S{12,}")
-#: Separators that may hide a key from a search but not from a reader: blanks, line breaks, escape codes and invisible
-#: characters.
+#: Separators that may hide a key from a search but not from a reader: blanks, line
+#: breaks, escape codes and invisible characters.
 _BETWEEN = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
@@ -37,17 +44,31 @@ _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
-    """Return the text without the values of secret environment variables, pieces of them, and what looks like a key."""
+    """Return the text without the values of secret environment variables, pieces of
+    them, and what looks like a key.
+    """
     return redactor()(text)
 
 
 def redactor() -> Callable[[str], str]:
-    """Return ``redact`` for the current environment; scanning it for every text would be slow."""
-    # Another thread may change the environment meanwhile (pytest does), so names are listed first.
-    secret = (os.environ.get(name, "").strip() for name in list(os.environ) if _SECRET_NAMES.search(name))
+    """Return ``redact`` for the current environment; scanning it for every text would
+    be slow.
+    """
+    # Another thread may change the environment meanwhile (pytest does), so names are
+    # listed first.
+    secret = (
+        os.environ.get(name, "").strip()
+        for name in list(os.environ)
+        if _SECRET_NAMES.search(name)
+    )
     secrets = {value for value in secret if len(value) >= _SHORTEST}
     values = sorted(secrets, key=len, reverse=True)
-    pieces = frozenset(piece for value in values if _RANDOM.fullmatch(value) for piece in _pieces(value))
+    pieces = frozenset(
+        piece
+        for value in values
+        if _RANDOM.fullmatch(value)
+        for piece in _pieces(value)
+    )
 
     def redacted(text: str) -> str:
         for value in values:
@@ -61,23 +82,36 @@ def redactor() -> Callable[[str], str]:
 
 
 def _pieces(value: str) -> Iterator[str]:
-    """Yield the pieces that reveal a key: any eight consecutive characters that cannot be a word."""
+    """Yield the pieces that reveal a key: any eight consecutive characters that cannot
+    be a word.
+    """
     windows = (value[at : at + _SHORTEST] for at in range(len(value) - _SHORTEST + 1))
-    return (piece for piece in windows if not (piece.isalpha() and (piece.islower() or piece.isupper())))
+    return (
+        piece
+        for piece in windows
+        if not (piece.isalpha() and (piece.islower() or piece.isupper()))
+    )
 
 
 def _without_pieces(text: str, pieces: frozenset[str]) -> str:
-    """Return the text without pieces of keys, also where line breaks or escape codes are between their characters."""
+    """Return the text without pieces of keys, also where line breaks or escape codes
+    are between their characters.
+    """
     bare = "".join(text.split())
     if not bare.isprintable():
         bare = _BETWEEN.sub("", bare)
     if len(pieces) < len(bare):
         found = any(piece in bare for piece in pieces)
     else:
-        found = any(bare[at : at + _SHORTEST] in pieces for at in range(len(bare) - _SHORTEST + 1))
+        found = any(
+            bare[at : at + _SHORTEST] in pieces
+            for at in range(len(bare) - _SHORTEST + 1)
+        )
     if not found:
         return text
-    skipped = {at for between in _BETWEEN.finditer(text) for at in range(*between.span())}
+    skipped = {
+        at for between in _BETWEEN.finditer(text) for at in range(*between.span())
+    }
     places = [at for at in range(len(text)) if at not in skipped]
     bare, end, parts = "".join(text[at] for at in places), 0, []
     for at in range(len(bare) - _SHORTEST + 1):
@@ -90,7 +124,8 @@ def _without_pieces(text: str, pieces: frozenset[str]) -> str:
 
 
 def inert(text: str) -> str:
-    """Return text without workflow commands of a CI: ``::error::`` at the start of a line, or ``##[error]``.
+    """Return text without workflow commands of a CI: ``::error::`` at the start of a
+    line, or ``##[error]``.
 
     Lines are wrapped later, so any word may end up at the start of one.
     """
@@ -101,8 +136,14 @@ def inert(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 300) -> str:
-    """Return text from outside so that it can be shown: one line, shortened, without secrets and escapes."""
-    # Redacted before it is shortened: half a key would not be known for one. A very long text is not a message.
+    """Return text from outside so that it can be shown: one line, shortened, without
+    secrets and escapes.
+    """
+    # Redacted before it is shortened: half a key would not be known for one. A very
+    # long text is not a message.
     line = " ".join(redact(text[:65536]).split())
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line[: limit + 1])
+    line = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in line[: limit + 1]
+    )
     return inert(line if len(line) <= limit else f"{line[: limit - 3]}...")

@@ -1,8 +1,9 @@
-"""Reads YAML text into a tree of nodes with positions, and enforces the safety limits of the language.
+"""Reads YAML text into a tree of nodes with positions, and enforces the safety limits
+of the language.
 
-PyYAML scans and composes. This module rejects what the language forbids (tags, anchors, aliases, duplicate keys,
-several documents, deep nesting, large files) and reads scalars according to YAML 1.2's core schema, so that
-``on``, ``no`` and ``1:30`` stay text."""
+PyYAML scans and composes. This module rejects what the language forbids (tags, anchors,
+aliases, duplicate keys, several documents, deep nesting, large files) and reads scalars
+according to YAML 1.2's core schema, so that ``on``, ``no`` and ``1:30`` stay text."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ _BLOCK = re.compile(r"( *)(?:- +)?([\w-]+): +[|>][-+]? *(?:#.*)?")
 
 
 def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str:
-    """Return the remedy for a problem of the YAML parser at ``lines[row][column]`` (both from 0)."""
+    """Return the remedy for a problem of the YAML parser at ``lines[row][column]``
+    (both from 0).
+    """
     line = lines[row] if row < len(lines) else ""
     written = line.lstrip()
     if "\t" in line[: len(line) - len(written)] or line[column : column + 1] == "\t":
@@ -50,27 +53,44 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
 
 def _between_levels(lines: Sequence[str], row: int) -> str | None:
     """Return the remedy for a line that is indented like no enclosing line."""
-    above = [line for line in lines[:row] if line.strip() and not line.lstrip().startswith("#")]
+    above = [
+        line
+        for line in lines[:row]
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     if row >= len(lines) or not above or sum(map(_opened, above)) > 0:
         return None  # lines within brackets may begin anywhere
     indent, levels, lowest = _indent(lines[row]), set[int](), len(lines[row]) + 1
     for line in reversed(above):
         if (level := _indent(line)) < lowest:
             lowest = level
-            levels |= {level, *([level + len(dash[0])] if (dash := re.match(r"- +", line[level:])) else [])}
+            levels |= {
+                level,
+                *(
+                    [level + len(dash[0])]
+                    if (dash := re.match(r"- +", line[level:]))
+                    else []
+                ),
+            }
     last = _indent(above[-1])
     levels.add(last)
     if indent in levels:
         return None
-    below = [_indent(line) for line in lines[row + 1 :] if line.strip() and not line.lstrip().startswith("#")]
+    below = [
+        _indent(line)
+        for line in lines[row + 1 :]
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     before = _indent(above[-2]) if len(above) > 1 else None
     if indent in (before, *below[:1]):
         if before != last:  # no other line is indented like the one above
-            return (
-                f"The line above is indented by {last}, this line and others by {indent}: indent that one by {indent}."
-            )
+            return f"The line above is indented by {last}, this line and others by {indent}: indent that one by {indent}."
         return f"This line is indented by {indent}, the line above by {last}: one of the two is indented wrongly."
-    nearest = last if last in below[:1] else min(levels, key=lambda level: (abs(level - indent), level))
+    nearest = (
+        last
+        if last in below[:1]
+        else min(levels, key=lambda level: (abs(level - indent), level))
+    )
     return f"This line is indented by {indent}, the line above by {last}: indent it by {nearest}."
 
 
@@ -79,12 +99,23 @@ def _indent(line: str) -> int:
 
 
 def _opened(line: str) -> int:
-    return sum(line.count(mark) for mark in "{[") - sum(line.count(mark) for mark in "}]")
+    return sum(line.count(mark) for mark in "{[") - sum(
+        line.count(mark) for mark in "}]"
+    )
 
 
 def block_cut_short(lines: Sequence[str], row: int) -> str | None:
-    """Return the remedy for a block whose first row is indented more than this row, which ends it for YAML."""
-    top = next((number for number in range(min(row, len(lines) - 1), -1, -1) if _BLOCK.fullmatch(lines[number])), None)
+    """Return the remedy for a block whose first row is indented more than this row,
+    which ends it for YAML.
+    """
+    top = next(
+        (
+            number
+            for number in range(min(row, len(lines) - 1), -1, -1)
+            if _BLOCK.fullmatch(lines[number])
+        ),
+        None,
+    )
     if top is None:
         return None
     found = _BLOCK.fullmatch(lines[top])
@@ -105,7 +136,9 @@ def block_cut_short(lines: Sequence[str], row: int) -> str | None:
 def _odd_quote(lines: Sequence[str], row: int) -> int | None:
     """Return the first line up to this one with an odd number of double quotes."""
     texts = [re.sub(r"(^|\s)#.*", "", line) for line in lines[: row + 1]]
-    return next((number for number, text in enumerate(texts) if text.count('"') % 2), None)
+    return next(
+        (number for number, text in enumerate(texts) if text.count('"') % 2), None
+    )
 
 
 #: Largest protocol file that is read, in bytes.
@@ -117,8 +150,11 @@ MAX_DEPTH = 40
 #: Maximum digits of a number; converting more could take long.
 MAX_DIGITS = 15
 
-# Characters that YAML does not count as printable (escapes in quotes can still produce them).
-_NOT_TEXT = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Characters that YAML does not count as printable (escapes in quotes can still produce
+# them).
+_NOT_TEXT = re.compile(
+    "[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
 _LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
@@ -133,7 +169,9 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Kind of file, for error messages: its name, a description of its content, and its first line."""
+    """Kind of file, for error messages: its name, a description of its content, and its
+    first line.
+    """
 
     noun: str = "protocol"
     looks: str = "a mapping with keys such as 'version' and 'paradigm'"
@@ -145,10 +183,12 @@ PROTOCOL = Kind()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the file: a scalar, a mapping (in file order) or a list, and where it begins.
+    """A value of the file: a scalar, a mapping (in file order) or a list, and where it
+    begins.
 
-    ``text_at`` is where the text of a scalar begins if it stands in the file as it is, line for line: behind a
-    quote, or below the ``|`` of a block. It is None for text that YAML has changed (escapes, folded lines).
+    ``text_at`` is where the text of a scalar begins if it stands in the file as it is,
+    line for line: behind a quote, or below the ``|`` of a block. It is None for text
+    that YAML has changed (escapes, folded lines).
     """
 
     value: Scalar | Mapping[str, Node] | Sequence[Node]
@@ -157,12 +197,16 @@ class Node:
     text_at: Position | None = None
 
     def inside(self, offset: int) -> Position:
-        """Return the position of the character at ``offset`` of a text, else that of the node."""
+        """Return the position of the character at ``offset`` of a text, else that of
+        the node.
+        """
         if self.text_at is None or not isinstance(self.value, str):
             return self.position
         row = self.value.count("\n", 0, offset)
         column = offset - (self.value.rfind("\n", 0, offset) + 1)
-        return Position(self.text_at.file, self.text_at.line + row, self.text_at.column + column)
+        return Position(
+            self.text_at.file, self.text_at.line + row, self.text_at.column + column
+        )
 
     def plain(self) -> Any:
         """Return the value as plain Python data."""
@@ -176,7 +220,11 @@ class Node:
         """Return the value under a key or index, or None."""
         if isinstance(self.value, Mapping):
             return self.value.get(str(key))
-        if isinstance(self.value, list | tuple) and isinstance(key, int) and key < len(self.value):
+        if (
+            isinstance(self.value, list | tuple)
+            and isinstance(key, int)
+            and key < len(self.value)
+        ):
             found: Node = self.value[key]
             return found
         return None
@@ -207,16 +255,32 @@ class _StrictComposer(Composer):
         event = self.peek_event()  # type: ignore[attr-defined]
         if isinstance(event, yaml.AliasEvent):
             raise _RefusedError(
-                107, event.start_mark, f"The alias '*{event.anchor}' is not allowed.", "Repeat the value."
+                107,
+                event.start_mark,
+                f"The alias '*{event.anchor}' is not allowed.",
+                "Repeat the value.",
             )
         if event.anchor is not None:
-            raise _RefusedError(107, event.start_mark, f"The anchor '&{event.anchor}' is not allowed.", "Remove it.")
+            raise _RefusedError(
+                107,
+                event.start_mark,
+                f"The anchor '&{event.anchor}' is not allowed.",
+                "Remove it.",
+            )
         if event.tag is not None and event.tag != "!":
-            raise _RefusedError(106, event.start_mark, f"The tag '{event.tag}' is not allowed.", "Remove it.")
+            raise _RefusedError(
+                106,
+                event.start_mark,
+                f"The tag '{event.tag}' is not allowed.",
+                "Remove it.",
+            )
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _RefusedError(
-                108, event.start_mark, f"Values are nested more than {MAX_DEPTH} deep.", "Flatten the file."
+                108,
+                event.start_mark,
+                f"Values are nested more than {MAX_DEPTH} deep.",
+                "Flatten the file.",
             )
         node: YamlNode | None = super().compose_node(parent, index)
         self.depth -= 1
@@ -254,17 +318,26 @@ _Loader = _loader_class()
 
 
 def real_path(path: Path) -> Path:
-    """Return a path with links resolved as far as possible; circular links are not an error."""
+    """Return a path with links resolved as far as possible; circular links are not an
+    error.
+    """
     return Path(os.path.realpath(path))
 
 
-def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> Node | None:
+def read_file(
+    path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL
+) -> Node | None:
     start = Position(str(path), 1, 1)
     try:
         data = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: an invalid path
         reason = getattr(error, "strerror", None) or error
-        diagnostics.error(101, start, f"The file cannot be read: {reason}.", "Check the path and its permissions.")
+        diagnostics.error(
+            101,
+            start,
+            f"The file cannot be read: {reason}.",
+            "Check the path and its permissions.",
+        )
         return None
     if len(data) > MAX_BYTES:
         sentence = f"The file is larger than {MAX_BYTES // 1024} KB."
@@ -277,14 +350,21 @@ def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> No
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         place = Position(str(path), line, column)
         diagnostics.error(
-            102, place, f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).", "Save it as UTF-8 text."
+            102,
+            place,
+            f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).",
+            "Save it as UTF-8 text.",
         )
         return None
     return read_text(text, str(path), diagnostics, kind)
 
 
-def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> Node | None:
-    """Read YAML text whose top level is a mapping; on any problem add a diagnostic and return None."""
+def read_text(
+    text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTOCOL
+) -> Node | None:
+    """Read YAML text whose top level is a mapping; on any problem add a diagnostic and
+    return None.
+    """
     start = Position(file, 1, 1)
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:
@@ -294,7 +374,9 @@ def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTO
     if odd := _NOT_TEXT.search(text):
         before = _LINE_BREAK.split(text[: odd.start()])
         place = Position(file, len(before), len(before[-1]) + 1)
-        diagnostics.error(102, place, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it.")
+        diagnostics.error(
+            102, place, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it."
+        )
         return None
     lines = _LINE_BREAK.split(text)
     try:
@@ -306,12 +388,25 @@ def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTO
     except yaml.YAMLError as error:
         _report_syntax(error, lines, file, diagnostics, kind)
         return None
-    except (ValueError, OverflowError):  # the pure Python scanner, of an escape such as "\\Uffffffff"
-        diagnostics.error(104, start, "This is not valid YAML: an escape is not a character.", "Fix the escape.")
+    except (
+        ValueError,
+        OverflowError,
+    ):  # the pure Python scanner, of an escape such as "\\Uffffffff"
+        diagnostics.error(
+            104,
+            start,
+            "This is not valid YAML: an escape is not a character.",
+            "Fix the escape.",
+        )
         return None
     if document is None or not isinstance(document, yaml.MappingNode):
         place = start if document is None else _position(document.start_mark, file)
-        diagnostics.error(110, place, f"A {kind.noun} is {kind.looks}.", f"Begin with '{kind.begins}'.")
+        diagnostics.error(
+            110,
+            place,
+            f"A {kind.noun} is {kind.looks}.",
+            f"Begin with '{kind.begins}'.",
+        )
         return None
     with contextlib.suppress(EnoughFindingsError):
         return _Converter(file, lines, diagnostics).convert(document)
@@ -319,20 +414,42 @@ def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTO
 
 
 def _report_syntax(
-    error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics, kind: Kind
+    error: yaml.YAMLError,
+    lines: Sequence[str],
+    file: str,
+    diagnostics: Diagnostics,
+    kind: Kind,
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if "nesting depth" in str(error):  # libyaml has a limit of its own, and reads ahead of the composer
+    if "nesting depth" in str(
+        error
+    ):  # libyaml has a limit of its own, and reads ahead of the composer
         place = _position(mark, file) if mark else Position(file, 1, 1)
-        diagnostics.error(108, place, f"Values are nested more than {MAX_DEPTH} deep.", "Flatten the file.")
+        diagnostics.error(
+            108,
+            place,
+            f"Values are nested more than {MAX_DEPTH} deep.",
+            "Flatten the file.",
+        )
         return
-    if "could not find expected ':'" in str(error):  # the parser notices this only in the next line
+    if "could not find expected ':'" in str(
+        error
+    ):  # the parser notices this only in the next line
         mark = getattr(error, "context_mark", None) or mark
     place = _position(mark, file) if mark else Position(file, 1, 1)
     if "but found another document" in str(error):
-        diagnostics.error(109, place, "The file holds more than one YAML document.", f"Keep one {kind.noun} per file.")
+        diagnostics.error(
+            109,
+            place,
+            "The file holds more than one YAML document.",
+            f"Keep one {kind.noun} per file.",
+        )
         return
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    problem = (
+        getattr(error, "problem", None)
+        or getattr(error, "reason", None)
+        or "it cannot be parsed"
+    )
     remedy = remedy_for(problem, lines, place.line - 1, place.column - 1)
     diagnostics.error(104, place, f"This is not valid YAML: {problem}.", remedy)
 
@@ -344,7 +461,9 @@ def _position(mark: yaml.Mark, file: str) -> Position:
 class _Converter:
     """Turns composed YAML into nodes; an invalid value does not affect the others."""
 
-    def __init__(self, file: str, lines: Sequence[str], diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, file: str, lines: Sequence[str], diagnostics: Diagnostics
+    ) -> None:
         self.file, self.lines, self.diagnostics = file, lines, diagnostics
 
     def convert(self, node: YamlNode) -> Node:
@@ -355,7 +474,11 @@ class _Converter:
             return Node([self.convert(child) for child in node.value], position)
         assert isinstance(node, yaml.ScalarNode)
         plain = not node.style  # None, or "" from the C parser
-        value = scalar(node.value, position, self.diagnostics) if plain else self._text(node.value, position)
+        value = (
+            scalar(node.value, position, self.diagnostics)
+            if plain
+            else self._text(node.value, position)
+        )
         return Node(value, position, text_at=self._text_at(node, position))
 
     def _mapping(self, node: yaml.MappingNode, position: Position) -> Node:
@@ -364,57 +487,91 @@ class _Converter:
         for key_node, value_node in node.value:
             place = _position(key_node.start_mark, self.file)
             if not isinstance(key_node, yaml.ScalarNode):
-                self.diagnostics.error(DUPLICATE_KEY, place, "A key must be a plain word.", "Write 'key: value'.")
+                self.diagnostics.error(
+                    DUPLICATE_KEY,
+                    place,
+                    "A key must be a plain word.",
+                    "Write 'key: value'.",
+                )
                 continue
             key = self._text(key_node.value, place)
             if key in children:
-                sentence = f"The key '{key}' appears twice (first in line {keys[key].line})."
+                sentence = (
+                    f"The key '{key}' appears twice (first in line {keys[key].line})."
+                )
                 self.diagnostics.error(DUPLICATE_KEY, place, sentence, "Keep one.")
                 continue
             keys[key] = place
             children[key] = self.convert(value_node)
-            if key == "map" and isinstance(value_node, yaml.ScalarNode) and value_node.style == "|":
+            if (
+                key == "map"
+                and isinstance(value_node, yaml.ScalarNode)
+                and value_node.style == "|"
+            ):
                 self._check_rows(value_node.start_mark.line, children[key])
         return Node(children, position, keys)
 
     def _check_rows(self, header: int, node: Node) -> None:
-        """Reject a map whose later rows YAML reads as comments because the first row begins with blanks."""
+        """Reject a map whose later rows YAML reads as comments because the first row
+        begins with blanks.
+        """
         after = header + 1 + str(node.value).rstrip("\n").count("\n") + 1
         row = self.lines[after].strip() if after < len(self.lines) else ""
         remedy = block_cut_short(self.lines, header + 1)
         if remedy and len(row) > 1 and row.startswith("#") and row.endswith("#"):
             place = Position(self.file, after + 1, 1)
-            self.diagnostics.error(112, place, "YAML reads this row as a comment, so the map ends above it.", remedy)
+            self.diagnostics.error(
+                112,
+                place,
+                "YAML reads this row as a comment, so the map ends above it.",
+                remedy,
+            )
             raise EnoughFindingsError
 
     def _text(self, text: str, position: Position) -> str:
         if odd := _NOT_TEXT.search(text):
-            self.diagnostics.error(102, position, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it.")
+            self.diagnostics.error(
+                102,
+                position,
+                f"The character U+{ord(odd[0]):04X} is not text.",
+                "Remove it.",
+            )
             return _NOT_TEXT.sub("?", text)
         return text
 
     def _text_at(self, node: yaml.ScalarNode, position: Position) -> Position | None:
-        """Return where the text of a scalar begins in the file; None if YAML has changed it."""
+        """Return where the text of a scalar begins in the file; None if YAML has
+        changed it.
+        """
         line, column = node.start_mark.line, node.start_mark.column
         written: list[str] = node.value.rstrip("\n").split("\n")
         if node.style in ("|", ">"):
             line += 1
-            first = next((row for row in range(len(written)) if written[row].strip()), None)
+            first = next(
+                (row for row in range(len(written)) if written[row].strip()), None
+            )
             if first is None or line + first >= len(self.lines):
                 return None
             # The block's indentation: the extra blanks of its first line.
-            column = len(self.lines[line + first]) - len(self.lines[line + first].lstrip(" "))
+            column = len(self.lines[line + first]) - len(
+                self.lines[line + first].lstrip(" ")
+            )
             column -= len(written[first]) - len(written[first].lstrip(" "))
         elif node.style:
             column += 1
         found = self.lines[line : line + len(written)]
-        if [row[column : column + len(text)] for row, text in zip(found, written, strict=False)] != written:
+        if [
+            row[column : column + len(text)]
+            for row, text in zip(found, written, strict=False)
+        ] != written:
             return None
         return Position(position.file, line + 1, column + 1)
 
 
 def scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
-    """Return a plain scalar as YAML 1.2's core schema reads it; a number out of range is an error (and 0)."""
+    """Return a plain scalar as YAML 1.2's core schema reads it; a number out of range
+    is an error (and 0).
+    """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     for pattern, convert in (
@@ -424,7 +581,12 @@ def scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
         if pattern.fullmatch(text):
             value: float = convert(text) if len(text) <= 40 else 1e99
             if abs(value) >= 10**MAX_DIGITS:
-                diagnostics.error(111, position, f"The number {text[:20]} is out of range.", "Use a smaller number.")
+                diagnostics.error(
+                    111,
+                    position,
+                    f"The number {text[:20]} is out of range.",
+                    "Use a smaller number.",
+                )
                 return 0
             return value
     return text

@@ -1,7 +1,8 @@
-"""Shared parts of families whose paradigms run step by step (``interfaces.Paradigm``): subjects, films, explanations.
+"""Shared parts of families whose paradigms run step by step (``interfaces.Paradigm``):
+subjects, films, explanations.
 
-A subclass of ``StepwiseFamily`` must define how its documents are read and compiled, how they are listed, and which
-cells they have.
+A subclass of ``StepwiseFamily`` must define how its documents are read and compiled,
+how they are listed, and which cells they have.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import CheeseBenchError, UnknownNameError
 from cheesebench.experiment.controls import lesion_of
-from cheesebench.experiment.replay import film, films, recorded_paradigm, replay_calls, steppable
+from cheesebench.experiment.replay import (
+    film,
+    films,
+    recorded_paradigm,
+    replay_calls,
+    steppable,
+)
 from cheesebench.experiment.subjects import create_agent, interrupts_of
 from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
@@ -22,29 +29,58 @@ from cheesebench.terminal import film_strip
 
 if TYPE_CHECKING:
     from cheesebench.chat import ModelAgent
-    from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun, SubjectContext, Trial
+    from cheesebench.family import (
+        Asker,
+        CellRequest,
+        Plugins,
+        RecordedRun,
+        SubjectContext,
+        Trial,
+    )
     from cheesebench.interfaces import BaseSpecification, Paradigm, View
-    from cheesebench.records import CallRecord, CellPlan, Frame, ReplayedCall, TrialRecord
+    from cheesebench.records import (
+        CallRecord,
+        CellPlan,
+        Frame,
+        ReplayedCall,
+        TrialRecord,
+    )
 
 _INDENT = "  "
 
 
 def watch(
-    log: RecordedRun, plugins: Plugins, view: View, plan: CellPlan, wanted: Mapping[int, set[int]]
+    log: RecordedRun,
+    plugins: Plugins,
+    view: View,
+    plan: CellPlan,
+    wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials, replayed from their actions, together with all trials before them."""
+    """Yield the wanted trials, replayed from their actions, together with all trials
+    before them.
+    """
     paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
     seed = log.manifest["options"]["seed"]
     for subject, trials in wanted.items():
-        played = [record for record in log.trials(plan, subject) if not record.missing][: max(trials) + 1]
+        played = [record for record in log.trials(plan, subject) if not record.missing][
+            : max(trials) + 1
+        ]
         talk = _Talk(log, plugins, plan, subject, view)
-        for record, frames in zip(played, films(paradigm.environment(view, seed, subject), played), strict=True):
+        for record, frames in zip(
+            played,
+            films(paradigm.environment(view, seed, subject), played),
+            strict=True,
+        ):
             calls = talk.calls(record.trial, frames)
             if record.trial in trials:
-                yield WatchedTrial(record=record, frames=frames, calls=calls, note=talk.problem)
+                yield WatchedTrial(
+                    record=record, frames=frames, calls=calls, note=talk.problem
+                )
 
 
-def film_text(log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord) -> str:
+def film_text(
+    log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord
+) -> str:
     """Return the film of a trial under a heading, or the reason why there is none."""
     steps = f"{record.steps} step" if record.steps == 1 else f"{record.steps} steps"
     heading = f"A failed trial: subject {record.subject}, trial {record.trial + 1}, {record.outcome} after {steps}."
@@ -58,14 +94,25 @@ def film_text(log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRec
 
 
 class _Talk:
-    """The calls of a subject with a model, trial by trial from the first; empty for other subjects."""
+    """The calls of a subject with a model, trial by trial from the first; empty for
+    other subjects.
+    """
 
-    def __init__(self, log: RecordedRun, plugins: Plugins, plan: CellPlan, subject: int, view: View) -> None:
+    def __init__(
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        plan: CellPlan,
+        subject: int,
+        view: View,
+    ) -> None:
         #: Why replies are not shown; empty if they are.
         self.problem = ""
         self._interrupts = interrupts_of(plan)
         self._agent: ModelAgent | None = None
-        self._calls: Callable[[int], Iterator[CallRecord]] = partial(log.calls.of_trial, plan, subject)
+        self._calls: Callable[[int], Iterator[CallRecord]] = partial(
+            log.calls.of_trial, plan, subject
+        )
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
@@ -73,7 +120,11 @@ class _Talk:
             return
         try:
             self._agent = create_agent(
-                plugins.model_agent(plan.agent), view, plan, log.manifest["options"]["seed"], subject
+                plugins.model_agent(plan.agent),
+                view,
+                plan,
+                log.manifest["options"]["seed"],
+                subject,
             )
         except (CheeseBenchError, KeyError) as error:
             self.problem = f"The model's replies are not shown: {error}"
@@ -84,23 +135,38 @@ class _Talk:
         if self._agent is None or self.problem:
             return []
         try:
-            return replay_calls(self._agent, frames, self._calls(trial), self._interrupts)
+            return replay_calls(
+                self._agent, frames, self._calls(trial), self._interrupts
+            )
         except CheeseBenchError as error:
             self.problem = f"The model's replies are not shown: {error}"
             return []
 
 
 class StepwiseFamily(Family[S, P]):
-    """A family whose paradigms run step by step: how subjects are run, shown and explained."""
+    """A family whose paradigms run step by step: how subjects are run, shown and
+    explained.
+    """
 
     def plan(
-        self, specification: BaseSpecification, request: CellRequest, view: str, trials: int, **more: Any
+        self,
+        specification: BaseSpecification,
+        request: CellRequest,
+        view: str,
+        trials: int,
+        **more: Any,
     ) -> CellPlan:
-        """Return the plan of one cell; ``trials`` are those of one subject, ``more`` are other fields of the plan."""
+        """Return the plan of one cell; ``trials`` are those of one subject, ``more``
+        are other fields of the plan.
+        """
         from cheesebench.records import CellPlan
 
         language, design = request.language, request.design
-        memory = language.agent.memory if language else request.plugins.agent(request.model).memory
+        memory = (
+            language.agent.memory
+            if language
+            else request.plugins.agent(request.model).memory
+        )
         fields = {
             "model": request.model,
             "protocol": specification.name,
@@ -135,27 +201,52 @@ class StepwiseFamily(Family[S, P]):
         from cheesebench.experiment.subjects import live
 
         plan, agent = context.plan, context.plugins.agent(context.plan.model)
-        return live(paradigm, context.plugins.view(plan.view), agent, plan, context.seed, context.subject)
+        return live(
+            paradigm,
+            context.plugins.view(plan.view),
+            agent,
+            plan,
+            context.seed,
+            context.subject,
+        )
 
-    def converse(self, paradigm: P, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
+    def converse(
+        self, paradigm: P, context: SubjectContext, asker: Asker
+    ) -> AsyncGenerator[Trial, None]:
         """Run a language model with its agent."""
         from cheesebench.experiment.subjects import converse
 
         plan, agent = context.plan, context.plugins.model_agent(context.plan.agent)
-        return converse(paradigm, context.plugins.view(plan.view), agent, plan, context.seed, context.subject, asker)
+        return converse(
+            paradigm,
+            context.plugins.view(plan.view),
+            agent,
+            plan,
+            context.seed,
+            context.subject,
+            asker,
+        )
 
     def watch(
-        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        plan: CellPlan,
+        wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
         """Yield the wanted trials, replayed from their actions."""
         return watch(log, plugins, plugins.view(plan.view), plan, wanted)
 
-    def explain(self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord) -> str:
+    def explain(
+        self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord
+    ) -> str:
         """Return the film of a trial as text, or the reason why there is none."""
         paradigm = plugins.compile(specification)
         try:
             view = plugins.view(record.view)
-            if isinstance(view, PictureView):  # the trial is the same in a view that can be printed
+            if isinstance(
+                view, PictureView
+            ):  # the trial is the same in a view that can be printed
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

@@ -1,4 +1,6 @@
-"""Text for terminals: made printable, in colour or in ASCII, and trials as strips of frames."""
+"""Text for terminals: made printable, in colour or in ASCII, and trials as strips of
+frames.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 #: Name of the error handler, as in ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
 
-#: One character for one character, so that tables and mazes stay aligned. Opposite diagonal headings share a stroke.
+#: One character for one character, so that tables and mazes stay aligned. Opposite
+#: diagonal headings share a stroke.
 STAND_INS = {
     glyph: character
     for character, glyphs in {
@@ -52,7 +55,10 @@ def _stand_in(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     # Other characters (a name in another script) become escapes such as \u4e2d.
-    spelt = (STAND_INS.get(glyph) or ascii(glyph)[1:-1] for glyph in error.object[error.start : error.end])
+    spelt = (
+        STAND_INS.get(glyph) or ascii(glyph)[1:-1]
+        for glyph in error.object[error.start : error.end]
+    )
     return "".join(spelt), error.end
 
 
@@ -60,7 +66,9 @@ codecs.register_error(HANDLER, _stand_in)
 
 
 def replace_unprintable(stream: object) -> None:
-    """Make a stream print stand-ins for glyphs that it cannot encode, instead of raising."""
+    """Make a stream print stand-ins for glyphs that it cannot encode, instead of
+    raising.
+    """
     if isinstance(stream, io.TextIOWrapper):
         with contextlib.suppress(ValueError):  # it is closed
             stream.reconfigure(errors=HANDLER)
@@ -81,18 +89,34 @@ def unprintable_replaced(stream: object) -> Iterator[None]:
 
 
 #: Colours of verdicts and severities (SGR parameters of ECMA-48).
-_COLOURS = {"PASS": 32, "FAIL": 31, "INCONCLUSIVE": 33, "ERROR": "1;31", "error": 31, "warning": 33, "better": 32}
+_COLOURS = {
+    "PASS": 32,
+    "FAIL": 31,
+    "INCONCLUSIVE": 33,
+    "ERROR": "1;31",
+    "error": 31,
+    "warning": 33,
+    "better": 32,
+}
 _COLOURS["worse"] = 31
 _WORD = re.compile(rf"(?<![\w-])(?:[✔✘?!] )?({'|'.join(_COLOURS)})(?![\w-])")
 
 
 def shows_colours(stream: TextIO) -> bool:
-    """Return whether colours may be written: to a terminal, unless NO_COLOR is set (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Return whether colours may be written: to a terminal, unless NO_COLOR is set
+    (https://no-color.org).
+    """
+    return (
+        stream.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
-    """Return printable text, with coloured verdicts if ``stream`` (default: standard output) shows colours."""
+    """Return printable text, with coloured verdicts if ``stream`` (default: standard
+    output) shows colours.
+    """
     if not shows_colours(stream or sys.stdout):
         return text
     return _WORD.sub(lambda found: f"\x1b[{_COLOURS[found[1]]}m{found[0]}\x1b[0m", text)
@@ -103,16 +127,25 @@ FIRST, LAST = 3, 5
 #: Blanks between adjacent frames.
 GAP = 3
 
-_WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {"": "start", WAITED_LETTER: "(frozen)"}
+_WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {
+    "": "start",
+    WAITED_LETTER: "(frozen)",
+}
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with its line breaks; other control characters and commands of a CI become visible."""
-    if text.replace("\n", "").isprintable():  # true of nearly every text, and tables of calls have millions
+    """Return ``text`` with its line breaks; other control characters and commands of a
+    CI become visible.
+    """
+    if text.replace(
+        "\n", ""
+    ).isprintable():  # true of nearly every text, and tables of calls have millions
         return inert(text)
     return inert(
         "\n".join(
-            line if line.isprintable() else "".join(c if c.isprintable() else _spelt_out(c) for c in line)
+            line
+            if line.isprintable()
+            else "".join(c if c.isprintable() else _spelt_out(c) for c in line)
             for line in text.split("\n")
         )
     )
@@ -122,16 +155,22 @@ def _spelt_out(glyph: str) -> str:
     return glyph.encode("unicode_escape").decode()
 
 
-def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:
+def film_strip(
+    frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST
+) -> str:
     """Return the frames side by side, in rows of at most ``width`` characters.
 
-    Each has a heading with its step, the action that led to it and the reward (unless 0). Of a long trial, only the
-    ``first`` and ``last`` frames are shown, with the number of frames left out.
+    Each has a heading with its step, the action that led to it and the reward (unless
+    0). Of a long trial, only the ``first`` and ``last`` frames are shown, with the
+    number of frames left out.
     """
     cut = len(frames) - first - last
     if cut <= 0:
         return _rows(frames, 0, width)
-    begin, end = _rows(frames[:first], 0, width), _rows(frames[first + cut :], first + cut, width)
+    begin, end = (
+        _rows(frames[:first], 0, width),
+        _rows(frames[first + cut :], first + cut, width),
+    )
     return "\n\n".join((begin, f"... {cut} more ...", end))
 
 
@@ -161,5 +200,10 @@ def _rows(frames: Sequence[Frame], step: int, width: int) -> str:
 
 def _beside(pictures: Sequence[Sequence[str]]) -> str:
     height = max(map(len, pictures))
-    padded = [[*picture, *[" " * len(picture[0])] * (height - len(picture))] for picture in pictures]
-    return "\n".join((" " * GAP).join(line).rstrip() for line in zip(*padded, strict=True))
+    padded = [
+        [*picture, *[" " * len(picture[0])] * (height - len(picture))]
+        for picture in pictures
+    ]
+    return "\n".join(
+        (" " * GAP).join(line).rstrip() for line in zip(*padded, strict=True)
+    )

@@ -1,4 +1,6 @@
-"""The loop of one trial: agents, language models, people, replays, rehearsals and the kits all go through it."""
+"""The loop of one trial: agents, language models, people, replays, rehearsals and the
+kits all go through it.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,39 @@ from typing import Any, Literal, Protocol
 
 from cheesebench.chat import Interruptible
 from cheesebench.errors import PluginError
-from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY, WAITED_LETTER, Situated
+from cheesebench.interfaces import (
+    ACTION_LETTERS,
+    RUNNING,
+    STAY,
+    WAITED_LETTER,
+    Situated,
+)
 
-#: A dict and not the string itself: ``-1`` must not count as an action, and numpy's integers may.
+#: A dict and not the string itself: ``-1`` must not count as an action, and numpy's
+#: integers may.
 _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 
-#: When the rest of a plan is dropped, besides the end of a trial: never; when the subject is held or put elsewhere
-#: (``boundary``); or (``change``) also when its observation changes for another reason than its movement, or a reward
-#: differs from the usual price of a step.
+#: When the rest of a plan is dropped, besides the end of a trial: never; when the
+#: subject is held or put elsewhere (``boundary``); or (``change``) also when its
+#: observation changes for another reason than its movement, or a reward differs from
+#: the usual price of a step.
 Interrupts = Literal["never", "boundary", "change"]
 
 
 class AgentFaultError(PluginError):
-    """An agent failed in a trial that had begun: that is behaviour. The cause, if there is one, is what it raised."""
+    """An agent failed in a trial that had begun: that is behaviour. The cause, if there
+    is one, is what it raised.
+    """
 
 
 #: Exceptions in an agent's code that are not its fault.
-NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, AgentFaultError)
+NOT_ITS_OWN = (
+    KeyboardInterrupt,
+    GeneratorExit,
+    asyncio.CancelledError,
+    AgentFaultError,
+)
 
 
 @contextmanager
@@ -42,7 +59,9 @@ def agents_own() -> Iterator[None]:
 
 
 class Stepped(Protocol):
-    """What the loop needs of an environment, or of its film; see ``SubjectEnvironment``."""
+    """What the loop needs of an environment, or of its film; see
+    ``SubjectEnvironment``.
+    """
 
     @property
     def waiting(self) -> bool: ...
@@ -53,12 +72,14 @@ class Stepped(Protocol):
 class TrialLoop:
     """One trial, from its first observation to its end.
 
-    ``while not loop.ended: loop.act(...)``: the subject is asked only where it is free to act; frozen steps are played
-    as STAY. ``observe`` is called after every step with action, reward, observation and whether the trial has ended.
-    ``drops`` is called after every step that does not end the trial; if it returns True, the rest of the plan is
-    dropped. ``listener`` returns the agent, which may be ``Interruptible``: ``interrupts`` says when its plan is
-    dropped, and it is told when the subject is free again after it was held or put elsewhere. ``agent`` and
-    ``protocol`` are named in errors.
+    ``while not loop.ended: loop.act(...)``: the subject is asked only where it is free
+    to act; frozen steps are played as STAY. ``observe`` is called after every step with
+    action, reward, observation and whether the trial has ended. ``drops`` is called
+    after every step that does not end the trial; if it returns True, the rest of the
+    plan is dropped. ``listener`` returns the agent, which may be ``Interruptible``:
+    ``interrupts`` says when its plan is dropped, and it is told when the subject is
+    free again after it was held or put elsewhere. ``agent`` and ``protocol`` are named
+    in errors.
     """
 
     def __init__(
@@ -73,7 +94,8 @@ class TrialLoop:
         agent: str = "",
         protocol: str = "",
     ) -> None:
-        #: The last observation, the sum of the rewards, and whether the trial has ended.
+        #: The last observation, the sum of the rewards, and whether the trial has
+        #: ended.
         self.observation = observation
         self.reward = 0.0
         self.ended = False
@@ -82,7 +104,8 @@ class TrialLoop:
         self._situated = life if isinstance(life, Situated) else None
         self._agent, self._protocol = agent, protocol
         self._interrupts, self._listener = interrupts, listener
-        #: The last reward, the last price of a step, and whether the subject was held or put elsewhere since it acted.
+        #: The last reward, the last price of a step, and whether the subject was held
+        #: or put elsewhere since it acted.
         self._told: float | None = None
         self._price: float | None = None
         self._carried = False
@@ -102,9 +125,11 @@ class TrialLoop:
         return {"actions": actions, "steps": len(actions), "reward": self.reward}
 
     def act(self, plan: Iterable[int]) -> None:
-        """Execute the actions of a plan in order, until it is done or dropped or the trial ends; then wait if frozen.
+        """Execute the actions of a plan in order, until it is done or dropped or the
+        trial ends; then wait if frozen.
 
-        Raises AgentFaultError for an empty or invalid plan, an invalid action, and anything that the agent raises.
+        Raises AgentFaultError for an empty or invalid plan, an invalid action, and
+        anything that the agent raises.
         """
         if self._fault is not None:
             raise self._fault
@@ -123,21 +148,36 @@ class TrialLoop:
             if self._step(action):
                 break
         if len(self.letters) == before:
-            raise AgentFaultError(f"The agent '{self._agent}' returned no action. To wait, return 3 (STAY).")
+            raise AgentFaultError(
+                f"The agent '{self._agent}' returned no action. To wait, return 3 (STAY)."
+            )
         self._wait()
 
     def give_up(self) -> None:
-        """Play the rest of the trial as STAY, unobserved, because the agent has failed."""
-        self._observe, self._drops, self._listener, self._fault = _ignore, None, None, None
+        """Play the rest of the trial as STAY, unobserved, because the agent has
+        failed.
+        """
+        self._observe, self._drops, self._listener, self._fault = (
+            _ignore,
+            None,
+            None,
+            None,
+        )
         while not self.ended:
-            self.letters.append(WAITED_LETTER if self._life.waiting else ACTION_LETTERS[STAY])
+            self.letters.append(
+                WAITED_LETTER if self._life.waiting else ACTION_LETTERS[STAY]
+            )
             self._step(STAY)
 
     def _wait(self) -> None:
         while not self.ended and self._life.waiting:
             self.letters.append(WAITED_LETTER)
             self._step(STAY)
-        listener = self._listener() if self._carried and not self.ended and self._listener else None
+        listener = (
+            self._listener()
+            if self._carried and not self.ended and self._listener
+            else None
+        )
         if isinstance(listener, Interruptible):
             listener.freed(self.observation)
         self._carried = False
@@ -146,13 +186,19 @@ class TrialLoop:
         """Execute one action; return whether the rest of a plan is void."""
         never = self._interrupts == "never"
         situated = self._situated
-        foreseen = None if never or situated is None or self._life.waiting else situated.foreseen(action)
+        foreseen = (
+            None
+            if never or situated is None or self._life.waiting
+            else situated.foreseen(action)
+        )
         try:
             observation, reward, status = self._life.step(action)
             self.reward += reward
         except (TypeError, ValueError) as error:
             trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:  # raised inside ``step``, not by its result
+            if (
+                trace is None or trace.tb_next is not None
+            ):  # raised inside ``step``, not by its result
                 raise
             raise PluginError(
                 f"The environment of {self._protocol}: step returned something else than observation, reward and "
@@ -172,23 +218,35 @@ class TrialLoop:
         if self._drops is not None and not self.ended and self._drops(observation):
             return True
         surprised = unusual or (foreseen is not None and observation != foreseen)
-        if self.ended or (carried and not never) or (surprised and self._interrupts == "change"):
+        if (
+            self.ended
+            or (carried and not never)
+            or (surprised and self._interrupts == "change")
+        ):
             listener = self._listener() if self._listener else None
-            void = listener.interrupted() if isinstance(listener, Interruptible) else True
+            void = (
+                listener.interrupted() if isinstance(listener, Interruptible) else True
+            )
             return self.ended or void
         return False
 
     def _is_unusual(self, reward: float) -> bool:
-        """Return whether a reward differs both from the previous one and from the usual price of a step."""
+        """Return whether a reward differs both from the previous one and from the usual
+        price of a step.
+        """
         last, price = self._told, self._price
         self._told = reward
-        if reward <= 0 and (price is None or reward == last):  # what comes once is an event, and not a price
+        if reward <= 0 and (
+            price is None or reward == last
+        ):  # what comes once is an event, and not a price
             self._price = reward
         return reward > 0 if last is None else reward not in (last, price)
 
 
 def foresight(life: Stepped, action: int) -> str | None:
-    """Return the observation that the subject's own movement would give; None if unknown."""
+    """Return the observation that the subject's own movement would give; None if
+    unknown.
+    """
     return life.foreseen(action) if isinstance(life, Situated) else None
 
 

@@ -1,6 +1,8 @@
-"""Gymnasium wrappers: text as numbers, for learners that do not accept text; a whole life as one episode.
+"""Gymnasium wrappers: text as numbers, for learners that do not accept text; a whole
+life as one episode.
 
-They give the learner exactly the information that an agent gets when CheeseBench judges it, and nothing more.
+They give the learner exactly the information that an agent gets when CheeseBench judges
+it, and nothing more.
 """
 
 from __future__ import annotations
@@ -31,29 +33,39 @@ def checked_options(options: object) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise OptionError(f"The options of reset() must be a dictionary such as {{'subject': 3}}, not {options!r}.")
+        raise OptionError(
+            f"The options of reset() must be a dictionary such as {{'subject': 3}}, not {options!r}."
+        )
     for name in options:
         if name != "subject":
             raise UnknownNameError(
-                "option of reset() called", name if isinstance(name, str) else repr(name), ["subject"]
+                "option of reset() called",
+                name if isinstance(name, str) else repr(name),
+                ["subject"],
             )
     return dict(options)
 
 
 class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
-    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one for each position and character.
+    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one for
+    each position and character.
 
-    Read as ``reshape(length, characters)``: in row ``i`` the column of the text's ``i``-th character is 1, and rows
-    after its end are 0. ``length`` is that of the longest text, and columns are in the order of the characters' code
-    points, so that shape and meaning are the same in every process and for every subject of a protocol in a view.
+    Read as ``reshape(length, characters)``: in row ``i`` the column of the text's
+    ``i``-th character is 1, and rows after its end are 0. ``length`` is that of the
+    longest text, and columns are in the order of the characters' code points, so that
+    shape and meaning are the same in every process and for every subject of a protocol
+    in a view.
 
-    Gymnasium's ``VectorizeTransformObservation(environment, OneHotCharacters)`` does the same for a vector environment.
+    Gymnasium's ``VectorizeTransformObservation(environment, OneHotCharacters)`` does
+    the same for a vector environment.
 
     Args:
-        env: an environment whose observations are texts (any view that draws no pictures).
+        env: an environment whose observations are texts (any view that draws no
+        pictures).
 
     Raises:
-        OptionError: if its observations are not texts, or if it is a vector environment.
+        OptionError: if its observations are not texts, or if it is a vector
+        environment.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any]) -> None:
@@ -68,7 +80,9 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             raise OptionError(
                 f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
             )
-        RecordConstructorArgs.__init__(self)  # so that a ``spec`` can recreate it from the environment alone
+        RecordConstructorArgs.__init__(
+            self
+        )  # so that a ``spec`` can recreate it from the environment alone
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length
@@ -76,16 +90,20 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
         super().__init__(env, self._encode, box)
 
     def observation(self, observation: str) -> NDArray[np.uint8]:
-        """Return a text as zeros and ones; it may also be one that an agent is given when it is judged.
+        """Return a text as zeros and ones; it may also be one that an agent is given
+        when it is judged.
 
         Raises:
-            OptionError: if the text cannot come from this environment (it is from another protocol or view).
+            OptionError: if the text cannot come from this environment (it is from
+            another protocol or view).
         """
         return self._encode(observation)
 
     def _encode(self, observation: str) -> NDArray[np.uint8]:
         if not self.env.observation_space.contains(observation):
-            raise OptionError(f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}")
+            raise OptionError(
+                f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}"
+            )
         encoded = np.zeros((self._length, len(self._columns)), np.uint8)
         points = np.frombuffer(observation.encode("utf-32-le"), np.uint32)
         encoded[np.arange(len(points)), self._columns.searchsorted(points)] = 1
@@ -93,22 +111,28 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
 
 
 class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """A whole life (all the trials of one subject) as one episode, for agents that learn or remember across trials.
+    """A whole life (all the trials of one subject) as one episode, for agents that
+    learn or remember across trials.
 
-    A trial's last step returns the trial's last observation and its reward. The step after it ignores its action, pays
-    nothing and returns the first observation of the next trial, as in a vector environment. ``terminated`` is True at
-    the end of the last trial of the subject's schedule. ``truncated`` is never True: the step limit of a trial ends the
-    trial only, and so does a ``TimeLimit`` inside of this wrapper (one outside of it cuts lives off).
+    A trial's last step returns the trial's last observation and its reward. The step
+    after it ignores its action, pays nothing and returns the first observation of the
+    next trial, as in a vector environment. ``terminated`` is True at the end of the
+    last trial of the subject's schedule. ``truncated`` is never True: the step limit of
+    a trial ends the trial only, and so does a ``TimeLimit`` inside of this wrapper (one
+    outside of it cuts lives off).
 
-    ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``, and each ``reset()`` after it the
-    life of the next subject under the same seed. So the lives are those of a run with ``--seed s``, one after the
-    other. ``reset(options={"subject": n})`` continues with subject ``n``.
+    ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``, and
+    each ``reset()`` after it the life of the next subject under the same seed. So the
+    lives are those of a run with ``--seed s``, one after the other.
+    ``reset(options={"subject": n})`` continues with subject ``n``.
 
-    ``info`` has what the environment put there, and ``trial_over`` (bool) after every step and reset: whether the trial
-    has just ended. A policy may use it, because an agent that is judged is told, too.
+    ``info`` has what the environment put there, and ``trial_over`` (bool) after every
+    step and reset: whether the trial has just ended. A policy may use it, because an
+    agent that is judged is told, too.
 
     Args:
-        env: an environment of one subject. For many at once, ``gymnasium.make_vec(..., wrappers=[WholeLife])``.
+        env: an environment of one subject. For many at once, ``gymnasium.make_vec(...,
+        wrappers=[WholeLife])``.
 
     Raises:
         OptionError: if it is a vector environment, or none of CheeseBench's.
@@ -124,22 +148,33 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         gymnasium.Wrapper.__init__(self, env)
         if not hasattr(env.unwrapped, "life_over"):
-            raise OptionError(f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives.")
-        #: Seed of all lives, the subject of the first one, and of the present one; None until it is known.
+            raise OptionError(
+                f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives."
+            )
+        #: Seed of all lives, the subject of the first one, and of the present one; None
+        #: until it is known.
         self._seed: int | None = None
         self._first: int | None = None
         self._subject: int | None = None
         self._trial_over = self._life_over = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin the life of the next subject; with ``seed``, start again with the first subject, under this seed."""
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin the life of the next subject; with ``seed``, start again with the first
+        subject, under this seed.
+        """
         wanted = checked_options(options)
         if seed is None and self._subject is not None:
             wanted.setdefault("subject", self._subject + 1)
         elif self._first is not None:
             wanted.setdefault("subject", self._first)
         if seed is None:
-            seed = int(self.np_random.integers(SEEDS)) if self._seed is None else self._seed
+            seed = (
+                int(self.np_random.integers(SEEDS))
+                if self._seed is None
+                else self._seed
+            )
         observation, info = self.env.reset(seed=seed, options=wanted)
         self._seed, self._subject = seed, info["subject"]
         if self._first is None or "subject" in (options or ()):
@@ -154,7 +189,9 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             StepAfterEndError: if the life is over.
         """
         if self._life_over:
-            raise StepAfterEndError("This life is over. Call reset() to begin that of the next subject.")
+            raise StepAfterEndError(
+                "This life is over. Call reset() to begin that of the next subject."
+            )
         if self._trial_over:
             self._trial_over = False
             observation, info = self.env.reset()
@@ -162,8 +199,21 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._trial_over = terminated or truncated
         self._life_over = self._trial_over and bool(self.get_wrapper_attr("life_over"))
-        return observation, reward, self._life_over, False, {**info, "trial_over": self._trial_over}
+        return (
+            observation,
+            reward,
+            self._life_over,
+            False,
+            {**info, "trial_over": self._trial_over},
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the life: the environment in a copy is new, and begins with ``reset``."""
-        return {**vars(self), "_subject": None, "_trial_over": False, "_life_over": False}
+        """Return the state without the life: the environment in a copy is new, and
+        begins with ``reset``.
+        """
+        return {
+            **vars(self),
+            "_subject": None,
+            "_trial_over": False,
+            "_life_over": False,
+        }

@@ -1,4 +1,6 @@
-"""What a campaign is, and how one case of it is tried: with a limit of time, and of memory."""
+"""What a campaign is, and how one case of it is tried: with a limit of time, and of
+memory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ CORPUS = Path(__file__).with_name("corpus")
 
 
 class Campaign(Protocol):
-    """One kind of hostile input. A case is bytes, so that it can be kept as a file of the corpus."""
+    """One kind of hostile input. A case is bytes, so that it can be kept as a file of
+    the corpus.
+    """
 
     name: str
 
@@ -35,7 +39,9 @@ class TooMuchError(Exception):
 
 
 def attempt(campaign: Campaign, case: bytes) -> Exception | None:
-    """Try a case within the limits; return what is wrong, if anything is. Only the main thread can."""
+    """Try a case within the limits; return what is wrong, if anything is. Only the main
+    thread can.
+    """
     before = _peak()
     try:
         with _alarm(SECONDS):
@@ -59,8 +65,13 @@ def _peak() -> int:
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TooMuchError after so many seconds of work, on however busy a machine; or after thirty times as long."""
-    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, 30 * seconds))
+    """Raise TooMuchError after so many seconds of work, on however busy a machine; or
+    after thirty times as long.
+    """
+    clocks = (
+        (signal.SIGPROF, signal.ITIMER_PROF, seconds),
+        (signal.SIGALRM, signal.ITIMER_REAL, 30 * seconds),
+    )
 
     def ring(*_: object) -> NoReturn:
         raise TooMuchError(f"more than {seconds:g} s")

@@ -1,4 +1,6 @@
-"""Expressions: an error at its column, or a value; and where Python can read one, the value that Python computes."""
+"""Expressions: an error at its column, or a value; and where Python can read one, the
+value that Python computes.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +38,73 @@ ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
 _WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
 _SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
 #: What an expression is made of, and what it is not.
-PIECES = [*_WORDS.split(), *_SIGNS.split(), *(f"{name}(" for name in CALLED), '"', "\t", "\n", "  ", "9" * 400]
+PIECES = [
+    *_WORDS.split(),
+    *_SIGNS.split(),
+    *(f"{name}(" for name in CALLED),
+    '"',
+    "\t",
+    "\n",
+    "  ",
+    "9" * 400,
+]
 #: What the protocol below notes of earlier trials: it notes nothing else.
 RECENT = ("recent(success, 2)", "recent(found, 3)", "recent(timeout, 1000)")
 #: What means something in the protocol below.
 NAMES = (
-    *("last", "found", "timeout", "state", "run", "block", "main", "east", "west", "goals", "wall", "red", "green"),
-    *("side", "hue", "seen", "steps", "trial", "x", "heading", "moves", "where(goals)", "size(seen)", "time(east)"),
-    *("distance(east)", "departure_error(west)", "column(east)", "entries(goals)", "in seen", "in goals", "east in"),
-    *("member(goals, 1)", "member(goals, c)", "position(goals, side)", "position(goals, member(goals, trial))"),
+    *(
+        "last",
+        "found",
+        "timeout",
+        "state",
+        "run",
+        "block",
+        "main",
+        "east",
+        "west",
+        "goals",
+        "wall",
+        "red",
+        "green",
+    ),
+    *(
+        "side",
+        "hue",
+        "seen",
+        "steps",
+        "trial",
+        "x",
+        "heading",
+        "moves",
+        "where(goals)",
+        "size(seen)",
+        "time(east)",
+    ),
+    *(
+        "distance(east)",
+        "departure_error(west)",
+        "column(east)",
+        "entries(goals)",
+        "in seen",
+        "in goals",
+        "east in",
+    ),
+    *(
+        "member(goals, 1)",
+        "member(goals, c)",
+        "position(goals, side)",
+        "position(goals, member(goals, trial))",
+    ),
     *(*RECENT, "min(steps, a)", "row(east)", "none", "it"),
-    *("bearing_error(east)", "log(trial)", "exp(steps)", "abs(heading)", "y", "subject", "session"),
+    *(
+        "bearing_error(east)",
+        "log(trial)",
+        "exp(steps)",
+        "abs(heading)",
+        "y",
+        "subject",
+        "session",
+    ),
 )
 PROTOCOL = f"""
 version: 1
@@ -83,33 +141,54 @@ class Expressions:
         root = read_text(PROTOCOL, "case.protocol.yaml", Diagnostics())
         assert root is not None
         self._node = root.find(("success",))
-        self._names = declare_names(specification.document, root, specification.arena, Diagnostics())
-        life = ArenaParadigm(specification).environment(installed_plugins().view("ascii_2d"), 1, 0)
+        self._names = declare_names(
+            specification.document, root, specification.arena, Diagnostics()
+        )
+        life = ArenaParadigm(specification).environment(
+            installed_plugins().view("ascii_2d"), 1, 0
+        )
         life.begin_trial()
         while life.step(0)[2] == RUNNING:
             pass
         life.begin_trial()
         life.step(0)
         self._life = life
-        self._recent = {one for text in RECENT for one in [self._tree(text, Diagnostics())] if one is not None}
+        self._recent = {
+            one
+            for text in RECENT
+            for one in [self._tree(text, Diagnostics())]
+            if one is not None
+        }
         for text in ("a + 1", "", "time(east)"):
             self.check(text.encode())
 
     def draw(self, chance: random.Random) -> bytes:
-        """Return an expression that makes sense, one with other names in it, or noise."""
+        """Return an expression that makes sense, one with other names in it, or
+        noise.
+        """
         kind = chance.randrange(4)
         if kind == 0:
-            return chance.choice(("", " ")).join(chance.choices((*PIECES, *NAMES), k=chance.randrange(12))).encode()
+            return (
+                chance.choice(("", " "))
+                .join(chance.choices((*PIECES, *NAMES), k=chance.randrange(12)))
+                .encode()
+            )
         words = written(chance, chance.randrange(1 + chance.randrange(12))).split(" ")
         for _ in range(0 if kind == 1 else chance.randint(1, 4)):
-            words[chance.randrange(len(words))] = chance.choice((*NAMES, *PIECES) if kind == 2 else NAMES)
+            words[chance.randrange(len(words))] = chance.choice(
+                (*NAMES, *PIECES) if kind == 2 else NAMES
+            )
         return " ".join(words).encode()
 
-    def _tree(self, text: str, said: Diagnostics, want: Type | None = None) -> Expression | None:
+    def _tree(
+        self, text: str, said: Diagnostics, want: Type | None = None
+    ) -> Expression | None:
         return self._names.expression(text, self._node, said, want=want, it=True)
 
     def check(self, case: bytes) -> None:
-        """Parse, resolve and compute it: as a condition, as a number, or as anything."""
+        """Parse, resolve and compute it: as a condition, as a number, or as
+        anything.
+        """
         text = case.decode("utf-8", "replace")
         check_syntax(text)
         expected, said = _expected(text), Diagnostics()
@@ -118,18 +197,27 @@ class Expressions:
         if tree is None:
             assert said.errors, "refused without a word"
             assert all("\n" not in str(one) for one in said.errors)
-            assert expected is None, f"refused, and Python has {expected}: {said.errors[0]}"
+            assert expected is None, (
+                f"refused, and Python has {expected}: {said.errors[0]}"
+            )
             return
-        if any(isinstance(part, Recent) and part not in self._recent for part in walk(tree)):
+        if any(
+            isinstance(part, Recent) and part not in self._recent for part in walk(tree)
+        ):
             return
         found = compile_expression(tree)(self._life)
         if expected is not None:
-            assert isinstance(found, bool) == isinstance(expected, bool), (found, expected)
+            assert isinstance(found, bool) == isinstance(expected, bool), (
+                found,
+                expected,
+            )
             assert same(found, expected), (found, expected)
 
 
 def check_syntax(text: str) -> Expression | None:
-    """Return the tree; None for what is no expression, which must be said at its column and with a remedy."""
+    """Return the tree; None for what is no expression, which must be said at its column
+    and with a remedy.
+    """
     try:
         return parse(text)
     except ExpressionError as error:
@@ -142,11 +230,15 @@ def check_syntax(text: str) -> Expression | None:
 
 def same(one: float, other: float) -> bool:
     """Return whether two numbers are equal but for rounding; NaN is NaN."""
-    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12)
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(
+        one, other, rel_tol=1e-6, abs_tol=1e-12
+    )
 
 
 def _expected(text: str) -> float | None:
-    """Return what Python computes; None for what it cannot read, or reads in its own way."""
+    """Return what Python computes; None for what it cannot read, or reads in its own
+    way.
+    """
     if len(text) > 300 or not set(text) <= _PLAIN or _ODD_NUMBER.search(text):
         return None
     try:
@@ -154,18 +246,39 @@ def _expected(text: str) -> float | None:
         if _depth(tree) > _DEEP or not all(map(_is_shared, ast.walk(tree))):
             return None  # how deep an expression may be is counted in another way
         return by_python(tree)
-    except (SyntaxError, TypeError, KeyError, OverflowError, RecursionError, MemoryError, ValueError):
+    except (
+        SyntaxError,
+        TypeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        MemoryError,
+        ValueError,
+    ):
         return None
 
 
-#: Characters of expressions that mean the same in Python (no quotes, brackets, braces or line breaks).
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/%(),<>=! ")
+#: Characters of expressions that mean the same in Python (no quotes, brackets, braces
+#: or line breaks).
+_PLAIN = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/%(),<>=! "
+)
 _DEEP = 15
 
 
 #: Numbers that only Python has, or that only we do not run into a word.
-_ODD_NUMBER = re.compile(r"(?<![A-Za-z_])[0-9][0-9.]*+(?:[eE][-+]?[0-9]{1,2}+)?+[A-Za-z_0-9.]")
-_SHARED = (ast.Expression, ast.Constant, ast.expr_context, ast.unaryop, ast.boolop, ast.operator, ast.cmpop)
+_ODD_NUMBER = re.compile(
+    r"(?<![A-Za-z_])[0-9][0-9.]*+(?:[eE][-+]?[0-9]{1,2}+)?+[A-Za-z_0-9.]"
+)
+_SHARED = (
+    ast.Expression,
+    ast.Constant,
+    ast.expr_context,
+    ast.unaryop,
+    ast.boolop,
+    ast.operator,
+    ast.cmpop,
+)
 
 
 def _is_shared(node: ast.AST) -> bool:
@@ -178,7 +291,9 @@ def _is_shared(node: ast.AST) -> bool:
         case ast.BinOp(op=sign):
             return type(sign) in _BINARY or isinstance(sign, ast.Div | ast.Mod)
         case ast.Call(ast.Name(function), arguments, []):
-            return function in _FUNCTIONS and (len(arguments) > 1) == (function in ("min", "max"))
+            return function in _FUNCTIONS and (len(arguments) > 1) == (
+                function in ("min", "max")
+            )
         case ast.UnaryOp(op=sign):
             return isinstance(sign, ast.USub | ast.Not)
     return isinstance(node, (*_SHARED, ast.BoolOp))
@@ -189,13 +304,23 @@ def _depth(node: ast.AST) -> int:
 
 
 def written(chance: random.Random, room: int) -> str:
-    """Write a random expression of about so many parts, level by level of the grammar."""
+    """Write a random expression of about so many parts, level by level of the
+    grammar.
+    """
 
     def atom() -> str:
-        text = f"({disjunction()})" if room > 0 and chance.random() < 0.3 else chance.choice(ATOMS)
+        text = (
+            f"({disjunction()})"
+            if room > 0 and chance.random() < 0.3
+            else chance.choice(ATOMS)
+        )
         if room > 0 and chance.random() < 0.15:
             function = chance.choice(list(_FUNCTIONS))
-            others = [disjunction() for _ in range(chance.randint(1, 2))] if function in ("min", "max") else []
+            others = (
+                [disjunction() for _ in range(chance.randint(1, 2))]
+                if function in ("min", "max")
+                else []
+            )
             text = f"{function}({', '.join([disjunction(), *others])})"
         return chance.choice(["", "", "", "-", "- -"]) + text
 
@@ -211,7 +336,11 @@ def written(chance: random.Random, room: int) -> str:
         return chain(lambda: chain(atom, 2, "*", "/", "%"), 2, "+", "-")
 
     def negation() -> str:
-        compared = chance.choice(["==", "!=", "<", "<=", ">", ">="]) if chance.random() < 0.4 else ""
+        compared = (
+            chance.choice(["==", "!=", "<", "<=", ">", ">="])
+            if chance.random() < 0.4
+            else ""
+        )
         text = f"{total()} {compared} {total()}" if compared else total()
         return chance.choice(["", "", "", "not ", "not not "]) + text
 
@@ -246,7 +375,9 @@ def _call(function: str, values: list[float]) -> float:
 
 
 def by_python(node: ast.AST) -> float:
-    """Compute what Python's parser read; a division by nought is no number, and `and` and `or` give truth."""
+    """Compute what Python's parser read; a division by nought is no number, and `and`
+    and `or` give truth.
+    """
     match node:
         case ast.Expression(body):
             return by_python(body)
@@ -266,9 +397,15 @@ def by_python(node: ast.AST) -> float:
             dividend, divisor = by_python(left), by_python(right)
             if not divisor:
                 return float("nan")
-            return dividend / divisor if isinstance(sign, ast.Div) else float(dividend) % float(divisor)
+            return (
+                dividend / divisor
+                if isinstance(sign, ast.Div)
+                else float(dividend) % float(divisor)
+            )
         case ast.Call(ast.Name(function), arguments):
-            return _call(function, [float(by_python(argument)) for argument in arguments])
+            return _call(
+                function, [float(by_python(argument)) for argument in arguments]
+            )
         case ast.BinOp(left, sign, right):
             return float(_BINARY[type(sign)](by_python(left), by_python(right)))
         case ast.Compare(left, [sign], [right]):

@@ -1,7 +1,9 @@
-"""A model's server that misbehaves in one way for each model that it is asked for, over plain sockets.
+"""A model's server that misbehaves in one way for each model that it is asked for, over
+plain sockets.
 
-The name of a model is the name of a class of fault (``fuzz.hostilities``). Which calls are met by it hangs on the
-prompt alone, and every prompt is counted: how often it was received, and how often it was answered as it should be.
+The name of a model is the name of a class of fault (``fuzz.hostilities``). Which calls
+are met by it hangs on the prompt alone, and every prompt is counted: how often it was
+received, and how often it was answered as it should be.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ from cheesebench.experiment.language_models import PROBE
 if TYPE_CHECKING:
     from fuzz.hostilities import Hostility
 
-#: What the server does, one after the other: bytes are written, numbers are seconds of silence, ``close`` ends the
-#: connection, ``reset`` cuts it off. Without either, it serves the next request.
+#: What the server does, one after the other: bytes are written, numbers are seconds of
+#: silence, ``close`` ends the connection, ``reset`` cuts it off. Without either, it
+#: serves the next request.
 Step = bytes | float | Literal["close", "reset"]
 
 
-#: Which prompts are met by the fault: none; those that ``Hostility.met`` says; all. Never a subject's first.
+#: Which prompts are met by the fault: none; those that ``Hostility.met`` says; all.
+#: Never a subject's first.
 Mood = Literal["calm", "passing", "lasting"]
 #: What is learnt from a first reply, and stands in every later prompt of the subject.
 LEARNT = "the way out is ahead"
@@ -36,34 +40,58 @@ USAGE = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 
 
 def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a good answer; who walks and who waits hangs on the seed, or all subjects were copies."""
+    """Return a good answer; who walks and who waits hangs on the seed, or all subjects
+    were copies.
+    """
     wait = "STAY, " if body.get("seed", 0) % 2 else ""
-    message = {"role": "assistant", "content": f"LEARNINGS: {LEARNT}\nACTIONS: {wait}FORWARD, FORWARD"}
+    message = {
+        "role": "assistant",
+        "content": f"LEARNINGS: {LEARNT}\nACTIONS: {wait}FORWARD, FORWARD",
+    }
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"id": "c", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": dict(USAGE)}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "model": body["model"],
+        "choices": [choice],
+        "usage": dict(USAGE),
+    }
 
 
-def response(body: bytes, status: str = "200 OK", *headers: str, length: int | None = None) -> bytes:
+def response(
+    body: bytes, status: str = "200 OK", *headers: str, length: int | None = None
+) -> bytes:
     """Return an HTTP response with these further headers."""
-    lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body) if length is None else length}"]
+    lines = [
+        f"HTTP/1.1 {status}",
+        *headers,
+        f"Content-Length: {len(body) if length is None else length}",
+    ]
     if not any(line.lower().startswith("content-type") for line in headers):
         lines.insert(1, "Content-Type: application/json")
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 class HostileServer:
-    """The server: ``with HostileServer(faults) as server: ... server.base_url``. It runs in a thread of its own."""
+    """The server: ``with HostileServer(faults) as server: ... server.base_url``. It
+    runs in a thread of its own.
+    """
 
     def __init__(self, faults: Mapping[str, Hostility], mood: Mood = "calm") -> None:
         self._faults, self.mood = faults, mood
-        #: By model and prompt: how often it was received, and how often the good answer was sent to its end.
+        #: By model and prompt: how often it was received, and how often the good answer
+        #: was sent to its end.
         self.received: Counter[tuple[str, str]] = Counter()
         self.answered: Counter[tuple[str, str]] = Counter()
         #: Prompts that were met by a fault, by model.
         self.hit: Counter[str] = Counter()
         self.port = 0
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="hostile-server", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()),
+            name="hostile-server",
+            daemon=True,
+        )
 
     @property
     def base_url(self) -> str:
@@ -83,12 +111,16 @@ class HostileServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         serving: set[asyncio.Task[None]] = set()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def serve(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
             task = asyncio.current_task()
             assert task is not None
             serving.add(task)
             try:
-                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                with contextlib.suppress(
+                    ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+                ):
                     while await self._request(reader, writer):
                         pass
             finally:
@@ -104,7 +136,9 @@ class HostileServer:
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
 
-    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         """Serve a request; return whether the connection goes on."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         if head.startswith("get "):  # it says nothing about itself
@@ -118,7 +152,9 @@ class HostileServer:
                 await writer.drain()
             elif step == "reset":
                 end: socket.socket = writer.get_extra_info("socket")
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
                 return False
             elif step == "close":
                 writer.close()
@@ -133,10 +169,17 @@ class HostileServer:
         if PROBE in text:
             return [response(good)]
         prompt = hashlib.sha256(f"{text} {body.get('seed')}".encode()).hexdigest()
-        before, self.received[model, prompt] = self.received[model, prompt], self.received[model, prompt] + 1
+        before, self.received[model, prompt] = (
+            self.received[model, prompt],
+            self.received[model, prompt] + 1,
+        )
         fault = self._faults.get(model)
         met = fault is not None and self.mood != "calm" and LEARNT in text
-        if fault is not None and met and (self.mood == "lasting" or fault.met(prompt, before)):
+        if (
+            fault is not None
+            and met
+            and (self.mood == "lasting" or fault.met(prompt, before))
+        ):
             self.hit[model] += 1
             self.answered[model, prompt] += fault.outcome == "read"
             return fault.steps(good)

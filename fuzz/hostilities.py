@@ -1,9 +1,11 @@
-"""The ways in which a model's server misbehaves, and what is to become of the calls that meet them.
+"""The ways in which a model's server misbehaves, and what is to become of the calls
+that meet them.
 
-``again``: trying again helps, and leaves no trace in the records; where it lasts the trials are missing. ``read``: odd,
-and still an answer. ``refused``: the question itself is refused, so the subject that asks it stops. ``account``: no
-question of this model can be answered; a server that has answered before is asked twice more. ``throttled``: like
-``again``, but it says that it is busy, and is waited for.
+``again``: trying again helps, and leaves no trace in the records; where it lasts the
+trials are missing. ``read``: odd, and still an answer. ``refused``: the question itself
+is refused, so the subject that asks it stops. ``account``: no question of this model
+can be answered; a server that has answered before is asked twice more. ``throttled``:
+like ``again``, but it says that it is busy, and is waited for.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Hostility:
-    """One class of fault: what the server does instead of the good answer that it is given, and what comes of it.
+    """One class of fault: what the server does instead of the good answer that it is
+    given, and what comes of it.
 
     ``said`` is how the cause begins, where trials are missing.
     """
@@ -38,11 +41,17 @@ class Hostility:
     """Whether a call lasts until it is given up."""
 
     def met(self, prompt: str, before: int) -> bool:
-        """Return whether a prompt (a digest) meets it that was received so often before.
+        """Return whether a prompt (a digest) meets it that was received so often
+        before.
 
-        What is refused is three quarters of what is asked; all else happens to the first attempt at each prompt.
+        What is refused is three quarters of what is asked; all else happens to the
+        first attempt at each prompt.
         """
-        return int(prompt[0], 16) % 4 > 0 if self.outcome == "refused" else self.outcome == "read" or before == 0
+        return (
+            int(prompt[0], 16) % 4 > 0
+            if self.outcome == "refused"
+            else self.outcome == "read" or before == 0
+        )
 
 
 def _hostilities() -> Iterator[Hostility]:
@@ -68,47 +77,166 @@ def _statuses() -> Iterator[Hostility]:
     outcomes: dict[Outcome, dict[str, tuple[int, ...]]] = {
         "again": {
             "malformed": (201, 202, 203, 204, 205, 206),
-            "server": (300, 302, 303, 304, 305, 307, 409, 418, 499, 500, 501, 502, 505, 507, 508, 510, 511, 520, 530),
+            "server": (
+                300,
+                302,
+                303,
+                304,
+                305,
+                307,
+                409,
+                418,
+                499,
+                500,
+                501,
+                502,
+                505,
+                507,
+                508,
+                510,
+                511,
+                520,
+                530,
+            ),
             "timeout": (408, 504, 522, 524),
         },
         "throttled": {"overload": (425, 498, 503, 529), "rate limit": (429,)},
         "refused": {
-            "bad request": (301, 308, 400, 405, 406, 411, 412, 414, 415, 417, 421, 422, 424, 428, 431, 451),
+            "bad request": (
+                301,
+                308,
+                400,
+                405,
+                406,
+                411,
+                412,
+                414,
+                415,
+                417,
+                421,
+                422,
+                424,
+                428,
+                431,
+                451,
+            ),
             "context too long": (413,),
         },
-        "account": {"authentication": (401, 403, 407), "quota": (402,), "unknown model": (404, 410)},
+        "account": {
+            "authentication": (401, 403, 407),
+            "quota": (402,),
+            "unknown model": (404, 410),
+        },
     }
     for outcome, kinds in outcomes.items():
         for said, codes in kinds.items():
             for code in codes:
-                body = b"" if code in (204, 304) else b"<html><h1>" + str(code).encode() + b"</h1></html>"
-                headers = ["Content-Type: text/html", *(["Location: /v2"] if 300 <= code < 400 else [])]
-                yield Hostility(f"status-{code}", outcome, said, _fixed(response(body, f"{code} Odd", *headers)))
+                body = (
+                    b""
+                    if code in (204, 304)
+                    else b"<html><h1>" + str(code).encode() + b"</h1></html>"
+                )
+                headers = [
+                    "Content-Type: text/html",
+                    *(["Location: /v2"] if 300 <= code < 400 else []),
+                ]
+                yield Hostility(
+                    f"status-{code}",
+                    outcome,
+                    said,
+                    _fixed(response(body, f"{code} Odd", *headers)),
+                )
     for odd in ("99", "1000", "abc", "-200", ""):
-        steps = _fixed(f"HTTP/1.1 {odd} Odd\r\nContent-Length: 0\r\n\r\n".encode(), "close")
+        steps = _fixed(
+            f"HTTP/1.1 {odd} Odd\r\nContent-Length: 0\r\n\r\n".encode(), "close"
+        )
         yield Hostility(f"status-of-nobody-{odd or 'none'}", "again", "", steps)
 
 
 def _errors() -> Iterator[Hostility]:
     """What bodies of errors say, and what headers wish for."""
-    quota, context, unsafe = "insufficient_quota", "context_length_exceeded", "content_filter"
+    quota, context, unsafe = (
+        "insufficient_quota",
+        "context_length_exceeded",
+        "content_filter",
+    )
     said: tuple[tuple[str, Outcome, str, str, bytes], ...] = (
         ("quota-as-429", "account", "quota", "429 Too Many", _error(code=quota)),
-        ("context-as-400", "refused", "context too long", "400 Bad", _error(code=context)),
-        ("context-in-words", "refused", "context too long", "400 Bad", _error("maximum context length is 9 tokens")),
+        (
+            "context-as-400",
+            "refused",
+            "context too long",
+            "400 Bad",
+            _error(code=context),
+        ),
+        (
+            "context-in-words",
+            "refused",
+            "context too long",
+            "400 Bad",
+            _error("maximum context length is 9 tokens"),
+        ),
         ("filter-as-400", "refused", "content filter", "400 Bad", _error(code=unsafe)),
-        ("model-gone", "account", "unknown model", "404 No", _error("not there", code="model_not_found")),
-        ("key-expired", "account", "authentication", "401 No", _error("expired api key", code="invalid_api_key")),
+        (
+            "model-gone",
+            "account",
+            "unknown model",
+            "404 No",
+            _error("not there", code="model_not_found"),
+        ),
+        (
+            "key-expired",
+            "account",
+            "authentication",
+            "401 No",
+            _error("expired api key", code="invalid_api_key"),
+        ),
         ("error-as-200", "again", "server", "200 OK", _error("oops")),
-        ("error-as-200-says-429", "throttled", "rate limit", "200 OK", _error("slow down", code=429)),
-        ("error-as-200-says-400", "refused", "bad request", "200 OK", _error("no", code="400")),
-        ("overloaded-as-500", "throttled", "overload", "500 Oops", _error("the engine is overloaded")),
-        ("error-is-a-list", "again", "server", "500 Oops", b'[{"error": {"message": "no"}}]'),
+        (
+            "error-as-200-says-429",
+            "throttled",
+            "rate limit",
+            "200 OK",
+            _error("slow down", code=429),
+        ),
+        (
+            "error-as-200-says-400",
+            "refused",
+            "bad request",
+            "200 OK",
+            _error("no", code="400"),
+        ),
+        (
+            "overloaded-as-500",
+            "throttled",
+            "overload",
+            "500 Oops",
+            _error("the engine is overloaded"),
+        ),
+        (
+            "error-is-a-list",
+            "again",
+            "server",
+            "500 Oops",
+            b'[{"error": {"message": "no"}}]',
+        ),
         ("error-is-a-number", "again", "server", "500 Oops", b'{"error": 5}'),
         ("error-is-deep", "again", "server", "500 Oops", b'{"error":' * 5000),
         ("error-of-megabytes", "again", "server", "500 Oops", b"x" * TOO_MUCH),
-        ("error-not-utf-8", "again", "server", "500 Oops", b"\xff\xfe\x00\x1b[31m" * 50),
-        ("error-commands", "again", "server", "500 Oops", _error("::error::x\n##[error]y @all \x1b[31m<script>")),
+        (
+            "error-not-utf-8",
+            "again",
+            "server",
+            "500 Oops",
+            b"\xff\xfe\x00\x1b[31m" * 50,
+        ),
+        (
+            "error-commands",
+            "again",
+            "server",
+            "500 Oops",
+            _error("::error::x\n##[error]y @all \x1b[31m<script>"),
+        ),
     )
     for name, outcome, kind, status, body in said:
         yield Hostility(name, outcome, kind, _fixed(response(body, status)))
@@ -120,10 +248,20 @@ def _errors() -> Iterator[Hostility]:
     for name, wish in wishes.items():
         steps = _fixed(response(_error(), "429 Too Many", f"Retry-After: {wish}"))
         # Who wants to be left alone for a day is: nobody waits for so long.
-        yield Hostility(f"retry-after-{name}", "refused" if name == "a-day" else "throttled", "rate limit", steps)
-    steps = _fixed(response(_error(), "429 Too Many", "Retry-After-Ms: 50", "Retry-After: 50"))
+        yield Hostility(
+            f"retry-after-{name}",
+            "refused" if name == "a-day" else "throttled",
+            "rate limit",
+            steps,
+        )
+    steps = _fixed(
+        response(_error(), "429 Too Many", "Retry-After-Ms: 50", "Retry-After: 50")
+    )
     yield Hostility("retry-after-in-ms", "throttled", "rate limit", steps)
-    for status, outcome, kind in (("503", "throttled", "overload"), ("500", "again", "server")):
+    for status, outcome, kind in (
+        ("503", "throttled", "overload"),
+        ("500", "again", "server"),
+    ):
         steps = _fixed(response(_error(), f"{status} Busy", "Retry-After: 0.05"))
         yield Hostility(f"retry-after-of-{status}", outcome, kind, steps)
 
@@ -137,15 +275,27 @@ def _connections() -> Iterator[Hostility]:
         "before-body": lambda good: response(good)[: -len(good)],
         "in-body": lambda good: response(good)[: -len(good) // 2],
         "before-last-byte": lambda good: response(good)[:-1],
-        "in-chunk": lambda good: _chunked_head() + _chunk(good[:40]) + b"40\r\n" + good[40:60],
+        "in-chunk": lambda good: (
+            _chunked_head() + _chunk(good[:40]) + b"40\r\n" + good[40:60]
+        ),
         "between-chunks": lambda good: _chunked_head() + _chunk(good[:40]),
     }
     for stage, sent in stages.items():
         yield Hostility(f"reset-{stage}", "again", "", _sent(sent, "reset"))
         yield Hostility(f"close-{stage}", "again", "", _sent(sent, "close"))
-        yield Hostility(f"silent-{stage}", "again", "timeout", _sent(sent, FOREVER), slow=True)
-    yield Hostility("drips", "again", "timeout", lambda good: _dripped(response(good)), slow=True)
-    yield Hostility("drips-its-head", "again", "timeout", lambda good: _dripped(response(good, "200 OK")), slow=True)
+        yield Hostility(
+            f"silent-{stage}", "again", "timeout", _sent(sent, FOREVER), slow=True
+        )
+    yield Hostility(
+        "drips", "again", "timeout", lambda good: _dripped(response(good)), slow=True
+    )
+    yield Hostility(
+        "drips-its-head",
+        "again",
+        "timeout",
+        lambda good: _dripped(response(good, "200 OK")),
+        slow=True,
+    )
     steps = _fixed(b"HTTP/1.1 100 Continue\r\n\r\n" * 5000, FOREVER)
     yield Hostility("continues-for-ever", "again", "", steps, slow=True)
     upgrade = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
@@ -157,7 +307,9 @@ def _connections() -> Iterator[Hostility]:
         yield Hostility(name, "again", "", _fixed(noise, "close"))
 
 
-def _sent(what: Callable[[bytes], bytes], end: Step) -> Callable[[bytes], Sequence[Step]]:
+def _sent(
+    what: Callable[[bytes], bytes], end: Step
+) -> Callable[[bytes], Sequence[Step]]:
     return lambda good: [what(good), end] if what(good) else [end]
 
 
@@ -187,17 +339,38 @@ def _heads() -> Iterator[Hostility]:
         steps = _fixed(f"{OK}{more}{line}\r\n\r\n{{}}".encode("latin-1"), "close")
         yield Hostility(name, "again", "", steps, slow=slow)
     for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
-        bomb = response(pack(b" " * 50 * 2**20), "200 OK", f"Content-Encoding: {encoding}")
+        bomb = response(
+            pack(b" " * 50 * 2**20), "200 OK", f"Content-Encoding: {encoding}"
+        )
         yield Hostility(f"bomb-{encoding}", "again", "malformed", _fixed(bomb))
-    for name, size in {"not-hex": "zz", "negative": "-4", "of-exabytes": "f" * 15, "with-spaces": "4 4"}.items():
+    for name, size in {
+        "not-hex": "zz",
+        "negative": "-4",
+        "of-exabytes": "f" * 15,
+        "with-spaces": "4 4",
+    }.items():
         steps = _fixed(_chunked_head() + _chunk(b"{}", size), "close")
         yield Hostility(f"chunk-{name}", "again", "", steps)
-    for name, framing in {"x": "xchunked", "tab": "\vchunked", "noise": "\x80?", "twice": "chunked, chunked"}.items():
-        steps = _fixed(f"{OK}Transfer-Encoding: {framing}\r\n\r\n".encode("latin-1") + _chunk(b"{}"), FOREVER)
+    for name, framing in {
+        "x": "xchunked",
+        "tab": "\vchunked",
+        "noise": "\x80?",
+        "twice": "chunked, chunked",
+    }.items():
+        steps = _fixed(
+            f"{OK}Transfer-Encoding: {framing}\r\n\r\n".encode("latin-1")
+            + _chunk(b"{}"),
+            FOREVER,
+        )
         yield Hostility(f"transfer-{name}", "again", "malformed", steps)
     yield Hostility("chunk-extension-endless", "again", "timeout", lambda good: [
         _chunked_head() + b"4;", *[b"x" * 65536] * 9, FOREVER], slow=True)  # fmt: skip
-    yield Hostility("chunk-and-length", "again", "", lambda good: [_chunked_head("Content-Length: 5") + good, "close"])
+    yield Hostility(
+        "chunk-and-length",
+        "again",
+        "",
+        lambda good: [_chunked_head("Content-Length: 5") + good, "close"],
+    )
 
 
 def _bodies() -> Iterator[Hostility]:
@@ -213,21 +386,38 @@ def _bodies() -> Iterator[Hostility]:
     }  # fmt: skip
     for name, body in bodies.items():
         yield Hostility(f"body-{name}", "again", "malformed", _fixed(response(body)))
-    yield Hostility("body-half", "again", "malformed", lambda good: [response(good[: len(good) // 2])])
-    yield Hostility("body-twice", "again", "malformed", lambda good: [response(good + good)])
-    yield Hostility("body-longer-than-said", "again", "", lambda good: [response(good, length=len(good) - 9), "close"])
+    yield Hostility(
+        "body-half",
+        "again",
+        "malformed",
+        lambda good: [response(good[: len(good) // 2])],
+    )
+    yield Hostility(
+        "body-twice", "again", "malformed", lambda good: [response(good + good)]
+    )
+    yield Hostility(
+        "body-longer-than-said",
+        "again",
+        "",
+        lambda good: [response(good, length=len(good) - 9), "close"],
+    )
     yield Hostility("body-endless", "again", "malformed", lambda good: [
         _chunked_head(), *[_chunk(b" " * 65536)] * (TOO_MUCH // 65536), FOREVER])  # fmt: skip
 
 
 def _reply(**changes: Any) -> Callable[[bytes], Sequence[Step]]:
-    """Return a reply that is changed: in the answer, in its choice (``choice_...``) or message (``message_...``)."""
+    """Return a reply that is changed: in the answer, in its choice (``choice_...``) or
+    message (``message_...``).
+    """
 
     def steps(good: bytes) -> Sequence[Step]:
         answer = json.loads(good)
         for name, value in changes.items():
             where, _, key = name.partition("_")
-            place = {"choice": answer["choices"][0], "message": answer["choices"][0]["message"]}.get(where)
+            place = {
+                "choice": answer["choices"][0],
+                "message": answer["choices"][0]["message"],
+            }.get(where)
             if place is None:
                 answer[name] = value
             else:
@@ -240,7 +430,9 @@ def _reply(**changes: Any) -> Callable[[bytes], Sequence[Step]]:
 def _replies() -> Iterator[Hostility]:
     """JSON of the wrong shape, and replies that the model never wrote."""
     none = {**USAGE, "completion_tokens": 0}
-    call = [{"id": "1", "type": "function", "function": {"name": "walk", "arguments": "{}"}}]
+    call = [
+        {"id": "1", "type": "function", "function": {"name": "walk", "arguments": "{}"}}
+    ]
     replies: Mapping[str, dict[str, Any]] = {
         "choices-none": {"choices": None}, "choices-empty": {"choices": []},
         "choices-text": {"choices": "ACTIONS: STAY"},
@@ -256,10 +448,17 @@ def _replies() -> Iterator[Hostility]:
     for name, changes in replies.items():
         yield Hostility(name, "again", "malformed", _reply(**changes))
     for finish in ("abort", "error", "cancelled"):
-        yield Hostility(f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish))
+        yield Hostility(
+            f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish)
+        )
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
-    yield Hostility("finish-filter", "refused", "content filter", _reply(choice_finish_reason="content_filter"))
+    yield Hostility(
+        "finish-filter",
+        "refused",
+        "content filter",
+        _reply(choice_finish_reason="content_filter"),
+    )
 
 
 def _odd_but_readable() -> Iterator[Hostility]:
@@ -288,7 +487,12 @@ def _odd_but_readable() -> Iterator[Hostility]:
         yield Hostility(name, "read", "", _reply(**changes))
     yield Hostility("content-in-parts", "read", "", _content(lambda text: [
         {"type": "text", "text": text[:5]}, {"type": "text", "text": text[5:]}]))  # fmt: skip
-    yield Hostility("thoughts-in-tags", "read", "", _content(lambda text: f"<think>ACTIONS: STAY</think>{text}"))
+    yield Hostility(
+        "thoughts-in-tags",
+        "read",
+        "",
+        _content(lambda text: f"<think>ACTIONS: STAY</think>{text}"),
+    )
     yield Hostility("thoughts-in-a-part", "read", "", _content(lambda text: [
         {"type": "thinking", "thinking": "ACTIONS: STAY"}, {"type": "text", "text": text}]))  # fmt: skip
     heads = {
@@ -297,23 +501,57 @@ def _odd_but_readable() -> Iterator[Hostility]:
         "says-close": "Connection: close", "location": "Location: http://127.0.0.1:9/v1"
     }  # fmt: skip
     for name, line in heads.items():
-        yield Hostility(name, "read", "", lambda good, line=line: [response(good, "200 OK", line)])  # type: ignore[misc]
+        yield Hostility(
+            name,
+            "read",
+            "",
+            lambda good, line=line: [response(good, "200 OK", line)],  # type: ignore[misc]
+        )
     for status in ("201 Created", "203 Altered", "206 Part", "200"):
-        said: Callable[[bytes], Sequence[Step]] = lambda good, status=status: [response(good, status)]  # type: ignore[misc] # noqa: E731
+        said: Callable[[bytes], Sequence[Step]] = lambda good, status=status: [  # type: ignore[misc] # noqa: E731
+            response(good, status)
+        ]
         yield Hostility(f"answers-{status[:3]}-{len(status)}", "read", "", said)
-    yield Hostility("http-1.0", "read", "", lambda good: [b"HTTP/1.0 200 OK\r\n\r\n" + good, "close"])
-    yield Hostility("continues-once", "read", "", lambda good: [b"HTTP/1.1 100 Continue\r\n\r\n", response(good)])
+    yield Hostility(
+        "http-1.0",
+        "read",
+        "",
+        lambda good: [b"HTTP/1.0 200 OK\r\n\r\n" + good, "close"],
+    )
+    yield Hostility(
+        "continues-once",
+        "read",
+        "",
+        lambda good: [b"HTTP/1.1 100 Continue\r\n\r\n", response(good)],
+    )
     yield Hostility("in-chunks-of-one", "read", "", lambda good: [
         _chunked_head() + b"".join(_chunk(bytes([byte])) for byte in good) + b"0\r\nTrailer: x\r\n\r\n"])  # fmt: skip
-    yield Hostility("blanks-around", "read", "", lambda good: [response(b"\n" * 999 + good + b" \t\n" * 99)])
+    yield Hostility(
+        "blanks-around",
+        "read",
+        "",
+        lambda good: [response(b"\n" * 999 + good + b" \t\n" * 99)],
+    )
     yield Hostility("a-little-late", "read", "", lambda good: [0.3, response(good)])
 
     # What was not asked for is no later call's reply.
-    yield Hostility("reply-twice", "read", "", lambda good: [response(good) + response(_stale(good))])
-    yield Hostility("reply-later", "read", "", lambda good: [response(good), 0.02, response(_stale(good))])
+    yield Hostility(
+        "reply-twice",
+        "read",
+        "",
+        lambda good: [response(good) + response(_stale(good))],
+    )
+    yield Hostility(
+        "reply-later",
+        "read",
+        "",
+        lambda good: [response(good), 0.02, response(_stale(good))],
+    )
     yield Hostility("reply-after-timeout", "again", "timeout", lambda good: [
         response(b"", "504 Late"), 0.02, response(_stale(good))])  # fmt: skip
-    yield Hostility("choices-reversed", "read", "", lambda good: [response(_reversed(good))])
+    yield Hostility(
+        "choices-reversed", "read", "", lambda good: [response(_reversed(good))]
+    )
 
 
 def _stale(good: bytes) -> bytes:
@@ -323,7 +561,9 @@ def _stale(good: bytes) -> bytes:
 
 def _reversed(good: bytes) -> bytes:
     answer, other = json.loads(good), json.loads(_stale(good))
-    return json.dumps(answer | {"choices": [other["choices"][0] | {"index": 1}, *answer["choices"]]}).encode()
+    return json.dumps(
+        answer | {"choices": [other["choices"][0] | {"index": 1}, *answer["choices"]]}
+    ).encode()
 
 
 def _content(change: Callable[[str], Any]) -> Callable[[bytes], Sequence[Step]]:

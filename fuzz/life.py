@@ -1,4 +1,6 @@
-"""Lives under protocols that were changed a little: the same again under the same seed, and whatever is shown."""
+"""Lives under protocols that were changed a little: the same again under the same seed,
+and whatever is shown.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from fuzz.protocols import Protocols, case_of, of_case
 
 #: Most steps and trials of a life.
 STEPS, TRIALS = 400, 12
-#: What a life came to: everything but what was seen, what was seen, and the mistake that ended it (or nothing).
+#: What a life came to: everything but what was seen, what was seen, and the mistake
+#: that ended it (or nothing).
 Life = tuple[list[object], list[str], str]
 
 
@@ -27,8 +30,12 @@ class Lives:
     def __init__(self) -> None:
         self._protocols = Protocols()
         plugins = installed_plugins()
-        self._views = [plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")]
-        for text in self._protocols.texts:  # what is built once is built before anything is timed
+        self._views = [
+            plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
+        ]
+        for text in (
+            self._protocols.texts
+        ):  # what is built once is built before anything is timed
             self.check(case_of(0, text))
 
     def draw(self, chance: random.Random) -> bytes:
@@ -36,7 +43,9 @@ class Lives:
         return case_of(chance.randrange(1000), self._protocols.draw(chance))
 
     def check(self, case: bytes) -> None:
-        """Live it twice in one view and once in another: nothing but what is seen may differ."""
+        """Live it twice in one view and once in another: nothing but what is seen may
+        differ.
+        """
         seed, text = of_case(case)
         specification = self._protocols.load(text)
         if specification is None:
@@ -44,13 +53,21 @@ class Lives:
         first, *others = self._views
         paradigm = ArenaParadigm(specification)
         what, seen, mistake = live(paradigm, specification, first, seed)
-        assert live(ArenaParadigm(specification), specification, first, seed) == (what, seen, mistake), "not the same"
+        assert live(ArenaParadigm(specification), specification, first, seed) == (
+            what,
+            seen,
+            mistake,
+        ), "not the same"
         other, _, told = live(paradigm, specification, others[seed % len(others)], seed)
         assert (other, told) == (what, mistake), "a view has changed a life"
 
 
-def live(paradigm: ArenaParadigm, specification: Specification, view: View, seed: int) -> Life:
-    """Live for some trials; only a mistake of the protocol's author, told in a sentence, may end it early."""
+def live(
+    paradigm: ArenaParadigm, specification: Specification, view: View, seed: int
+) -> Life:
+    """Live for some trials; only a mistake of the protocol's author, told in a
+    sentence, may end it early.
+    """
     chance, what, seen = random.Random(seed), list[object](), list[str]()
     forward = chance.random()
     try:
@@ -61,7 +78,9 @@ def live(paradigm: ArenaParadigm, specification: Specification, view: View, seed
                 break
             seen.append(observation)
             while len(seen) < STEPS:
-                observation, reward, status = life.step(0 if chance.random() < forward else chance.randrange(4))
+                observation, reward, status = life.step(
+                    0 if chance.random() < forward else chance.randrange(4)
+                )
                 assert isinstance(observation, str), observation
                 assert math.isfinite(reward), reward
                 assert status in (RUNNING, TERMINATED, TRUNCATED), status

@@ -1,4 +1,6 @@
-"""Mutated protocols: the loader answers with findings, in bounded time; what it accepts can be lived."""
+"""Mutated protocols: the loader answers with findings, in bounded time; what it accepts
+can be lived.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,52 @@ from fuzz.protocols import EVERYTHING
 
 #: What is put into a protocol, or in the place of a value.
 WORDS = (
-    *("", "|", ">", "[]", "{}", "[", "{", "- ", ": ", "*a", "&a x", "!!str 1", "~", "none", "true"),
+    *(
+        "",
+        "|",
+        ">",
+        "[]",
+        "{}",
+        "[",
+        "{",
+        "- ",
+        ": ",
+        "*a",
+        "&a x",
+        "!!str 1",
+        "~",
+        "none",
+        "true",
+    ),
     *("\t", "\x00", "\u202e"),
-    *("0", "-1", "1e999", "99999999999", "0x1F", "1/0", "rand(1, 2)", "it", "last == found", "(((((", "not not x"),
+    *(
+        "0",
+        "-1",
+        "1e999",
+        "99999999999",
+        "0x1F",
+        "1/0",
+        "rand(1, 2)",
+        "it",
+        "last == found",
+        "(((((",
+        "not not x",
+    ),
     *(f"{name}(arm, 2)" for name in CALLED),
-    *("100000", "shuffle", "timeout", "success", "yes", '"', "'", "::error", "x" * 5000, "---", "<<: *a", "\u2028"),
+    *(
+        "100000",
+        "shuffle",
+        "timeout",
+        "success",
+        "yes",
+        '"',
+        "'",
+        "::error",
+        "x" * 5000,
+        "---",
+        "<<: *a",
+        "\u2028",
+    ),
 )
 
 
@@ -30,7 +73,10 @@ class Loader:
     def __init__(self) -> None:
         plugins = installed_plugins()
         self._catalogue = Catalogue(plugins.protocol_directories)
-        self._texts = [path.read_text(encoding="utf-8") for path in (*self._catalogue.files.values(), EVERYTHING)]
+        self._texts = [
+            path.read_text(encoding="utf-8")
+            for path in (*self._catalogue.files.values(), EVERYTHING)
+        ]
         self._view = plugins.view("ascii_2d")
         for text in self._texts:  # what is built once is built before anything is timed
             self.check(text.encode())
@@ -51,10 +97,14 @@ class Loader:
             assert "\n" not in line, line
             assert len(line) < 2000, line[:200]
         if specification is None:
-            assert any(one.severity == "error" for one in found), "refused without a word"
+            assert any(one.severity == "error" for one in found), (
+                "refused without a word"
+            )
             return
         if isinstance(specification, Specification):
-            live(ArenaParadigm(specification), specification, self._view, seed=len(text))
+            live(
+                ArenaParadigm(specification), specification, self._view, seed=len(text)
+            )
 
 
 def changed(text: str, chance: random.Random) -> str:
@@ -69,9 +119,16 @@ def changed(text: str, chance: random.Random) -> str:
         case 2:
             lines[row] = " " * chance.randrange(5) + lines[row]
         case 3:
-            lines[row] = re.sub(r"(: *).*", lambda found: found[1] + chance.choice(WORDS), lines[row], count=1)
+            lines[row] = re.sub(
+                r"(: *).*",
+                lambda found: found[1] + chance.choice(WORDS),
+                lines[row],
+                count=1,
+            )
         case 4:
-            lines[row] = re.sub(r"\d+", chance.choice(WORDS).replace("\\", ""), lines[row], count=1)
+            lines[row] = re.sub(
+                r"\d+", chance.choice(WORDS).replace("\\", ""), lines[row], count=1
+            )
         case 5:
             lines = lines[:row]
         case 6:
@@ -79,5 +136,9 @@ def changed(text: str, chance: random.Random) -> str:
             lines[row] = lines[row][:place] + chance.choice(WORDS) + lines[row][place:]
         case _:
             words = re.findall(r"\w+", text)
-            lines[row] = re.sub(r"\w+", lambda found: chance.choice((found[0], chance.choice(words))), lines[row])
+            lines[row] = re.sub(
+                r"\w+",
+                lambda found: chance.choice((found[0], chance.choice(words))),
+                lines[row],
+            )
     return "\n".join(lines)

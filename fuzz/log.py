@@ -1,4 +1,6 @@
-"""Damaged run logs: by the disk, by a hand that writes into the tables, and by a forger who makes the digest anew."""
+"""Damaged run logs: by the disk, by a hand that writes into the tables, and by a forger
+who makes the digest anew.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,35 @@ replies:
 """
 #: What is put where something else was.
 VALUES: tuple[Any, ...] = (
-    *(None, 0, -1, 1, 10**9, -(2**63), 2**63 - 1, 0.5, 1e308, "", "0", "\x00\x1b[31m", "x" * 10_000, b"\xff\xfe"),
-    *("{}", "[]", "null", '{"a": 1}', "[[", '"text"', "1e999", "NaN", "[" * 2000, "\u202e\u2028", '{"a": "\\ud800"}'),
+    *(
+        None,
+        0,
+        -1,
+        1,
+        10**9,
+        -(2**63),
+        2**63 - 1,
+        0.5,
+        1e308,
+        "",
+        "0",
+        "\x00\x1b[31m",
+        "x" * 10_000,
+        b"\xff\xfe",
+    ),
+    *(
+        "{}",
+        "[]",
+        "null",
+        '{"a": 1}',
+        "[[",
+        '"text"',
+        "1e999",
+        "NaN",
+        "[" * 2000,
+        "\u202e\u2028",
+        '{"a": "\\ud800"}',
+    ),
     *(f'{{"a": {"9" * 400}}}', f'{{"a": {"[" * 300}{"]" * 300}}}'),
 )
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -61,14 +90,33 @@ class Log:
         self.directory = Path(self._folder.name)
         (self.directory / "script.yaml").write_text(SCRIPT, encoding="utf-8")
         arguments = (
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "scripted:script.yaml"),
-            *("--model", "random", "--design", "smoke", "--protocols", "t_maze", "--exit-zero"),
+            *(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--model",
+                "scripted:script.yaml",
+            ),
+            *(
+                "--model",
+                "random",
+                "--design",
+                "smoke",
+                "--protocols",
+                "t_maze",
+                "--exit-zero",
+            ),
             *("--control", "blind", "--seed", "0"),
         )
         runs = {"whole": (), "part-1": ("--shard", "1/2"), "part-2": ("--shard", "2/2")}
         running = [
             subprocess.Popen(
-                (*arguments, "--cheese-run-id", name, *more), cwd=self.directory, stdout=subprocess.DEVNULL
+                (*arguments, "--cheese-run-id", name, *more),
+                cwd=self.directory,
+                stdout=subprocess.DEVNULL,
             )
             for name, more in runs.items()
         ]
@@ -80,23 +128,47 @@ class Log:
         self._whole = self._log("whole")
         with closing(sqlite3.connect(self._whole)) as connection:
             self._columns = [
-                (table, row[1], int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]))
-                for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                (
+                    table,
+                    row[1],
+                    int(
+                        connection.execute(f"SELECT count(*) FROM {table}").fetchone()[
+                            0
+                        ]
+                    ),
+                )
+                for (table,) in connection.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                ).fetchall()
                 for row in connection.execute(f"PRAGMA table_info({table})").fetchall()
             ]
 
-        for command in COMMANDS:  # templates are compiled, and modules imported, before anything is timed
-            self.check(json.dumps({"command": command, "kind": "bytes", "damages": []}).encode())
+        for command in (
+            COMMANDS
+        ):  # templates are compiled, and modules imported, before anything is timed
+            self.check(
+                json.dumps(
+                    {"command": command, "kind": "bytes", "damages": []}
+                ).encode()
+            )
 
     def _log(self, name: str) -> Path:
         return self.directory / "results" / name / "run.sqlite"
 
     def draw(self, chance: random.Random) -> bytes:
         """Return a command and one to three damages of one kind."""
-        kind = chance.choice(("bytes", "bytes", "rows", "rows", "forged", "forged", "forged"))
-        how = {"bytes": self._bytes, "rows": self._damage_of_rows, "forged": self._damage_of_rows}[kind]
+        kind = chance.choice(
+            ("bytes", "bytes", "rows", "rows", "forged", "forged", "forged")
+        )
+        how = {
+            "bytes": self._bytes,
+            "rows": self._damage_of_rows,
+            "forged": self._damage_of_rows,
+        }[kind]
         damages = [how(chance) for _ in range(chance.randint(1, 3))]
-        return json.dumps({"command": chance.choice(COMMANDS), "kind": kind, "damages": damages}).encode()
+        return json.dumps(
+            {"command": chance.choice(COMMANDS), "kind": kind, "damages": damages}
+        ).encode()
 
     def _bytes(self, chance: random.Random) -> list[Any]:
         place, length = chance.random(), chance.choice((1, 1, 4, 100, 4096))
@@ -109,7 +181,13 @@ class Log:
         how = chance.choice(("set", "set", "set", "json", "json", "delete", "twice"))
         if how == "set":
             value = chance.choice(VALUES)
-            return [how, table, column, number, value.decode("latin-1") if isinstance(value, bytes) else value]
+            return [
+                how,
+                table,
+                column,
+                number,
+                value.decode("latin-1") if isinstance(value, bytes) else value,
+            ]
         return [how, table, column, number, chance.randrange(2**32)]
 
     def check(self, case: bytes) -> None:
@@ -121,13 +199,22 @@ class Log:
         run.mkdir()
         path = run / "run.sqlite"
         merged = what["command"][0] == "merge"
-        origin = "whole" if not merged else "part-2" if "part-1" in what["command"] else "part-1"
+        origin = (
+            "whole"
+            if not merged
+            else "part-2"
+            if "part-1" in what["command"]
+            else "part-1"
+        )
         shutil.copyfile(self._log(origin), path)
         if what["kind"] == "bytes":
             _damage_bytes(path, what["damages"])
         else:
             before = _rows(path)
-            with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+            with (
+                contextlib.suppress(sqlite3.Error),
+                closing(sqlite3.connect(path)) as connection,
+            ):
                 for damage in what["damages"]:
                     with contextlib.suppress(sqlite3.Error):
                         _damage_row(connection, damage)
@@ -135,7 +222,10 @@ class Log:
                     forge(connection)
                 connection.commit()
             if what["kind"] == "rows" and _rows(path) != before:
-                with contextlib.suppress(CheeseBenchError), RunLog.open_read_only(path) as log:
+                with (
+                    contextlib.suppress(CheeseBenchError),
+                    RunLog.open_read_only(path) as log,
+                ):
                     log.verify()
                     raise AssertionError("a changed log is taken for a whole one")
         _read(self.directory, run, what["command"])
@@ -169,27 +259,40 @@ def _damage_bytes(path: Path, damages: list[Any]) -> None:
 
 def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
     how, table, column, number, value = damage
-    keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]] or ["rowid"]
+    keys = [
+        row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]
+    ] or ["rowid"]
     names = ", ".join(keys)
-    key = connection.execute(f"SELECT {names} FROM {table} LIMIT 1 OFFSET ?", (number,)).fetchone()
+    key = connection.execute(
+        f"SELECT {names} FROM {table} LIMIT 1 OFFSET ?", (number,)
+    ).fetchone()
     if key is None:
         return
     where = " AND ".join(f"{name} IS ?" for name in keys)
     match how:
         case "set":
-            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *key))
+            connection.execute(
+                f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *key)
+            )
         case "json":
-            (text,) = connection.execute(f"SELECT {column} FROM {table} WHERE {where}", key).fetchone()
+            (text,) = connection.execute(
+                f"SELECT {column} FROM {table} WHERE {where}", key
+            ).fetchone()
             try:
                 content = json.loads(text)
             except (TypeError, ValueError, RecursionError):  # damaged before, perhaps
                 content = text
             mutated = _mutated(content, random.Random(value))
-            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (json.dumps(mutated), *key))
+            connection.execute(
+                f"UPDATE {table} SET {column} = ? WHERE {where}",
+                (json.dumps(mutated), *key),
+            )
         case "delete":
             connection.execute(f"DELETE FROM {table} WHERE {where}", key)
         case "twice":
-            connection.execute(f"INSERT INTO {table} SELECT * FROM {table} WHERE {where}", key)
+            connection.execute(
+                f"INSERT INTO {table} SELECT * FROM {table} WHERE {where}", key
+            )
 
 
 def _mutated(value: Any, chance: random.Random) -> Any:
@@ -204,7 +307,21 @@ def _mutated(value: Any, chance: random.Random) -> Any:
         return [*value[:place], _mutated(value[place], chance), *value[place + 1 :]]
     return chance.choice(
         (
-            *(None, True, -1, 0, 10**9, 10**400, 1e308, -1e200, float("nan"), "", "x", "\x1b[31m", "\ud800"),
+            *(
+                None,
+                True,
+                -1,
+                0,
+                10**9,
+                10**400,
+                1e308,
+                -1e200,
+                float("nan"),
+                "",
+                "x",
+                "\x1b[31m",
+                "\ud800",
+            ),
             *([], {}, [None], {"a": []}),
         )
     )
@@ -216,9 +333,15 @@ def _read(directory: Path, run: Path, command: list[str]) -> None:
             _resume(run)
         return
     arguments = [str(run) if word == "RUN" else word for word in command]
-    arguments = [str(directory / word) if word == "page.html" else word for word in arguments]
+    arguments = [
+        str(directory / word) if word == "page.html" else word for word in arguments
+    ]
     errors, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(out), contextlib.chdir(directory):
+    with (
+        contextlib.redirect_stderr(errors),
+        contextlib.redirect_stdout(out),
+        contextlib.chdir(directory),
+    ):
         code = main(arguments)
     said = errors.getvalue()
     if code == 2:

@@ -1,4 +1,6 @@
-"""``python -m fuzz.planted``: plants ten mistakes, one after the other; the campaign that each is for must find it."""
+"""``python -m fuzz.planted``: plants ten mistakes, one after the other; the campaign
+that each is for must find it.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,16 @@ SECONDS = 40.0
 
 
 def _other_worlds(original: Any) -> Any:
-    return lambda paradigm, view, seed, subject: original(paradigm, view, seed + len(type(view).__name__), subject)
+    return lambda paradigm, view, seed, subject: original(
+        paradigm, view, seed + len(type(view).__name__), subject
+    )
 
 
 def _by_chance(original: Any) -> Any:
     lives = itertools.count()
-    return lambda paradigm, view, seed, subject: original(paradigm, view, seed + next(lives), subject)
+    return lambda paradigm, view, seed, subject: original(
+        paradigm, view, seed + next(lives), subject
+    )
 
 
 def _beyond(original: Any) -> Any:
@@ -39,7 +45,9 @@ def _beyond(original: Any) -> Any:
 
 
 def _inexact(original: Any) -> Any:
-    return lambda tree: lambda life: value * 1.001 if (value := original(tree)(life)) % 1 else value
+    return lambda tree: (
+        lambda life: value * 1.001 if (value := original(tree)(life)) % 1 else value
+    )
 
 
 def _silent(original: Any) -> Any:
@@ -59,18 +67,39 @@ def _impatient(original: Any) -> Any:
     return inspect_text
 
 
-#: By name: the campaign, where the mistake is planted, and what becomes of what is there.
+#: By name: the campaign, where the mistake is planted, and what becomes of what is
+#: there.
 PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
     "an error beyond the text": ("expressions", ExpressionError, "__init__", _beyond),
-    "fractions that are a little off": ("expressions", expressions, "compile_expression", _inexact),
+    "fractions that are a little off": (
+        "expressions",
+        expressions,
+        "compile_expression",
+        _inexact,
+    ),
     "refused without a word": ("loader", Catalogue, "inspect_text", _silent),
     "an anchor ends the program": ("loader", Catalogue, "inspect_text", _impatient),
     "the view changes the world": ("life", ArenaParadigm, "environment", _other_worlds),
     "chance from nowhere": ("life", ArenaParadigm, "environment", _by_chance),
-    "nothing explains what a damaged row raises": ("log", log_file, "NOT_AS_WRITTEN", lambda original: ()),
+    "nothing explains what a damaged row raises": (
+        "log",
+        log_file,
+        "NOT_AS_WRITTEN",
+        lambda original: (),
+    ),
     "every log is whole": ("log", RunLog, "verify", lambda original: lambda log: 0),
-    "negative tokens": ("replies", openai, "_tokens", lambda original: lambda value: int(value or 0)),
-    "half a letter": ("replies", openai, "replace_surrogates", lambda original: lambda text: text),
+    "negative tokens": (
+        "replies",
+        openai,
+        "_tokens",
+        lambda original: lambda value: int(value or 0),
+    ),
+    "half a letter": (
+        "replies",
+        openai,
+        "replace_surrogates",
+        lambda original: lambda text: text,
+    ),
 }
 
 
@@ -81,7 +110,9 @@ def campaign(name: str) -> Campaign:
 
 
 def found(name: str, seconds: float = SECONDS) -> int | None:
-    """Return how many cases it took to find a planted mistake; None if it was not found."""
+    """Return how many cases it took to find a planted mistake; None if it was not
+    found.
+    """
     kind, place, attribute, change = PLANTS[name]
     one, end = campaign(kind), time.monotonic() + seconds
     with mock.patch.object(place, attribute, change(getattr(place, attribute))):
@@ -99,7 +130,10 @@ def main() -> int:
     for name, (kind, *_) in PLANTS.items():
         cases = found(name)
         missed += cases is None
-        print(f"{kind}: {name}: {'NOT FOUND' if cases is None else f'found in {cases} cases'}", flush=True)
+        print(
+            f"{kind}: {name}: {'NOT FOUND' if cases is None else f'found in {cases} cases'}",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

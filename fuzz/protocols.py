@@ -1,4 +1,6 @@
-"""Protocols that are changed so gently that the loader takes many of them: cases for lives."""
+"""Protocols that are changed so gently that the loader takes many of them: cases for
+lives.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,39 @@ from cheesebench.protocol.expressions import CALLED
 
 #: A protocol that has every key of the language, beside those that are shipped.
 EVERYTHING = Path(__file__).parents[1] / "tests" / "protocol" / "everything.yaml"
-#: How often a change is tried anew that the loader refuses, and most changes to one protocol.
+#: How often a change is tried anew that the loader refuses, and most changes to one
+#: protocol.
 TRIES, CHANGES = 20, 3
-_NUMBERS = ("0", "1", "2", "3", "5", "0.5", "-1", "12", "40", "it", "steps", "trial", "subject", "1 / 0", "heading")
-_VALUES = ("none", "random", "timeout", "shuffle", "cycle", "balanced", "by_subject", "last", "block", "state", "it")
+_NUMBERS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "5",
+    "0.5",
+    "-1",
+    "12",
+    "40",
+    "it",
+    "steps",
+    "trial",
+    "subject",
+    "1 / 0",
+    "heading",
+)
+_VALUES = (
+    "none",
+    "random",
+    "timeout",
+    "shuffle",
+    "cycle",
+    "balanced",
+    "by_subject",
+    "last",
+    "block",
+    "state",
+    "it",
+)
 #: What stands for a value: after a colon, a bracket or a comma, and an operator.
 _WORD = re.compile(r"(?<=[:\[,(=<>+*/-] )\w+|(?<=[\[({])\w+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
@@ -33,12 +64,16 @@ class Protocols:
         self.texts = [text for text in texts if self.load(text) is not None]
 
     def load(self, text: str) -> Specification | None:
-        """Return a protocol of the arena, or None for one that is refused or has no place to walk through."""
+        """Return a protocol of the arena, or None for one that is refused or has no
+        place to walk through.
+        """
         specification, _ = self.catalogue.inspect_text(text, "case.protocol.yaml")
         return specification if isinstance(specification, Specification) else None
 
     def draw(self, chance: random.Random) -> str:
-        """Return a protocol with some changes that the loader takes; after many tries one that it may refuse."""
+        """Return a protocol with some changes that the loader takes; after many tries
+        one that it may refuse.
+        """
         whole = chance.choice(self.texts)
         text = whole
         for _ in range(TRIES):
@@ -51,16 +86,33 @@ class Protocols:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return a text with a number, a word or a line of it changed into something like it."""
+    """Return a text with a number, a word or a line of it changed into something like
+    it.
+    """
     lines = text.split("\n")
     row = chance.randrange(len(lines))
     match chance.randrange(7):
         case 0 | 1:
-            return _replaced(text, _NUMBER, chance, lambda: chance.choice((*_NUMBERS, *_NUMBER.findall(text))))
+            return _replaced(
+                text,
+                _NUMBER,
+                chance,
+                lambda: chance.choice((*_NUMBERS, *_NUMBER.findall(text))),
+            )
         case 6:
-            return _replaced(text, chance.choice((_NUMBER, _WORD)), chance, lambda: _call(text, chance))
+            return _replaced(
+                text,
+                chance.choice((_NUMBER, _WORD)),
+                chance,
+                lambda: _call(text, chance),
+            )
         case 2 | 3:
-            return _replaced(text, _WORD, chance, lambda: chance.choice((*_VALUES, *_WORD.findall(text))))
+            return _replaced(
+                text,
+                _WORD,
+                chance,
+                lambda: chance.choice((*_VALUES, *_WORD.findall(text))),
+            )
         case 4:
             del lines[row]
         case _:
@@ -69,12 +121,21 @@ def changed(text: str, chance: random.Random) -> str:
 
 
 def _call(text: str, chance: random.Random) -> str:
-    """Return a call of a function, with words and numbers of the text; in quotes, for the comma."""
-    words = ["success", "last", *chance.choices(_WORD.findall(text) or ["0"], k=3), *_NUMBERS]
+    """Return a call of a function, with words and numbers of the text; in quotes, for
+    the comma.
+    """
+    words = [
+        "success",
+        "last",
+        *chance.choices(_WORD.findall(text) or ["0"], k=3),
+        *_NUMBERS,
+    ]
     return f'"{chance.choice(CALLED)}({", ".join(chance.choices(words, k=chance.choice((1, 2, 2, 3))))})"'
 
 
-def _replaced(text: str, pattern: re.Pattern[str], chance: random.Random, other: Callable[[], str]) -> str:
+def _replaced(
+    text: str, pattern: re.Pattern[str], chance: random.Random, other: Callable[[], str]
+) -> str:
     places = list(pattern.finditer(text))
     if not places:
         return text
@@ -83,7 +144,9 @@ def _replaced(text: str, pattern: re.Pattern[str], chance: random.Random, other:
 
 
 def case_of(seed: int, text: str) -> bytes:
-    """Return a case: a seed for what is done with the protocol, in its first line as a comment."""
+    """Return a case: a seed for what is done with the protocol, in its first line as a
+    comment.
+    """
     return f"# seed {seed}\n{text}".encode("utf-8", "surrogatepass")
 
 

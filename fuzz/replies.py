@@ -1,4 +1,6 @@
-"""Odd answers of a model's server, and odd replies in them: each is a reply or a fault, at once."""
+"""Odd answers of a model's server, and odd replies in them: each is a reply or a fault,
+at once.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,59 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.openai import read_reply
 
 PIECES = (
-    *("ACTIONS: ", "FORWARD", "STAY, ", "LEARNINGS: ", "<think>", "</think>", "<thinking>", "\n", " ", ",", "x" * 999),
+    *(
+        "ACTIONS: ",
+        "FORWARD",
+        "STAY, ",
+        "LEARNINGS: ",
+        "<think>",
+        "</think>",
+        "<thinking>",
+        "\n",
+        " ",
+        ",",
+        "x" * 999,
+    ),
     *("\x00", "\x1b[31m", "\u202e", "\ud800", "🐁", "```", "**", "->", "\\", '"'),
     *("=" * 300 + ">", "-" * 3000, "(" * 500),
-    *("ACTION", "ROTATE_LEFT", "forward forward", "1. ", "{", "}", "[" * 800, "answer: ", "yes", "<" * 2000, "&nbsp;"),
+    *(
+        "ACTION",
+        "ROTATE_LEFT",
+        "forward forward",
+        "1. ",
+        "{",
+        "}",
+        "[" * 800,
+        "answer: ",
+        "yes",
+        "<" * 2000,
+        "&nbsp;",
+    ),
 )
 VALUES: tuple[Any, ...] = (
-    *(None, True, 0, -1, 1e308, 10**30, "", "x", [], {}, [None], [{"type": "text", "text": "ACTIONS: STAY"}]),
-    *([{"type": "text", "text": 5}], [[]], {"text": "x"}, "length", "content_filter", "error", {"message": "no"}),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1e308,
+        10**30,
+        "",
+        "x",
+        [],
+        {},
+        [None],
+        [{"type": "text", "text": "ACTIONS: STAY"}],
+    ),
+    *(
+        [{"type": "text", "text": 5}],
+        [[]],
+        {"text": "x"},
+        "length",
+        "content_filter",
+        "error",
+        {"message": "no"},
+    ),
 )
 
 
@@ -38,15 +85,25 @@ class Replies:
     def draw(self, chance: random.Random) -> bytes:
         """Return an answer with an odd text, an odd shape, or broken bytes."""
         text = "".join(chance.choice(PIECES) for _ in range(chance.randrange(30)))
-        usage = {"prompt_tokens": 9, "completion_tokens": chance.choice((0, 3)), "total_tokens": 12}
+        usage = {
+            "prompt_tokens": 9,
+            "completion_tokens": chance.choice((0, 3)),
+            "total_tokens": 12,
+        }
         message: dict[str, Any] = {"role": "assistant", "content": text}
-        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop"}
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "stop",
+        }
         answer: dict[str, Any] = {"model": "m", "choices": [choice], "usage": usage}
         for _ in range(chance.choice((0, 0, 1, 2))):
             where = chance.choice((message, choice, answer, usage))
-            where[chance.choice((*where, "tool_calls", "refusal", "reasoning_content", "error"))] = chance.choice(
-                VALUES
-            )
+            where[
+                chance.choice(
+                    (*where, "tool_calls", "refusal", "reasoning_content", "error")
+                )
+            ] = chance.choice(VALUES)
         body = bytearray(json.dumps(answer).encode())
         if chance.random() < 0.2:
             for _ in range(chance.randint(1, 5)):
@@ -60,7 +117,9 @@ class Replies:
         with contextlib.suppress(ChatFaultError):
             reply = read_reply(case)
             (reply.text + reply.reasoning).encode()  # can be written
-            assert min(reply.usage.prompt, reply.usage.completion, reply.usage.cached) >= 0, reply.usage
+            assert (
+                min(reply.usage.prompt, reply.usage.completion, reply.usage.cached) >= 0
+            ), reply.usage
             self._take(reply)
 
     def _take(self, reply: ChatReply) -> None:

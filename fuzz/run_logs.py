@@ -1,4 +1,6 @@
-"""Run logs that are changed behind the program's back, as if they had been written so."""
+"""Run logs that are changed behind the program's back, as if they had been written
+so.
+"""
 
 from __future__ import annotations
 
@@ -24,5 +26,8 @@ def forge(connection: sqlite3.Connection) -> None:
     """Make the digest that of the rows as they are."""
     total = 0
     for table, columns in tables().items():
-        total += sum(row_digest(table, row) for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"))
+        total += sum(
+            row_digest(table, row)
+            for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}")
+        )
     connection.execute("UPDATE digest SET total = ?", (f"{total % DIGESTS:064x}",))

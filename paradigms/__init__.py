@@ -1,4 +1,6 @@
-"""What protocols compile into: the arena family (movement tables, step kernel, Gymnasium classes), and dialogues."""
+"""What protocols compile into: the arena family (movement tables, step kernel,
+Gymnasium classes), and dialogues.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,17 @@ def cheesebench_families() -> list[ArenaFamily | DialogueFamily]:
 @hookimpl
 def cheesebench_commands() -> list[CommandSpec]:
     says = "summarise the results of dialogues as the CogEval paper does"
-    return [CommandSpec("cogeval-stats", says, "cheesebench.paradigms.dialogue.cogeval_stats")]
+    return [
+        CommandSpec(
+            "cogeval-stats", says, "cheesebench.paradigms.dialogue.cogeval_stats"
+        )
+    ]
 
 
 def __getattr__(name: str) -> Any:
-    """Return the Gymnasium class of a shipped protocol: ``cheesebench.paradigms.MorrisWaterMaze``."""
+    """Return the Gymnasium class of a shipped protocol:
+    ``cheesebench.paradigms.MorrisWaterMaze``.
+    """
     if name.startswith("_"):
         raise AttributeError(name)
     from cheesebench.paradigms.arena.environment import class_named

@@ -1,4 +1,6 @@
-"""The shipped protocols: one ``*.protocol.yaml`` per paradigm and edition; data only."""
+"""The shipped protocols: one ``*.protocol.yaml`` per paradigm and edition; data
+only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Figures of behaviour and verdicts: differences with margins, curves, strategies, where subjects went, controls."""
+"""Figures of behaviour and verdicts: differences with margins, curves, strategies,
+where subjects went, controls.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 Drawn = tuple["Figure", str] | None
-#: Steps of each cell that are replayed for its maps, subject after subject: about a second.
+#: Steps of each cell that are replayed for its maps, subject after subject: about a
+#: second.
 MOST_STEPS = 20_000
 
 
@@ -43,18 +46,28 @@ class Lived:
 
     @property
     def title(self) -> str:
-        return figures.plain(f"{self.cell.plan.protocol.replace('_', ' ')}\n{self.group.label}")
+        return figures.plain(
+            f"{self.cell.plan.protocol.replace('_', ' ')}\n{self.group.label}"
+        )
 
 
 def lived(
-    groups: Sequence[Group], runs: Sequence[tuple[RunSummary, RunLog]], plugins: PluginManager
+    groups: Sequence[Group],
+    runs: Sequence[tuple[RunSummary, RunLog]],
+    plugins: PluginManager,
 ) -> Sequence[Lived]:
-    """Return what the subjects of every cell did; groups are in the order of the runs and of their models."""
+    """Return what the subjects of every cell did; groups are in the order of the runs
+    and of their models.
+    """
     logs = [log for summary, log in runs for _ in summary.models]
     found = []
     for place, (group, log) in enumerate(zip(groups, logs, strict=True)):
         for cell in group.cells:
-            own = [track for life in tracks(log, plugins, cell.plan, MOST_STEPS) for track in life]
+            own = [
+                track
+                for life in tracks(log, plugins, cell.plan, MOST_STEPS)
+                for track in life
+            ]
             floor = ground(log, plugins, cell.plan) if own else None
             did = behaviour(cell, log.trials_by_subject(cell.plan))
             found.append(Lived(place, group, cell, did, floor, own))
@@ -62,12 +75,21 @@ def lived(
 
 
 def forest(groups: Sequence[Group]) -> Drawn:
-    """Draw the difference from the animals of every cell, with its bounds and the margin: the verdicts themselves."""
-    judged = [(n, g, c) for n, g in enumerate(groups) for c in g.cells if c.difference is not None]
+    """Draw the difference from the animals of every cell, with its bounds and the
+    margin: the verdicts themselves.
+    """
+    judged = [
+        (n, g, c)
+        for n, g in enumerate(groups)
+        for c in g.cells
+        if c.difference is not None
+    ]
     names = list(dict.fromkeys(cell.plan.protocol for *_, cell in judged))
     if not names:
         return None
-    figure = figures.new(figures.WIDTH * 0.8, max(2.0, 0.6 + len(names) * (0.22 + 0.16 * len(groups))))
+    figure = figures.new(
+        figures.WIDTH * 0.8, max(2.0, 0.6 + len(names) * (0.22 + 0.16 * len(groups)))
+    )
     axes = figure.add_subplot()
     said, labelled = [], set[int]()
     for count, group, cell in judged:
@@ -80,25 +102,65 @@ def forest(groups: Sequence[Group]) -> Drawn:
         span = sorted((low, high))
         colour = figures.colour(count, len(groups))
         axes.plot(span, (row, row), color=colour, linewidth=1.6, solid_capstyle="butt")
-        mark, label = figures.MARKS[count % len(figures.MARKS)], None if count in labelled else group.label
-        axes.plot(middle, row, mark, color=colour, markersize=5, label=label and figures.plain(label))
+        mark, label = (
+            figures.MARKS[count % len(figures.MARKS)],
+            None if count in labelled else group.label,
+        )
+        axes.plot(
+            middle,
+            row,
+            mark,
+            color=colour,
+            markersize=5,
+            label=label and figures.plain(label),
+        )
         labelled.add(count)
-        ends = (100 * words.goodness(cell.plan, bar(cell.plan)), 100 * cell.plan.margin if is_alike(cell.plan) else 0.0)
-        axes.fill_betweenx((place - 0.45, place + 0.45), *ends, color=figures.RODENT, alpha=0.15, linewidth=0)
-        axes.plot((ends[0], ends[0]), (place - 0.45, place + 0.45), color=figures.RODENT, linewidth=0.8, linestyle="--")
-        said.append(f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict.value}")
+        ends = (
+            100 * words.goodness(cell.plan, bar(cell.plan)),
+            100 * cell.plan.margin if is_alike(cell.plan) else 0.0,
+        )
+        axes.fill_betweenx(
+            (place - 0.45, place + 0.45),
+            *ends,
+            color=figures.RODENT,
+            alpha=0.15,
+            linewidth=0,
+        )
+        axes.plot(
+            (ends[0], ends[0]),
+            (place - 0.45, place + 0.45),
+            color=figures.RODENT,
+            linewidth=0.8,
+            linestyle="--",
+        )
+        said.append(
+            f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict.value}"
+        )
     axes.axvline(0, color=figures.RODENT, linewidth=1)
-    axes.set_yticks(range(len(names)), [figures.plain(name.replace("_", " ")) for name in names])
+    axes.set_yticks(
+        range(len(names)), [figures.plain(name.replace("_", " ")) for name in names]
+    )
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel("difference from the rodent in points (or % of a measure's range), with its bounds; shaded: margin")
+    axes.set_xlabel(
+        "difference from the rodent in points (or % of a measure's range), with its bounds; shaded: margin"
+    )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure, f"Differences with margins. {'; '.join(said)}."
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
-    """Draw latency or path length by session: a panel for each protocol, subjects as thin lines under their mean."""
-    own = [one for one in all_lived if name in one.behaviour.curves and len(one.behaviour.points) > 1]
-    panels = _panels(list(dict.fromkeys(one.cell.plan.protocol for one in own)), lambda p: p.replace("_", " "))
+    """Draw latency or path length by session: a panel for each protocol, subjects as
+    thin lines under their mean.
+    """
+    own = [
+        one
+        for one in all_lived
+        if name in one.behaviour.curves and len(one.behaviour.points) > 1
+    ]
+    panels = _panels(
+        list(dict.fromkeys(one.cell.plan.protocol for one in own)),
+        lambda p: p.replace("_", " "),
+    )
     if panels is None:
         return None
     figure, by_name = panels
@@ -107,12 +169,23 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
         axes, mean = by_name[one.cell.plan.protocol], one.behaviour.mean(name)
         colour = figures.colour(one.number, count)
         for line in list(one.behaviour.curves[name].values())[:30]:
-            axes.plot(list(line), list(line.values()), color=colour, linewidth=0.4, alpha=0.35)
+            axes.plot(
+                list(line), list(line.values()), color=colour, linewidth=0.4, alpha=0.35
+            )
         mark = figures.MARKS[one.number % len(figures.MARKS)]
         label = figures.plain(one.group.label)
-        axes.plot(list(mean), list(mean.values()), color=colour, marker=mark, markersize=3, label=label)
+        axes.plot(
+            list(mean),
+            list(mean.values()),
+            color=colour,
+            marker=mark,
+            markersize=3,
+            label=label,
+        )
         axes.set_ylim(bottom=0)
-        said.append(f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}")
+        said.append(
+            f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
+        )
     figures.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
     figure.supylabel("steps" if name == "latency" else "squares", fontsize="small")
@@ -127,21 +200,40 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
         return None
     figure, by_pair = panels
     kinds = list(
-        dict.fromkeys(k for one, name in own for c in one.behaviour.strategies[name].values() for k in sorted(c))
+        dict.fromkeys(
+            k
+            for one, name in own
+            for c in one.behaviour.strategies[name].values()
+            for k in sorted(c)
+        )
     )
     said = []
     for one, name in own:
         counts = one.behaviour.strategies[name]
         points, base = sorted(counts), dict.fromkeys(counts, 0.0)
         for kind in kinds:
-            shares = [counts[point][kind] / sum(counts[point].values()) for point in points]
+            shares = [
+                counts[point][kind] / sum(counts[point].values()) for point in points
+            ]
             if any(shares):
                 shade = figures.colour(kinds.index(kind), len(kinds))
                 label = figures.plain(kind.replace("_", " "))
-                by_pair[one, name].bar(points, shares, bottom=[base[p] for p in points], color=shade, label=label)
-                base = {point: base[point] + share for point, share in zip(points, shares, strict=True)}
+                by_pair[one, name].bar(
+                    points,
+                    shares,
+                    bottom=[base[p] for p in points],
+                    color=shade,
+                    label=label,
+                )
+                base = {
+                    point: base[point] + share
+                    for point, share in zip(points, shares, strict=True)
+                }
         total = sum(counts.values(), Counter[str]())
-        shown = ", ".join(f"{kind} {percent(n / sum(total.values()))}" for kind, n in total.most_common())
+        shown = ", ".join(
+            f"{kind} {percent(n / sum(total.values()))}"
+            for kind, n in total.most_common()
+        )
         said.append(f"{one.group.label} on {one.cell.plan.protocol}, {name}: {shown}")
     figures.shared_legend(figure)
     figure.supylabel("share of the trials", fontsize="small")
@@ -149,12 +241,21 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
 
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
-    """Draw the floor of every cell in its first and last session: all subjects' time, or the first subject's tracks."""
+    """Draw the floor of every cell in its first and last session: all subjects' time,
+    or the first subject's tracks.
+    """
     shown = []
     for one in all_lived:
         sessions = sorted({track.session for track in one.tracks})
-        shown += [(one, session) for session in dict.fromkeys((sessions[0], sessions[-1]) if sessions else ())]
-    panels = _panels(shown, lambda pair: f"{pair[0].title}, session {pair[1]}", share=False, size=2.2)
+        shown += [
+            (one, session)
+            for session in dict.fromkeys(
+                (sessions[0], sessions[-1]) if sessions else ()
+            )
+        ]
+    panels = _panels(
+        shown, lambda pair: f"{pair[0].title}, session {pair[1]}", share=False, size=2.2
+    )
     if panels is None:
         return None
     figure, by_pair = panels
@@ -166,16 +267,34 @@ def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
         _floor(by_pair[one, session], one.ground, {} if single else occupancy(own))
         for track in own if single else ():
             _walk(by_pair[one, session], track)
-    what = "Tracks of the first subject (green: passed, red: failed)" if single else "Time on each square"
-    where = ", ".join(dict.fromkeys(f"{one.group.label} on {one.cell.plan.protocol}" for one, _ in shown))
-    return figure, f"{what} in the first and the last session, landmark 1 at the top: {where}."
+    what = (
+        "Tracks of the first subject (green: passed, red: failed)"
+        if single
+        else "Time on each square"
+    )
+    where = ", ".join(
+        dict.fromkeys(
+            f"{one.group.label} on {one.cell.plan.protocol}" for one, _ in shown
+        )
+    )
+    return (
+        figure,
+        f"{what} in the first and the last session, landmark 1 at the top: {where}.",
+    )
 
 
 def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> None:
     from matplotlib.colors import to_rgb
 
-    shades = {"void": to_rgb("white"), "floor": to_rgb("#f3f1ea"), "door": to_rgb("#f7e8cd")}
-    rows = [[shades.get(tile.kind, to_rgb("#8a929c")) for tile in row] for row in floor.scene.tiles]
+    shades = {
+        "void": to_rgb("white"),
+        "floor": to_rgb("#f3f1ea"),
+        "door": to_rgb("#f7e8cd"),
+    }
+    rows = [
+        [shades.get(tile.kind, to_rgb("#8a929c")) for tile in row]
+        for row in floor.scene.tiles
+    ]
     heat, most = to_rgb("#b3430b"), max(spent.values(), default=1)
     for (x, y), steps in spent.items():
         share = math.sqrt(steps / most)
@@ -184,12 +303,22 @@ def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> N
             share * h + (1 - share) * u for h, u in zip(heat, under, strict=True)
         )  # type: ignore[assignment]  # three numbers
     left, top = floor.left - 0.5, floor.top - 0.5
-    axes.imshow(rows, extent=(left, left + len(rows[0]), top + len(rows), top), interpolation="nearest")
+    axes.imshow(
+        rows,
+        extent=(left, left + len(rows[0]), top + len(rows), top),
+        interpolation="nearest",
+    )
     for y, row in enumerate(floor.scene.tiles):
         for x, tile in enumerate(row):
             if tile.kind == "landmark":
                 place = (x + floor.left, y + floor.top)
-                axes.text(*place, figures.plain(tile.glyph), ha="center", va="center", fontsize="xx-small")
+                axes.text(
+                    *place,
+                    figures.plain(tile.glyph),
+                    ha="center",
+                    va="center",
+                    fontsize="xx-small",
+                )
     axes.set_axis_off()
 
 
@@ -205,14 +334,25 @@ def _walk(axes: Axes, track: Track) -> None:
         axes.plot(*zip(*part, strict=True), color=shade, linewidth=0.9, alpha=0.8)
     axes.plot(*track.squares[0], "o", color="black", markersize=2)
     for x, y in track.goals:
-        axes.plot(x, y, "s", markerfacecolor="none", markeredgecolor=figures.RODENT, markersize=5)
+        axes.plot(
+            x,
+            y,
+            "s",
+            markerfacecolor="none",
+            markeredgecolor=figures.RODENT,
+            markersize=5,
+        )
 
 
 def controls(summaries: Sequence[RunSummary]) -> Drawn:
     """Draw the pass rates of every control beside those of its plain cell."""
     pairs = [one for summary in summaries for one in summary.controls]
     rated = [(one, one.plain.rate, one.control.rate) for one in pairs]
-    known = [(one, plain, lesioned) for one, plain, lesioned in rated if plain is not None and lesioned is not None]
+    known = [
+        (one, plain, lesioned)
+        for one, plain, lesioned in rated
+        if plain is not None and lesioned is not None
+    ]
     if not known:
         return None
     figure = figures.new(figures.WIDTH * 0.8, max(2.0, 0.9 + 0.24 * len(known)))
@@ -220,13 +360,25 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     blue, red = figures.COLOURS[:2]
     names, said = [], []
     for row, (one, plain, lesioned) in enumerate(known):
-        axes.plot((plain, lesioned), (row, row), color="#bbbbbb", linewidth=1.2, zorder=1)
+        axes.plot(
+            (plain, lesioned), (row, row), color="#bbbbbb", linewidth=1.2, zorder=1
+        )
         axes.plot(plain, row, "o", color=blue, label=None if row else "plain")
         axes.plot(lesioned, row, "s", color=red, label=None if row else "control")
         if one.plain.plan.chance is not None:
-            axes.plot(one.plain.plan.chance, row, "|", color=figures.RODENT, label=None if row else "random")
+            axes.plot(
+                one.plain.plan.chance,
+                row,
+                "|",
+                color=figures.RODENT,
+                label=None if row else "random",
+            )
         plan = one.control.plan
-        names.append(figures.plain(f"{plan.protocol.replace('_', ' ')}, {plan.control}, {plan.model}"))
+        names.append(
+            figures.plain(
+                f"{plan.protocol.replace('_', ' ')}, {plan.control}, {plan.model}"
+            )
+        )
         said.append(f"{words.title(one)}: {percent(plain)} against {percent(lesioned)}")
     axes.set_yticks(range(len(names)), names, fontsize="x-small")
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -237,48 +389,111 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
 
 
 def conditions(groups: Sequence[Group]) -> Drawn:
-    """Draw the rates of a dialogue of many cells as a heat map, conditions by graphs, a panel for each model."""
-    found = [(group, by_graph) for group in groups if (by_graph := grid(group.cells)) is not None]
+    """Draw the rates of a dialogue of many cells as a heat map, conditions by graphs, a
+    panel for each model.
+    """
+    found = [
+        (group, by_graph)
+        for group in groups
+        if (by_graph := grid(group.cells)) is not None
+    ]
     if not found:
         return None
     figure = figures.new(0.4 + 5.4 * len(found), 6.5)
     panels = figure.subplots(1, len(found), squeeze=False, sharey=True).flat
     said = []
     for axes, (group, by_graph) in zip(panels, found, strict=True):
-        rates = [[math.nan if shade is None else 100 * shade.rate for shade in row] for row in by_graph.rows]
+        rates = [
+            [math.nan if shade is None else 100 * shade.rate for shade in row]
+            for row in by_graph.rows
+        ]
         image = axes.imshow(rates, cmap="cividis", vmin=0, vmax=100, aspect="auto")
         for at, row in enumerate(rates):
             for across, rate in enumerate(row):
                 shade = "white" if rate < 55 else "black"
-                axes.text(across, at, "" if math.isnan(rate) else f"{rate:.0f}", color=shade, ha="center", va="center")
-            known = [f"{name} {rate:.0f}" for name, rate in zip(by_graph.graphs, row, strict=True) if rate == rate]
+                axes.text(
+                    across,
+                    at,
+                    "" if math.isnan(rate) else f"{rate:.0f}",
+                    color=shade,
+                    ha="center",
+                    va="center",
+                )
+            known = [
+                f"{name} {rate:.0f}"
+                for name, rate in zip(by_graph.graphs, row, strict=True)
+                if rate == rate
+            ]
             said.append(f"{group.label}, {by_graph.conditions[at]}: {', '.join(known)}")
-        axes.set_xticks(range(len(by_graph.graphs)), map(figures.plain, by_graph.graphs), rotation=30, ha="right")
-        axes.set_yticks(range(len(by_graph.conditions)), map(figures.plain, by_graph.conditions))
+        axes.set_xticks(
+            range(len(by_graph.graphs)),
+            map(figures.plain, by_graph.graphs),
+            rotation=30,
+            ha="right",
+        )
+        axes.set_yticks(
+            range(len(by_graph.conditions)), map(figures.plain, by_graph.conditions)
+        )
         axes.set_title(figures.plain(group.label), fontsize="small")
-    figure.colorbar(image, ax=figure.axes, label="mean rate over the domains of a graph, %", shrink=0.6)
+    figure.colorbar(
+        image,
+        ax=figure.axes,
+        label="mean rate over the domains of a graph, %",
+        shrink=0.6,
+    )
     return figure, f"Rates in percent by condition and graph. {'; '.join(said)}."
 
 
 def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
-    """Draw the best view's rate of every model on every protocol (the paper's Figure 3), with the animals."""
+    """Draw the best view's rate of every model on every protocol (the paper's Figure
+    3), with the animals.
+    """
     found = [best for summary in summaries for best in summary.best_of_views]
-    names = list(dict.fromkeys(choice.protocol for best in found for choice in best.protocols))
+    names = list(
+        dict.fromkeys(choice.protocol for best in found for choice in best.protocols)
+    )
     if not names:
         return None
     figure = figures.new(max(figures.WIDTH, 0.25 * len(names) * (len(found) + 2)))
     axes, width, said = figure.add_subplot(), 0.8 / len(found), []
     for count, best in enumerate(found):
-        places = [names.index(one.protocol) + (count - (len(found) - 1) / 2) * width for one in best.protocols]
+        places = [
+            names.index(one.protocol) + (count - (len(found) - 1) / 2) * width
+            for one in best.protocols
+        ]
         label = figures.plain(", ".join(filter(None, (best.model, best.variant))))
         heights = [one.best for one in best.protocols]
-        axes.bar(places, heights, width * 0.9, color=figures.colour(count, len(found)), label=label)
-        said.append(f"{label} {percent(best.best)}, cross-fitted {percent(best.cross_fitted or 0.0)}")
-    animals = {c.plan.protocol: words.rodent_rate(c) for summary in summaries for c in summary.cells}
+        axes.bar(
+            places,
+            heights,
+            width * 0.9,
+            color=figures.colour(count, len(found)),
+            label=label,
+        )
+        said.append(
+            f"{label} {percent(best.best)}, cross-fitted {percent(best.cross_fitted or 0.0)}"
+        )
+    animals = {
+        c.plan.protocol: words.rodent_rate(c)
+        for summary in summaries
+        for c in summary.cells
+    }
     for place, name in enumerate(names):
         if (rodents := animals.get(name)) is not None:
-            axes.plot(place, rodents.value, "D", color="white", markeredgecolor=figures.RODENT, markersize=8)
-    axes.set_xticks(range(len(names)), [figures.plain(n.replace("_", " ")) for n in names], rotation=20, ha="right")
+            axes.plot(
+                place,
+                rodents.value,
+                "D",
+                color="white",
+                markeredgecolor=figures.RODENT,
+                markersize=8,
+            )
+    axes.set_xticks(
+        range(len(names)),
+        [figures.plain(n.replace("_", " ")) for n in names],
+        rotation=20,
+        ha="right",
+    )
     axes.set_ylabel("pass rate of the best view (biased upward)")
     axes.set_ylim(0, 1.02)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
@@ -294,9 +509,13 @@ def _panels(
     across = min(4, len(keys))
     down = math.ceil(len(keys) / across)
     figure = figures.new(size * across + 1.4, size * 0.9 * down + 0.4)
-    panels: Iterable[Axes] = figure.subplots(down, across, squeeze=False, sharey=share).flat
+    panels: Iterable[Axes] = figure.subplots(
+        down, across, squeeze=False, sharey=share
+    ).flat
     found = {}
-    for axes, key in zip(list(panels), [*keys, *[None] * (across * down - len(keys))], strict=True):
+    for axes, key in zip(
+        list(panels), [*keys, *[None] * (across * down - len(keys))], strict=True
+    ):
         if key is None:
             axes.set_visible(False)
         else:

@@ -1,4 +1,6 @@
-"""The texts and numbers that all report formats share, and their escaping: names and reasons are untrusted."""
+"""The texts and numbers that all report formats share, and their escaping: names and
+reasons are untrusted.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,24 @@ from cheesebench.protocol.validation import SAID
 from cheesebench.published import published_ablation
 from cheesebench.records import CallTotals, CellPlan, ReferenceValue
 from cheesebench.redaction import inert
-from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict, wording
+from cheesebench.statistics import (
+    CellResult,
+    ModelSummary,
+    RunSummary,
+    Verdict,
+    wording,
+)
 from cheesebench.statistics.question import has_interval, reference_limits
 from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
-from cheesebench.statistics.wording import amount, fold, gap, number, percent, plural, points
+from cheesebench.statistics.wording import (
+    amount,
+    fold,
+    gap,
+    number,
+    percent,
+    plural,
+    points,
+)
 
 if TYPE_CHECKING:
     from cheesebench.statistics import ControlResult, CurvePoint, Gain
@@ -24,43 +40,71 @@ if TYPE_CHECKING:
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
-#: An underscore inside a word is left alone: it marks nothing, and names are full of them.
+#: An underscore inside a word is left alone: it marks nothing, and names are full of
+#: them.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 #: What GitHub makes a mention or a link of.
 _LIVE = re.compile(r"@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _IN_CODE = str.maketrans("`<>", "'‹›")
-#: Unicode categories: control, format (direction marks), surrogate, unassigned, private, separators of lines.
+#: Unicode categories: control, format (direction marks), surrogate, unassigned,
+#: private, separators of lines.
 _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line: blanks for line breaks, � for control and direction characters."""
+    """Return one printable line: blanks for line breaks, � for control and direction
+    characters.
+    """
     line = " ".join(str(text).split())
     if len(line) > longest:
         line = line[: longest - 1] + "…"
-    return inert("".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line))
+    return inert(
+        "".join(
+            "\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
+            for glyph in line
+        )
+    )
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its line breaks kept and invisible characters spelled out, as in ``⟨U+202E⟩``.
+    """Return text with its line breaks kept and invisible characters spelled out, as in
+    ``⟨U+202E⟩``.
 
     Text beyond ``longest`` characters is replaced by a note of how many were left out.
     """
     rest = len(text) - longest
-    lines = (text[:longest] if rest > 0 else text).replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    shown = "\n".join("".join(map(_spelt_out, line)) if not line.isprintable() else line for line in lines)
-    return f"{shown}\n[... {rest:,} more characters; the run log has all of them]" if rest > 0 else shown
+    lines = (
+        (text[:longest] if rest > 0 else text)
+        .replace("\r\n", "\n")
+        .replace("\t", "    ")
+        .split("\n")
+    )
+    shown = "\n".join(
+        "".join(map(_spelt_out, line)) if not line.isprintable() else line
+        for line in lines
+    )
+    return (
+        f"{shown}\n[... {rest:,} more characters; the run log has all of them]"
+        if rest > 0
+        else shown
+    )
 
 
 def _spelt_out(glyph: str) -> str:
-    return f"⟨U+{ord(glyph):04X}⟩" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
+    return (
+        f"⟨U+{ord(glyph):04X}⟩"
+        if unicodedata.category(glyph) in _UNPRINTABLE
+        else glyph
+    )
 
 
 def escape(text: object) -> str:
-    """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or inside a line.
+    """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or
+    inside a line.
 
-    It is not for the beginning of a line, where ``#`` or ``-`` would still mean something.
+    It is not for the beginning of a line, where ``#`` or ``-`` would still mean
+    something.
     """
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
@@ -70,11 +114,18 @@ def escape(text: object) -> str:
 
 
 def fenced(text: object, width: int) -> str:
-    """Return ``clean(text)`` for a code block: without backticks and angle brackets, exactly ``width`` characters."""
+    """Return ``clean(text)`` for a code block: without backticks and angle brackets,
+    exactly ``width`` characters.
+    """
     return clean(text, width).translate(_IN_CODE).ljust(width)
 
 
-MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
+MARKS = {
+    Verdict.PASS: "✔",
+    Verdict.FAIL: "✘",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.ERROR: "!",
+}
 NOTHING = "–"
 
 HOW_TO_READ = (
@@ -102,13 +153,16 @@ HOW_TO_READ_CHANCE = (
 def standard_error(overall: Average) -> str:
     """Return a mean's standard error; empty where all trials ended alike.
 
-    It comes from the width of the intervals, which lie on one side of such a mean: beside 100 % it reads as a mistake.
+    It comes from the width of the intervals, which lie on one side of such a mean:
+    beside 100 % it reads as a mistake.
     """
     return percent(overall.standard_error) if 0 < overall.mean < 1 else ""
 
 
 def mean(overall: Average) -> str:
-    """Return ``82 % ± 3 %``: a mean over protocols and its standard error, if it has one that can be shown."""
+    """Return ``82 % ± 3 %``: a mean over protocols and its standard error, if it has
+    one that can be shown.
+    """
     error = standard_error(overall)
     return f"{percent(overall.mean)} ± {error}" if error else percent(overall.mean)
 
@@ -119,7 +173,9 @@ def marked(verdict: Verdict) -> str:
 
 
 def rate(cell: CellResult) -> str:
-    """Return what the verdict is about: the pass rate, or a measure with its name, ``breakpoint 4.25``."""
+    """Return what the verdict is about: the pass rate, or a measure with its name,
+    ``breakpoint 4.25``.
+    """
     if cell.plan.measured is not None:
         name = cell.plan.measured.name
         return f"{name} {NOTHING if cell.judged is None else number(cell.judged.mean)}"
@@ -135,19 +191,31 @@ def interval(cell: CellResult) -> str:
 
 
 def floor(cell: CellResult) -> str:
-    """Return the random agent's rate as declared by the protocol; of its measures nothing is declared."""
-    return NOTHING if cell.plan.chance is None or cell.plan.measured is not None else percent(cell.plan.chance)
+    """Return the random agent's rate as declared by the protocol; of its measures
+    nothing is declared.
+    """
+    return (
+        NOTHING
+        if cell.plan.chance is None or cell.plan.measured is not None
+        else percent(cell.plan.chance)
+    )
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate or measure with its interval, or a note that it is declared or an analogy."""
+    """Return the animals' rate or measure with its interval, or a note that it is
+    declared or an analogy.
+    """
     animals = cell.plan.reference
     if animals is None:
         return NOTHING
     details = ["analogy"] if animals.kind == "analogy" else []
     if has_interval(animals):
         limits = reference_limits(animals, 0.025)
-        details.append(_range(limits) if animals.measured is None else " to ".join(map(number, limits)))
+        details.append(
+            _range(limits)
+            if animals.measured is None
+            else " to ".join(map(number, limits))
+        )
     elif not details:
         details.append("declared")
     if animals.n_animals and animals.interval is None:
@@ -161,38 +229,70 @@ def rodent_rate(cell: CellResult) -> ReferenceValue | None:
 
 
 def animals_by_point(cell: CellResult) -> list[str]:
-    """Return the animals' rate at each point of the cell's curve, with the standard deviation between them."""
+    """Return the animals' rate at each point of the cell's curve, with the standard
+    deviation between them.
+    """
     animals = rodent_rate(cell)
     if animals is None or cell.curve_unit != "session":
         return [""] * len(cell.curve)
-    spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(animals.curve)
-    said = [f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)]
-    return [said[point.session - 1] if 0 < point.session <= len(said) else "" for point in cell.curve]
+    spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(
+        animals.curve
+    )
+    said = [
+        f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)
+    ]
+    return [
+        said[point.session - 1] if 0 < point.session <= len(said) else ""
+        for point in cell.curve
+    ]
 
 
 def difference(cell: CellResult) -> str:
-    """Return model - reference in percentage points (or the measure's unit), with its bounds."""
-    if cell.difference is None or cell.difference_low is None or cell.difference_high is None:
+    """Return model - reference in percentage points (or the measure's unit), with its
+    bounds.
+    """
+    if (
+        cell.difference is None
+        or cell.difference_low is None
+        or cell.difference_high is None
+    ):
         return NOTHING
-    shown, low, high = (gap(cell.plan, one) for one in (cell.difference, cell.difference_low, cell.difference_high))
+    shown, low, high = (
+        gap(cell.plan, one)
+        for one in (cell.difference, cell.difference_low, cell.difference_high)
+    )
     return f"{shown} ({low} to {high})"
 
 
 def standard(cell: CellResult) -> str:
-    """Return the number that the verdict compares with: the animals' or that of chance."""
+    """Return the number that the verdict compares with: the animals' or that of
+    chance.
+    """
     if cell.plan.against == "chance":
         return floor(cell)
-    return NOTHING if cell.plan.reference is None else amount(cell.plan, cell.plan.reference.value)
+    return (
+        NOTHING
+        if cell.plan.reference is None
+        else amount(cell.plan, cell.plan.reference.value)
+    )
 
 
 def standard_name(cells: Sequence[CellResult]) -> str:
     """Return whose numbers those are."""
     by_chance = {cell.plan.against == "chance" for cell in cells}
-    return "rodent" if by_chance == {False} else "chance" if by_chance == {True} else "standard"
+    return (
+        "rodent"
+        if by_chance == {False}
+        else "chance"
+        if by_chance == {True}
+        else "standard"
+    )
 
 
 def question(cells: Iterable[CellResult]) -> str:
-    """Return what the verdicts of these cells answer, as in ``as good as the rodent``."""
+    """Return what the verdicts of these cells answer, as in ``as good as the
+    rodent``.
+    """
     cells = list(cells)
     if cells and all(cell.plan.against == "chance" for cell in cells):
         return "better than chance"
@@ -200,15 +300,23 @@ def question(cells: Iterable[CellResult]) -> str:
 
 
 def goodness(plan: CellPlan, difference: float) -> float:
-    """Return a difference as a proportion (a measure's as one of its range), positive where the model is better."""
+    """Return a difference as a proportion (a measure's as one of its range), positive
+    where the model is better.
+    """
     if plan.measured is None:
         return difference
     low, high = plan.measured.range
-    return difference / ((high - low) or 1.0) * (-1 if plan.measured.better == "lower" else 1)
+    return (
+        difference
+        / ((high - low) or 1.0)
+        * (-1 if plan.measured.better == "lower" else 1)
+    )
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
-    """Return the heading of a column of differences; it names the reference if all cells have the same kind."""
+    """Return the heading of a column of differences; it names the reference if all
+    cells have the same kind.
+    """
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):
         return "difference"
@@ -218,24 +326,40 @@ def difference_name(cells: Iterable[CellResult]) -> str:
 
 
 def in_progress(summary: RunSummary) -> str:
-    """Return what to say of a run that a session is still running; empty for all others."""
+    """Return what to say of a run that a session is still running; empty for all
+    others.
+    """
     done = summary.manifest.get("in_progress")
-    return f"In progress: {done} finished; only those are reported." if isinstance(done, str) else ""
+    return (
+        f"In progress: {done} finished; only those are reported."
+        if isinstance(done, str)
+        else ""
+    )
 
 
 def how_to_read(cells: Iterable[CellResult]) -> list[str]:
     cells = list(cells)
     compared = {cell.plan.against for cell in cells}
-    measured = [HOW_TO_READ_MEASURE] if any(cell.plan.measured is not None for cell in cells) else []
+    measured = (
+        [HOW_TO_READ_MEASURE]
+        if any(cell.plan.measured is not None for cell in cells)
+        else []
+    )
     if compared == {"chance"}:
         return list(HOW_TO_READ_CHANCE)
     if "chance" not in compared:
         return [*HOW_TO_READ, *measured]
-    return [*HOW_TO_READ, *measured, *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE)]
+    return [
+        *HOW_TO_READ,
+        *measured,
+        *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE),
+    ]
 
 
 def margin(cell: CellResult) -> str:
-    """Return the difference beyond which a verdict is FAIL: minus the margin, for a pass rate and animals."""
+    """Return the difference beyond which a verdict is FAIL: minus the margin, for a
+    pass rate and animals.
+    """
     return wording.margin(cell.plan)
 
 
@@ -252,18 +376,28 @@ def remarks(cell: CellResult) -> list[str]:
         ("rodent declared", flags.reference_declared and not flags.analogy),
         ("not diagnostic", flags.not_diagnostic),
         ("goal visible", flags.goal_visible),
-        ("trained on this protocol", cell.plan.protocol in cell.plan.settings.get("trained_on", ())),
+        (
+            "trained on this protocol",
+            cell.plan.protocol in cell.plan.settings.get("trained_on", ()),
+        ),
         ("this subject only", flags.this_subject_only),
         (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
         # A warning has said so already where they are many.
-        (f"{cell.missing} missing", cell.missing and not any("of trials missing" in text for text in cell.warnings)),
+        (
+            f"{cell.missing} missing",
+            cell.missing
+            and not any("of trials missing" in text for text in cell.warnings),
+        ),
         (stopped(cell), True),
         ("stopped by its result", flags.stopped_by_result),
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [*(text.removesuffix(".") for text in cell.warnings), *(text for text, holds in notes if text and holds)]
+    return [
+        *(text.removesuffix(".") for text in cell.warnings),
+        *(text for text, holds in notes if text and holds),
+    ]
 
 
 def how_it_was_run(cell: CellResult) -> str:
@@ -272,49 +406,83 @@ def how_it_was_run(cell: CellResult) -> str:
 
 
 def stopped(cell: CellResult) -> str:
-    """Return the betting, as in ``purse 31-fold, decided after 6 of at most 120 subjects``; empty without a claim."""
+    """Return the betting, as in ``purse 31-fold, decided after 6 of at most 120
+    subjects``; empty without a claim.
+    """
     game = cell.game
     if game is None:
         return ""
     number = game.decided or game.subjects
-    after = f"{number} of at most {plural(game.most, 'subject')}" if game.sequential else plural(number, "subject")
+    after = (
+        f"{number} of at most {plural(game.most, 'subject')}"
+        if game.sequential
+        else plural(number, "subject")
+    )
     when = f"{'decided' if game.decided else 'undecided'} after {after}"
-    return f"purse {fold(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
+    return (
+        f"purse {fold(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
+    )
 
 
 def settled(cell: CellResult) -> str:
-    """Return the betting of a cell that is decided: beside its row the difference and the margin say enough."""
+    """Return the betting of a cell that is decided: beside its row the difference and
+    the margin say enough.
+    """
     return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
 
 
 def validity(cell: CellResult) -> str:
-    """Return whether the cell's construct was validated with lesions; empty for items."""
+    """Return whether the cell's construct was validated with lesions; empty for
+    items.
+    """
     if cell.plan.items:
         return ""
     construct = cell.plan.construct
-    return NOT_VALIDATED if construct is None or construct.doubt else VALIDITY[construct.status]
+    return (
+        NOT_VALIDATED
+        if construct is None or construct.doubt
+        else VALIDITY[construct.status]
+    )
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return the same with lesions: ``validated: memory, abolished by lesions: blind (leaves at most 25 %)``.
+    """Return the same with lesions: ``validated: memory, abolished by lesions: blind
+    (leaves at most 25 %)``.
 
-    The unnamed lesion that leaves most follows, and the reason if the lesions cannot show the construct.
+    The unnamed lesion that leaves most follows, and the reason if the lesions cannot
+    show the construct.
     """
     construct = cell.plan.construct
     if construct is None:
         return validity(cell)
-    lesions = ", ".join(f"{lesion} (leaves at most {percent(most)})" for lesion, most in construct.abolished_by)
+    lesions = ", ".join(
+        f"{lesion} (leaves at most {percent(most)})"
+        for lesion, most in construct.abolished_by
+    )
     if construct.leaves is not None:
         lesion, rate = construct.leaves
-        lesions += f"; of the lesions that it does not name, {lesion} leaves {percent(rate)}"
+        lesions += (
+            f"; of the lesions that it does not name, {lesion} leaves {percent(rate)}"
+        )
     reason = f". {construct.doubt.removesuffix('.')}" if construct.doubt else ""
-    return f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
+    return (
+        f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
+    )
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
-    """Return for each cell with a construct, or contradicted, its label and what is said of it in full."""
-    said = [(cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted))) for cell in cells]
-    return [(cell.plan.label, text) for cell, text in said if cell.plan.construct is not None]
+    """Return for each cell with a construct, or contradicted, its label and what is
+    said of it in full.
+    """
+    said = [
+        (cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted)))
+        for cell in cells
+    ]
+    return [
+        (cell.plan.label, text)
+        for cell, text in said
+        if cell.plan.construct is not None
+    ]
 
 
 def _mostly_cut_off(cell: CellResult) -> bool:
@@ -329,8 +497,12 @@ VALIDITY = SAID
 MEANINGS = {
     NOT_VALIDATED: "the protocol names no lesions that would show what it measures, so a score may be possible without "
     "it",
-    VALIDITY["declared"]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
-    VALIDITY["failed"]: "in the audit, a lesioned subject did better than the protocol allows",
+    VALIDITY[
+        "declared"
+    ]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
+    VALIDITY[
+        "failed"
+    ]: "in the audit, a lesioned subject did better than the protocol allows",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
     "analogy": "the source of the rodents' number measured a different event than the success compared with it",
     "rodent declared": "the rodents' number stands in the protocol without animals one by one: its error is not known",
@@ -351,13 +523,26 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def with_controls(summary: RunSummary, cells: Sequence[CellResult]) -> list[CellResult]:
-    """Return the cells and those of their controls, whose calls were paid for as well."""
+    """Return the cells and those of their controls, whose calls were paid for as
+    well.
+    """
     keys = {cell.plan.key for cell in cells}
-    return [*cells, *(one for one in summary.cells if one.plan.control and one.plan.plain_key in keys)]
+    return [
+        *cells,
+        *(
+            one
+            for one in summary.cells
+            if one.plan.control and one.plan.plain_key in keys
+        ),
+    ]
 
 
 def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
-    return (what.model, what.view, what.series if isinstance(what, CellPlan) else what.variant)
+    return (
+        what.model,
+        what.view,
+        what.series if isinstance(what, CellPlan) else what.variant,
+    )
 
 
 def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
@@ -366,15 +551,23 @@ def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
 
 
 def counts(cells: Iterable[CellResult]) -> str:
-    """Return counts of the verdicts that occur, as in ``2 PASS · 6 FAIL · 1 INCONCLUSIVE``."""
+    """Return counts of the verdicts that occur, as in ``2 PASS · 6 FAIL · 1
+    INCONCLUSIVE``.
+    """
     verdicts = [cell.verdict for cell in cells]
-    return " · ".join(f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts)
+    return " · ".join(
+        f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts
+    )
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the animals' mean over the cells that the model's own mean is taken over; None unless all have one."""
+    """Return the animals' mean over the cells that the model's own mean is taken over;
+    None unless all have one.
+    """
     references = [cell.plan.reference for cell in averaged(cells)]
-    return complete_mean([None if reference is None else reference.value for reference in references])
+    return complete_mean(
+        [None if reference is None else reference.value for reference in references]
+    )
 
 
 def chance_mean(cells: Iterable[CellResult]) -> float | None:
@@ -384,45 +577,80 @@ def chance_mean(cells: Iterable[CellResult]) -> float | None:
 
 def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
     """Return the cells that a model's mean pass rate is taken over."""
-    return [cell for cell in cells if cell.plan.measured is None and cell.rate is not None]
+    return [
+        cell for cell in cells if cell.plan.measured is None and cell.rate is not None
+    ]
 
 
 def averaged_over(cells: Sequence[CellResult]) -> str:
-    """Return what the mean is taken over, as in ``over 2 of 4 protocols``; empty if it is all of them."""
+    """Return what the mean is taken over, as in ``over 2 of 4 protocols``; empty if it
+    is all of them.
+    """
     count = len(averaged(cells))
-    return "" if count == len(cells) else f"over {count} of {plural(len(cells), 'protocol')}"
+    return (
+        ""
+        if count == len(cells)
+        else f"over {count} of {plural(len(cells), 'protocol')}"
+    )
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None if a value is missing, because means are only compared over the same protocols."""
+    """Return the mean; None if a value is missing, because means are only compared over
+    the same protocols.
+    """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 #: What ``call_numbers`` returns.
-CALL_HEADERS = ("calls", "attempts", "prompt tokens", "cached", "reply tokens", "reasoning", "cost", "s a call")
+CALL_HEADERS = (
+    "calls",
+    "attempts",
+    "prompt tokens",
+    "cached",
+    "reply tokens",
+    "reasoning",
+    "cost",
+    "s a call",
+)
 
 
 def call_numbers(totals: CallTotals) -> tuple[str, ...]:
-    """Return call statistics in the order of CALL_HEADERS; the cost covers only calls with a known price."""
+    """Return call statistics in the order of CALL_HEADERS; the cost covers only calls
+    with a known price.
+    """
     cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
     if totals.written:
         cached += f" ({percent(totals.written / totals.prompt)} written)"
     cost = f"${totals.cost:.2f}" if totals.cost else NOTHING
     each = f"{totals.seconds / totals.calls:.2f}" if totals.calls else NOTHING
     counts = (totals.calls, totals.attempts, totals.prompt)
-    return (*(f"{n:,}" for n in counts), cached, f"{totals.completion:,}", f"{totals.reasoning:,}", cost, each)
+    return (
+        *(f"{n:,}" for n in counts),
+        cached,
+        f"{totals.completion:,}",
+        f"{totals.reasoning:,}",
+        cost,
+        each,
+    )
 
 
 def call_totals(cells: Iterable[CellResult]) -> CallTotals:
-    return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
+    return sum(
+        (cell.calls.totals for cell in cells if cell.calls is not None), CallTotals()
+    )
 
 
 def connected(cells: Iterable[CellResult]) -> str:
-    """Return what a check of the wiring is run for: how many calls were answered; empty for runs that claim more."""
+    """Return what a check of the wiring is run for: how many calls were answered; empty
+    for runs that claim more.
+    """
     cells = list(cells)
     # The totals have calls that were refused, too.
-    calls, unparsed = (sum(cell.agent_counts.get(name, 0) for cell in cells) for name in ("calls", "unparsed"))
+    calls, unparsed = (
+        sum(cell.agent_counts.get(name, 0) for cell in cells)
+        for name in ("calls", "unparsed")
+    )
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
     if unparsed >= calls:
@@ -432,7 +660,9 @@ def connected(cells: Iterable[CellResult]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallsTable:
-    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and the agent's counters."""
+    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and the agent's
+    counters.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -441,17 +671,31 @@ class CallsTable:
 
 
 def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
-    """Return the table of the cells that made calls, with their sum if they are several; None without any."""
+    """Return the table of the cells that made calls, with their sum if they are
+    several; None without any.
+    """
     made = [(cell, cell.calls) for cell in cells if cell.calls is not None]
     if not made:
         return None
-    counted = list({name: None for cell, _ in made for name in cell.agent_counts if name != "calls"})
+    counted = list(
+        {
+            name: None
+            for cell, _ in made
+            for name in cell.agent_counts
+            if name != "calls"
+        }
+    )
 
     def numbers(totals: CallTotals, *several: CellResult) -> tuple[str, ...]:
-        sums = (str(sum(cell.agent_counts.get(name, 0) for cell in several)) for name in counted)
+        sums = (
+            str(sum(cell.agent_counts.get(name, 0) for cell in several))
+            for name in counted
+        )
         return (*call_numbers(totals), *sums)
 
-    rows = [(_with_control(cell.plan), *numbers(calls.totals, cell)) for cell, calls in made]
+    rows = [
+        (_with_control(cell.plan), *numbers(calls.totals, cell)) for cell, calls in made
+    ]
     if len(rows) > 1:
         together = [cell for cell, _ in made]
         rows.append(("together", *numbers(call_totals(together), *together)))
@@ -465,7 +709,11 @@ def _with_control(plan: CellPlan) -> str:
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+    return (
+        {str(key): item for key, item in value.items()}
+        if isinstance(value, Mapping)
+        else {}
+    )
 
 
 def _range(limits: tuple[float, float]) -> str:
@@ -506,26 +754,46 @@ LEADERBOARD_HEADERS = ("rank", "model", "mean score", "points from the first", "
 
 def leaderboard_title(board: Leaderboard) -> str:
     where = ", ".join(filter(None, (board.view, board.variant)))
-    doubted = f" (not validated: {', '.join(board.not_validated)})" if board.not_validated else ""
+    doubted = (
+        f" (not validated: {', '.join(board.not_validated)})"
+        if board.not_validated
+        else ""
+    )
     return f"Leaderboard in {where}: {plural(board.protocols, 'protocol')}{doubted}, {board.subjects} subjects each"
 
 
 def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
-    """Return the models, best first, with the ranks that the intervals allow and the differences from the best."""
+    """Return the models, best first, with the ranks that the intervals allow and the
+    differences from the best.
+    """
     best, rows = board.models[0].model, list[tuple[str, ...]]()
     for one in board.models:
-        pair = next((d for d in board.differences if {d.first, d.second} == {best, one.model}), None)
+        pair = next(
+            (d for d in board.differences if {d.first, d.second} == {best, one.model}),
+            None,
+        )
         sign = 1 if pair is not None and pair.first == one.model else -1
         ends = None if pair is None else sorted(sign * end for end in pair.interval)
-        rank = str(one.best_rank) if one.best_rank == one.worst_rank else f"{one.best_rank}–{one.worst_rank}"
-        gap, between = (NOTHING, NOTHING) if pair is None else (points(sign * pair.difference), _between(ends))
+        rank = (
+            str(one.best_rank)
+            if one.best_rank == one.worst_rank
+            else f"{one.best_rank}–{one.worst_rank}"
+        )
+        gap, between = (
+            (NOTHING, NOTHING)
+            if pair is None
+            else (points(sign * pair.difference), _between(ends))
+        )
         rows.append((rank, one.model, percent(one.rate), gap, between))
     return rows
 
 
 def leaderboard_lists(board: Leaderboard) -> str:
     """Return the verdicts that also hold as lists."""
-    said = (f"{name}: {', '.join(own) or 'none'}" for name, own in (("PASS", board.passed), ("FAIL", board.failed)))
+    said = (
+        f"{name}: {', '.join(own) or 'none'}"
+        for name, own in (("PASS", board.passed), ("FAIL", board.failed))
+    )
     return f"Verdicts that also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
 
 
@@ -541,9 +809,13 @@ def study_name(summary: RunSummary) -> str:
 
 
 def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]:
-    """Return headers and rows of a table with one row for each model, view and variant (not yet escaped)."""
+    """Return headers and rows of a table with one row for each model, view and variant
+    (not yet escaped).
+    """
     protocols = list(dict.fromkeys(cell.plan.protocol for cell in summary.cells))
-    published = published_ablation(study_name(summary), (cell.plan for cell in summary.cells))
+    published = published_ablation(
+        study_name(summary), (cell.plan for cell in summary.cells)
+    )
     rows = []
     for model in summary.models:
         rates = {cell.plan.protocol: rate(cell) for cell in cells_of(summary, model)}
@@ -551,11 +823,26 @@ def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]
         if model.overall is not None:
             overall = mean(model.overall)
         theirs = published.get(model.variant.partition("=")[2] or model.model)
-        beside = [] if not published else [NOTHING if theirs is None else percent(theirs)]
-        rows.append([*whose(model), overall, *beside, *(rates.get(name, NOTHING) for name in protocols)])
+        beside = (
+            [] if not published else [NOTHING if theirs is None else percent(theirs)]
+        )
+        rows.append(
+            [
+                *whose(model),
+                overall,
+                *beside,
+                *(rates.get(name, NOTHING) for name in protocols),
+            ]
+        )
     of_models = any(model.model in published for model in summary.models)
     header = PUBLISHED_MODEL if of_models else PUBLISHED
-    return ("model", "setting", "mean", *([header] if published else []), *protocols), rows
+    return (
+        "model",
+        "setting",
+        "mean",
+        *([header] if published else []),
+        *protocols,
+    ), rows
 
 
 HEADINGS = ("plain", "95 %", "control", "95 %", "plain − control", "95 %", "pairs")
@@ -573,12 +860,18 @@ def title(result: ControlResult) -> str:
 
 def headers(result: ControlResult) -> tuple[str, ...]:
     """Return the column headings of ``rows``."""
-    unit = "session" if result.curve_unit == "session" else f"groups of {result.curve_unit}"
+    unit = (
+        "session"
+        if result.curve_unit == "session"
+        else f"groups of {result.curve_unit}"
+    )
     return (unit, *HEADINGS)
 
 
 def rows(result: ControlResult) -> list[tuple[str, ...]]:
-    """Return a row for each point of the curves: both rates with the intervals of their cells, and the difference."""
+    """Return a row for each point of the curves: both rates with the intervals of their
+    cells, and the difference.
+    """
     plain = {point.session: point for point in result.plain.curve}
     control = {point.session: point for point in result.control.curve}
     return [
@@ -597,7 +890,11 @@ def rows(result: ControlResult) -> list[tuple[str, ...]]:
 
 
 def sentences(result: ControlResult) -> Iterator[str]:
-    if result.gain_plain is not None and result.gain_control is not None and result.gain_difference is not None:
+    if (
+        result.gain_plain is not None
+        and result.gain_control is not None
+        and result.gain_difference is not None
+    ):
         yield (
             f"From first to last: plain {_gain(result.gain_plain)}, control {_gain(result.gain_control)}; "
             f"difference {_gain(result.gain_difference)}."
@@ -612,8 +909,14 @@ def _gain(gain: Gain) -> str:
 
 
 def _interval_of(point: CurvePoint | None) -> str:
-    return NOTHING if point is None else f"{percent(point.low)} to {percent(point.high)}"
+    return (
+        NOTHING if point is None else f"{percent(point.low)} to {percent(point.high)}"
+    )
 
 
 def _between(interval: Sequence[float] | None) -> str:
-    return NOTHING if interval is None else f"{points(interval[0])} to {points(interval[1])}"
+    return (
+        NOTHING
+        if interval is None
+        else f"{points(interval[0])} to {points(interval[1])}"
+    )

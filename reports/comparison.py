@@ -15,11 +15,17 @@ from cheesebench.statistics.wording import number, percent, plural, points, sign
 
 if TYPE_CHECKING:
     from cheesebench.statistics import PairedComparison
-    from cheesebench.statistics.comparison import CellComparison, ModelComparison, RunComparison
+    from cheesebench.statistics.comparison import (
+        CellComparison,
+        ModelComparison,
+        RunComparison,
+    )
 
 
 def plain_json(result: object) -> str:
-    """Return a result as ASCII JSON with sorted keys, and null for numbers that are not finite."""
+    """Return a result as ASCII JSON with sorted keys, and null for numbers that are not
+    finite.
+    """
     return strict_json(to_plain(result), sort_keys=True, indent=2) + "\n"
 
 
@@ -32,16 +38,38 @@ HOW_TO_READ = (
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
-_HEADERS = ("", "protocol", "first", "second", "difference", "95 %", "p", "Holm", "pairs", "remarks")
+_HEADERS = (
+    "",
+    "protocol",
+    "first",
+    "second",
+    "difference",
+    "95 %",
+    "p",
+    "Holm",
+    "pairs",
+    "remarks",
+)
 
 
 def text(comparison: RunComparison) -> str:
     parts = [f"{_title(comparison, clean)}"]
     for model in comparison.models:
-        parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
-        parts += [_filled(f"{cell.protocol}: {cell.reason}") for cell in model.cells if _needs_reason(cell)]
+        parts += [
+            _heading(model, clean),
+            _text_table(model),
+            _filled(_answer(comparison, model, clean)),
+        ]
+        parts += [
+            _filled(f"{cell.protocol}: {cell.reason}")
+            for cell in model.cells
+            if _needs_reason(cell)
+        ]
     parts += [_filled(f"Warning: {line}") for line in comparison.warnings]
-    parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
+    parts += [
+        f"{heading}\n" + "\n".join(f"  {line}" for line in lines)
+        for heading, lines in _notes(comparison, clean)
+    ]
     return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
 
 
@@ -49,9 +77,22 @@ def markdown(comparison: RunComparison) -> str:
     parts = [f"# {_title(comparison, escape)}"]
     for model in comparison.models:
         rows = _rows(model)
-        parts += [f"## {_heading(model, escape)}", f"**{_answer(comparison, model, escape)}**"]
-        parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
-        reasons = [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
+        parts += [
+            f"## {_heading(model, escape)}",
+            f"**{_answer(comparison, model, escape)}**",
+        ]
+        parts.append(
+            markdown_table(
+                _HEADERS,
+                rows,
+                right=("first", "second", "difference", "95 %", "p", "Holm"),
+            )
+        )
+        reasons = [
+            f"- {escape(cell.protocol)}: {escape(cell.reason)}"
+            for cell in model.cells
+            if _needs_reason(cell)
+        ]
         parts += ["\n".join(reasons)] if reasons else []
     parts += [f"> **Warning:** {escape(line)}" for line in comparison.warnings]
     for heading, lines in _notes(comparison, escape):
@@ -71,7 +112,9 @@ def _filled(line: str) -> str:
 
 
 def _title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
-    return f"{shown(comparison.first)} (first) against {shown(comparison.second)} (second)"
+    return (
+        f"{shown(comparison.first)} (first) against {shown(comparison.second)} (second)"
+    )
 
 
 def _heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
@@ -80,9 +123,14 @@ def _heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
     return f"{' against '.join(map(shown, names))} in {shown(where)}"
 
 
-def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]) -> str:
+def _answer(
+    comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]
+) -> str:
     overall, names = model.overall, (comparison.first, comparison.second)
-    if comparison.first == comparison.second and model.first_model != model.second_model:
+    if (
+        comparison.first == comparison.second
+        and model.first_model != model.second_model
+    ):
         names = model.first_model, model.second_model  # two models of one run
     first, second = map(shown, names)
     if overall.difference is None:
@@ -94,21 +142,36 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
     if overall.answer != "undecided":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
-        return f"= {first} and {second} are identical: every subject did exactly the same."
+        return (
+            f"= {first} and {second} are identical: every subject did exactly the same."
+        )
     mark = MARKS["no loss" if _kept(model) else "undecided"]
     said = f"{mark} No difference between {first} and {second} can be shown: {size}."
     if overall.p_value is not None and overall.p_value < ALPHA:
         said += " That depends on missing trials."  # they could have made it large
     if overall.interval is not None and overall.interval[0] < 0:
-        said += f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
+        said += (
+            f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
+        )
     return said
 
 
 def _kept(model: ModelComparison) -> str:
-    """Return the answer over all protocols if each of them excludes a loss, and so does their mean; else nothing."""
+    """Return the answer over all protocols if each of them excludes a loss, and so does
+    their mean; else nothing.
+    """
     rated = [cell for cell in model.cells if not cell.measure]
-    kept = model.overall.answer == "undecided" and all(cell.answer in ("no loss", "better") for cell in rated)
-    return next((f"{MARKS['no loss']} {cell.said}" for cell in rated if kept and cell.answer == "no loss"), "")
+    kept = model.overall.answer == "undecided" and all(
+        cell.answer in ("no loss", "better") for cell in rated
+    )
+    return next(
+        (
+            f"{MARKS['no loss']} {cell.said}"
+            for cell in rated
+            if kept and cell.answer == "no loss"
+        ),
+        "",
+    )
 
 
 def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
@@ -119,8 +182,14 @@ def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
     rated = [cell for cell in model.cells if not cell.measure]
     if not rated:
         return rows
-    first, second = (_mean([getattr(cell, side) for cell in rated]) for side in ("first_rate", "second_rate"))
-    return [*rows, (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
+    first, second = (
+        _mean([getattr(cell, side) for cell in rated])
+        for side in ("first_rate", "second_rate")
+    )
+    return [
+        *rows,
+        (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, ""),
+    ]
 
 
 def _row(cell: CellComparison) -> tuple[str, ...]:
@@ -138,20 +207,32 @@ def _row(cell: CellComparison) -> tuple[str, ...]:
 
 def _pairs(cell: CellComparison) -> str:
     most = max(cell.subjects)
-    return str(cell.paired.pairs) if cell.paired.pairs == most else f"{cell.paired.pairs} of {most}"
-
-
-def _needs_reason(cell: CellComparison) -> bool:
-    """Return whether the row needs a sentence: it does not if its p value alone explains the answer."""
-    raw = cell.paired.p_value
-    return not cell.identical and (
-        raw is None or cell.paired.pairs < 6 or (raw < ALPHA) != (cell.answer in ("better", "worse"))
+    return (
+        str(cell.paired.pairs)
+        if cell.paired.pairs == most
+        else f"{cell.paired.pairs} of {most}"
     )
 
 
-def _numbers(paired: PairedComparison, shown: Callable[[float], str] = points) -> tuple[str, str, str]:
+def _needs_reason(cell: CellComparison) -> bool:
+    """Return whether the row needs a sentence: it does not if its p value alone
+    explains the answer.
+    """
+    raw = cell.paired.p_value
+    return not cell.identical and (
+        raw is None
+        or cell.paired.pairs < 6
+        or (raw < ALPHA) != (cell.answer in ("better", "worse"))
+    )
+
+
+def _numbers(
+    paired: PairedComparison, shown: Callable[[float], str] = points
+) -> tuple[str, str, str]:
     difference = NOTHING if paired.difference is None else shown(paired.difference)
-    interval = NOTHING if paired.interval is None else "..".join(map(shown, paired.interval))
+    interval = (
+        NOTHING if paired.interval is None else "..".join(map(shown, paired.interval))
+    )
     return difference, interval, _p(paired.p_value)
 
 
@@ -174,13 +255,20 @@ def _mean(rates: Sequence[float | None]) -> str:
 def _p(value: float | None) -> str:
     if value is None:
         return NOTHING
-    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+    return (
+        "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+    )
 
 
-def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tuple[str, list[str]]]:
+def _notes(
+    comparison: RunComparison, shown: Callable[[object], str]
+) -> list[tuple[str, list[str]]]:
     notes = []
     if comparison.changed:
-        lines = [f"{shown(name)}: {shown(before)} against {shown(after)}" for name, before, after in comparison.changed]
+        lines = [
+            f"{shown(name)}: {shown(before)} against {shown(after)}"
+            for name, before, after in comparison.changed
+        ]
         notes.append(("Other differences between the runs:", lines))
     if comparison.left_out:
         notes.append(("Not compared:", [shown(line) for line in comparison.left_out]))
@@ -188,7 +276,9 @@ def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tu
 
 
 def _text_table(model: ModelComparison) -> str:
-    """Return the narrow table, with only the p value that decides the answer (Holm-adjusted where there is one)."""
+    """Return the narrow table, with only the p value that decides the answer
+    (Holm-adjusted where there is one).
+    """
     from tabulate import tabulate
 
     rows = [
@@ -197,5 +287,11 @@ def _text_table(model: ModelComparison) -> str:
     ]
     headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")
     alignment = ("left", "left", "right", "right", "right", "right", "right", "left")
-    drawn: str = tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True, colalign=alignment)
+    drawn: str = tabulate(
+        rows,
+        headers=headers,
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=alignment,
+    )
     return "\n".join(line.rstrip() for line in drawn.splitlines())

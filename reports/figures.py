@@ -1,4 +1,6 @@
-"""Figures and tables for a paper, from one or more runs: matplotlib, a colour-blind-safe palette, alt texts."""
+"""Figures and tables for a paper, from one or more runs: matplotlib, a
+colour-blind-safe palette, alt texts.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,18 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
 
-#: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the marks that go with it.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+#: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the
+#: marks that go with it.
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#F0E442",
+    "#000000",
+)
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RODENT = "#444444"
 #: Inches; a page of two columns holds it in full width.
@@ -43,7 +55,9 @@ class Group:
 
     @property
     def mean(self) -> tuple[float, float] | None:
-        """Mean pass rate over the protocols and its standard error; None without a rate."""
+        """Mean pass rate over the protocols and its standard error; None without a
+        rate.
+        """
         overall = self.model.overall
         return None if overall is None else (overall.mean, overall.standard_error)
 
@@ -60,10 +74,11 @@ def render_figures(
     width: float | None = None,
     dpi: int = DOTS_PER_INCH,
 ) -> Mapping[str, bytes]:
-    """Return file name -> content: every figure in every format (``svg``, ``png``), and ``figures.md`` with them all.
+    """Return file name -> content: every figure in every format (``svg``, ``png``), and
+    ``figures.md`` with them all.
 
-    ``sizes`` maps models to billions of parameters. A figure for which the runs have nothing is left out. ``width`` is
-    in inches, by default each figure's own.
+    ``sizes`` maps models to billions of parameters. A figure for which the runs have
+    nothing is left out. ``width`` is in inches, by default each figure's own.
     """
     from cheesebench.reports import behaviour_figures as lives
 
@@ -75,7 +90,10 @@ def render_figures(
         "paradigms": paradigms(groups),
         "best_of_views": lives.best_of_views(summaries),
         "profile": profile(groups),
-        "curves": curves(groups, {(one.number, one.cell.plan.protocol): one.behaviour for one in lived}),
+        "curves": curves(
+            groups,
+            {(one.number, one.cell.plan.protocol): one.behaviour for one in lived},
+        ),
         "latency": lives.took(lived, "latency"),
         "path_length": lives.took(lived, "path length"),
         "strategies": lives.strategies(lived),
@@ -102,7 +120,9 @@ def render_figures(
 
 
 def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
-    several_views = len({model.view for summary in summaries for model in summary.models}) > 1
+    several_views = (
+        len({model.view for summary in summaries for model in summary.models}) > 1
+    )
     labelled = []
     for summary in summaries:
         for model in summary.models:
@@ -111,7 +131,11 @@ def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
     labels = [label for label, _, _ in labelled]
     return [
         Group(
-            clean(label if labels.count(label) == 1 else f"{label} ({summary.manifest.get('run_id')})"),
+            clean(
+                label
+                if labels.count(label) == 1
+                else f"{label} ({summary.manifest.get('run_id')})"
+            ),
             model,
             words.cells_of(summary, model),
         )
@@ -127,7 +151,9 @@ def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:
 
 
 def _resize(figure: Figure, width: float) -> None:
-    """Make a figure ``width`` inches wide, its texts with it (down to half their size)."""
+    """Make a figure ``width`` inches wide, its texts with it (down to half their
+    size).
+    """
     from matplotlib.text import Text
 
     own = figure.get_size_inches()
@@ -142,16 +168,27 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
 
     content = io.BytesIO()
     # Without dates the same runs give the same bytes.
-    metadata: dict[str, str | None] = {"Title": title, "Subject" if suffix == "pdf" else "Description": alt}
+    metadata: dict[str, str | None] = {
+        "Title": title,
+        "Subject" if suffix == "pdf" else "Description": alt,
+    }
     metadata |= {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
     with matplotlib.rc_context({"svg.hashsalt": "cheesebench", "svg.fonttype": "none"}):
-        figure.savefig(content, format=suffix, dpi=dpi, metadata=metadata, bbox_inches="tight")
+        figure.savefig(
+            content, format=suffix, dpi=dpi, metadata=metadata, bbox_inches="tight"
+        )
     return content.getvalue()
 
 
 def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
-    """Draw the pass rate of every group on every protocol, with 95 % intervals and the animals as diamonds."""
-    titles = {c.plan.protocol: c.plan.protocol.replace("_", " ") for group in groups for c in group.cells}
+    """Draw the pass rate of every group on every protocol, with 95 % intervals and the
+    animals as diamonds.
+    """
+    titles = {
+        c.plan.protocol: c.plan.protocol.replace("_", " ")
+        for group in groups
+        for c in group.cells
+    }
     if not titles:
         return None
     figure = new(max(WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
@@ -159,67 +196,166 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     width = 0.8 / len(groups)
     said = []
     for number, group in enumerate(groups):
-        rated = {cell.plan.protocol: cell for cell in group.cells if cell.rate is not None}
-        places = [list(titles).index(name) + (number - (len(groups) - 1) / 2) * width for name in rated]
+        rated = {
+            cell.plan.protocol: cell for cell in group.cells if cell.rate is not None
+        }
+        places = [
+            list(titles).index(name) + (number - (len(groups) - 1) / 2) * width
+            for name in rated
+        ]
         rates = [cell.rate or 0.0 for cell in rated.values()]
         spans = [cell.interval or (cell.rate, cell.rate) for cell in rated.values()]
-        below = [max(0.0, rate - float(low or 0.0)) for rate, (low, _) in zip(rates, spans, strict=True)]
-        above = [max(0.0, float(high or 0.0) - rate) for rate, (_, high) in zip(rates, spans, strict=True)]
-        axes.bar(places, rates, width * 0.9, color=colour(number, len(groups)), label=plain(group.label))
-        axes.errorbar(places, rates, [below, above], fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
-        rated_text = ", ".join(f"{titles[name]} {percent(cell.rate or 0.0)}" for name, cell in rated.items())
+        below = [
+            max(0.0, rate - float(low or 0.0))
+            for rate, (low, _) in zip(rates, spans, strict=True)
+        ]
+        above = [
+            max(0.0, float(high or 0.0) - rate)
+            for rate, (_, high) in zip(rates, spans, strict=True)
+        ]
+        axes.bar(
+            places,
+            rates,
+            width * 0.9,
+            color=colour(number, len(groups)),
+            label=plain(group.label),
+        )
+        axes.errorbar(
+            places,
+            rates,
+            [below, above],
+            fmt="none",
+            ecolor="black",
+            elinewidth=0.8,
+            capsize=2,
+        )
+        rated_text = ", ".join(
+            f"{titles[name]} {percent(cell.rate or 0.0)}"
+            for name, cell in rated.items()
+        )
         said.append(f"{group.label}: {rated_text or 'no rate'}")
-    rated_plans = [cell.plan for group in groups for cell in group.cells if cell.plan.measured is None]
-    references = {plan.protocol: plan.reference for plan in rated_plans if plan.reference is not None}
+    rated_plans = [
+        cell.plan
+        for group in groups
+        for cell in group.cells
+        if cell.plan.measured is None
+    ]
+    references = {
+        plan.protocol: plan.reference
+        for plan in rated_plans
+        if plan.reference is not None
+    }
     for name, animals in references.items():
         place = list(titles).index(name)
         if animals.interval is not None:
             axes.vlines(place, *animals.interval, color=RODENT, linewidth=3, alpha=0.5)
         label = "rodent" if name == next(iter(references)) else None
-        axes.plot(place, animals.value, "D", color="white", markeredgecolor=RODENT, markersize=8, label=label)
-    axes.set_xticks(range(len(titles)), [plain(title) for title in titles.values()], rotation=20, ha="right")
+        axes.plot(
+            place,
+            animals.value,
+            "D",
+            color="white",
+            markeredgecolor=RODENT,
+            markersize=8,
+            label=label,
+        )
+    axes.set_xticks(
+        range(len(titles)),
+        [plain(title) for title in titles.values()],
+        rotation=20,
+        ha="right",
+    )
     axes.set_ylabel("pass rate")
     axes.set_ylim(0, 1.02)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    rodent = ", ".join(f"{titles[name]} {percent(animals.value)}" for name, animals in references.items())
-    return figure, f"Pass rates by paradigm. {'; '.join(said)}." + (f" Rodents: {rodent}." if rodent else "")
+    rodent = ", ".join(
+        f"{titles[name]} {percent(animals.value)}"
+        for name, animals in references.items()
+    )
+    return figure, f"Pass rates by paradigm. {'; '.join(said)}." + (
+        f" Rodents: {rodent}." if rodent else ""
+    )
 
 
 def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
-    """Draw the mean pass rate of every group by cognitive dimension, around a circle (at least three dimensions)."""
-    dimensions = list({cell.plan.dimension: None for group in groups for cell in group.cells})
+    """Draw the mean pass rate of every group by cognitive dimension, around a circle
+    (at least three dimensions).
+    """
+    dimensions = list(
+        {cell.plan.dimension: None for group in groups for cell in group.cells}
+    )
     if len(dimensions) < 3:
         return None
     figure = new(7.0, 5.0)
     axes = figure.add_subplot(projection="polar")
-    angles = [2 * math.pi * number / len(dimensions) for number in range(len(dimensions))]
+    angles = [
+        2 * math.pi * number / len(dimensions) for number in range(len(dimensions))
+    ]
     closed = [*angles, angles[0]]
     animals = [_rodent_mean(groups, dimension) for dimension in dimensions]
     said = []
     known_animals = [value for value in animals if value is not None]
     if len(known_animals) == len(dimensions):
-        axes.plot(closed, [*known_animals, known_animals[0]], color=RODENT, linestyle="--", label="rodent")
+        axes.plot(
+            closed,
+            [*known_animals, known_animals[0]],
+            color=RODENT,
+            linestyle="--",
+            label="rodent",
+        )
     for number, group in enumerate(groups):
-        values = [group.model.profile[d].mean if d in group.model.profile else math.nan for d in dimensions]
+        values = [
+            group.model.profile[d].mean if d in group.model.profile else math.nan
+            for d in dimensions
+        ]
         shade, mark = colour(number, len(groups)), MARKS[number % len(MARKS)]
-        axes.plot(closed, [*values, values[0]], color=shade, marker=mark, markersize=5, label=plain(group.label))
-        points = [(d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)]
-        said.append(f"{group.label}: " + ", ".join(f"{d} {percent(v)}" for d, v in points))
-    axes.set_xticks(angles, [plain(dimension).replace(" ", "\n", 1) for dimension in dimensions], fontsize="small")
+        axes.plot(
+            closed,
+            [*values, values[0]],
+            color=shade,
+            marker=mark,
+            markersize=5,
+            label=plain(group.label),
+        )
+        points = [
+            (d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)
+        ]
+        said.append(
+            f"{group.label}: " + ", ".join(f"{d} {percent(v)}" for d, v in points)
+        )
+    axes.set_xticks(
+        angles,
+        [plain(dimension).replace(" ", "\n", 1) for dimension in dimensions],
+        fontsize="small",
+    )
     axes.tick_params(axis="x", pad=18)
     axes.set_ylim(0, 1)
-    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25 %", "50 %", "75 %", "100 %"], fontsize="x-small")
+    axes.set_yticks(
+        [0.25, 0.5, 0.75, 1.0], ["25 %", "50 %", "75 %", "100 %"], fontsize="x-small"
+    )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure, f"Mean pass rate by cognitive dimension. {'; '.join(said)}."
 
 
-def curves(groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]) -> tuple[Figure, str] | None:
-    """Draw the pass rate by session, a panel for each protocol that some group has at least two sessions of.
+def curves(
+    groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]
+) -> tuple[Figure, str] | None:
+    """Draw the pass rate by session, a panel for each protocol that some group has at
+    least two sessions of.
 
-    Single subjects are thin lines under the mean; ``lived`` has them by number of the group and protocol.
+    Single subjects are thin lines under the mean; ``lived`` has them by number of the
+    group and protocol.
     """
-    own = [(number, group, cell) for number, group in enumerate(groups) for cell in group.cells]
-    own = [(number, group, cell) for number, group, cell in own if cell.curve_unit == "session" and len(cell.curve) > 1]
+    own = [
+        (number, group, cell)
+        for number, group in enumerate(groups)
+        for cell in group.cells
+    ]
+    own = [
+        (number, group, cell)
+        for number, group, cell in own
+        if cell.curve_unit == "session" and len(cell.curve) > 1
+    ]
     protocols = list(dict.fromkeys(cell.plan.protocol for *_, cell in own))
     if not protocols:
         return None
@@ -234,19 +370,46 @@ def curves(groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]) 
                 continue
             points = [(point.session, point.rate) for point in cell.curve]
             mark = MARKS[number % len(MARKS)]
-            for subject in list(lived[number, protocol].curves.get("pass rate", {}).values())[:30]:
-                axes.plot(list(subject), list(subject.values()), color=colour(number, len(groups)), lw=0.4, alpha=0.3)
+            for subject in list(
+                lived[number, protocol].curves.get("pass rate", {}).values()
+            )[:30]:
+                axes.plot(
+                    list(subject),
+                    list(subject.values()),
+                    color=colour(number, len(groups)),
+                    lw=0.4,
+                    alpha=0.3,
+                )
             x, y = zip(*points, strict=True)
-            axes.plot(x, y, color=colour(number, len(groups)), marker=mark, markersize=3, label=plain(group.label))
-            said.append(f"{group.label} on {protocol}: " + ", ".join(percent(rate) for _, rate in points))
-        animals = next((cell.plan.reference for *_, cell in own if cell.plan.protocol == protocol), None)
+            axes.plot(
+                x,
+                y,
+                color=colour(number, len(groups)),
+                marker=mark,
+                markersize=3,
+                label=plain(group.label),
+            )
+            said.append(
+                f"{group.label} on {protocol}: "
+                + ", ".join(percent(rate) for _, rate in points)
+            )
+        animals = next(
+            (cell.plan.reference for *_, cell in own if cell.plan.protocol == protocol),
+            None,
+        )
         if animals is not None and animals.measured is None and animals.curve:
             sessions = range(1, len(animals.curve) + 1)
-            axes.plot(sessions, animals.curve, color=RODENT, linestyle="--", label="rodent")
+            axes.plot(
+                sessions, animals.curve, color=RODENT, linestyle="--", label="rodent"
+            )
             if animals.curve_sd:
                 pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
                 axes.fill_between(
-                    sessions, [m - s for m, s in pairs], [m + s for m, s in pairs], color=RODENT, alpha=0.15
+                    sessions,
+                    [m - s for m, s in pairs],
+                    [m + s for m, s in pairs],
+                    color=RODENT,
+                    alpha=0.15,
                 )
         axes.set_title(plain(protocol.replace("_", " ")), fontsize="small")
         axes.set_ylim(0, 1.02)
@@ -260,19 +423,42 @@ def curves(groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]) 
 
 def shared_legend(figure: Figure) -> None:
     """Draw one legend for all panels."""
-    named = {label: line for axes in figure.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize="small", frameon=False)
+    named = {
+        label: line
+        for axes in figure.axes
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        named.values(),
+        named.keys(),
+        loc="outside right upper",
+        fontsize="small",
+        frameon=False,
+    )
 
 
 def _rodent_mean(groups: Sequence[Group], dimension: str) -> float | None:
-    own = {cell.plan.protocol: cell for group in groups for cell in group.cells if cell.plan.dimension == dimension}
+    own = {
+        cell.plan.protocol: cell
+        for group in groups
+        for cell in group.cells
+        if cell.plan.dimension == dimension
+    }
     references = [words.rodent_rate(cell) for cell in own.values()]
-    return words.complete_mean([None if reference is None else reference.value for reference in references])
+    return words.complete_mean(
+        [None if reference is None else reference.value for reference in references]
+    )
 
 
-def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure, str] | None:
+def scaling(
+    groups: Sequence[Group], sizes: Mapping[str, float]
+) -> tuple[Figure, str] | None:
     """Draw the mean pass rate against billions of parameters (at least two sizes)."""
-    sized = [(sizes[g.model.model], *g.mean, g) for g in groups if g.model.model in sizes and g.mean]
+    sized = [
+        (sizes[g.model.model], *g.mean, g)
+        for g in groups
+        if g.model.model in sizes and g.mean
+    ]
     points = sorted(sized, key=lambda point: point[0])
     if len({size for size, *_ in points}) < 2:
         return None
@@ -280,14 +466,25 @@ def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure
     axes = figure.add_subplot()
     lines: dict[str, list[tuple[float, float, float]]] = {}
     for size, mean, error, group in points:
-        lines.setdefault(", ".join(filter(None, (group.model.view, group.model.variant))), []).append(
-            (size, mean, error)
-        )
+        lines.setdefault(
+            ", ".join(filter(None, (group.model.view, group.model.variant))), []
+        ).append((size, mean, error))
     for number, (label, line) in enumerate(lines.items()):
-        _line(axes, number, len(lines), label, [size for size, *_ in line], [point[1:] for point in line])
+        _line(
+            axes,
+            number,
+            len(lines),
+            label,
+            [size for size, *_ in line],
+            [point[1:] for point in line],
+        )
     for size, mean, _, group in points:
         axes.annotate(
-            plain(group.model.model), (size, mean), xytext=(4, 6), textcoords="offset points", fontsize="x-small"
+            plain(group.model.model),
+            (size, mean),
+            xytext=(4, 6),
+            textcoords="offset points",
+            fontsize="x-small",
         )
     _reference_lines(axes, [group for *_, group in points])
     axes.set_xscale("log")
@@ -296,30 +493,46 @@ def scaling(groups: Sequence[Group], sizes: Mapping[str, float]) -> tuple[Figure
     axes.set_xticks(known_sizes, [f"{size:g}" for size in known_sizes])
     axes.minorticks_off()
     axes.set_xlabel("parameters (billions)")
-    said = "; ".join(f"{group.model.model} ({size:g} billion) {percent(mean)}" for size, mean, _, group in points)
+    said = "; ".join(
+        f"{group.model.model} ({size:g} billion) {percent(mean)}"
+        for size, mean, _, group in points
+    )
     return figure, f"Mean pass rate by number of parameters. {said}."
 
 
 def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
-    """Draw one panel for each setting that was varied: mean pass rate with 95 % intervals at every level."""
+    """Draw one panel for each setting that was varied: mean pass rate with 95 %
+    intervals at every level.
+    """
     panels: dict[str, dict[str, list[tuple[str, float, float]]]] = {}
     for group in groups:
         levels = dict(Variant.parse(group.model.variant).settings)
         for axis, level in levels.items():
-            others = [f"{name}={value}" for name, value in levels.items() if name != axis]
+            others = [
+                f"{name}={value}" for name, value in levels.items() if name != axis
+            ]
             label = ", ".join([group.model.model, group.model.view, *others])
             if group.mean is not None:
-                panels.setdefault(axis, {}).setdefault(label, []).append((level, *group.mean))
+                panels.setdefault(axis, {}).setdefault(label, []).append(
+                    (level, *group.mean)
+                )
     if not panels:
         return None
     figure = new(5.0 * len(panels) + 1.0)
     said = []
-    for axes, (axis, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
-        names = list(dict.fromkeys(level for line in lines.values() for level, *_ in line))
+    for axes, (axis, lines) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        names = list(
+            dict.fromkeys(level for line in lines.values() for level, *_ in line)
+        )
         for number, (label, line) in enumerate(lines.items()):
             x = [names.index(level) for level, *_ in line]
             _line(axes, number, len(lines), label, x, [point[1:] for point in line])
-            said.append(f"{axis} ({label}): " + ", ".join(f"{level} {percent(mean)}" for level, mean, _ in line))
+            said.append(
+                f"{axis} ({label}): "
+                + ", ".join(f"{level} {percent(mean)}" for level, mean, _ in line)
+            )
         _reference_lines(axes, groups)
         axes.set_xticks(range(len(names)), [plain(name) for name in names])
         axes.set_xlabel(plain(axis))
@@ -337,9 +550,16 @@ def colour(number: int, count: int) -> str | tuple[float, ...]:
 
 
 def _line(
-    axes: Axes, number: int, count: int, label: str, x: Sequence[float], means: Sequence[tuple[float, float]]
+    axes: Axes,
+    number: int,
+    count: int,
+    label: str,
+    x: Sequence[float],
+    means: Sequence[tuple[float, float]],
 ) -> None:
-    """Draw means with 95 % intervals; ``means`` are pairs of mean and standard error, of one of ``count`` lines."""
+    """Draw means with 95 % intervals; ``means`` are pairs of mean and standard error,
+    of one of ``count`` lines.
+    """
     axes.errorbar(
         x,
         [mean for mean, _ in means],
@@ -352,9 +572,14 @@ def _line(
 
 
 def _reference_lines(axes: Axes, groups: Sequence[Group]) -> None:
-    """Draw the animals' and the random agent's mean over the protocols of the first group."""
+    """Draw the animals' and the random agent's mean over the protocols of the first
+    group.
+    """
     own = groups[0].cells
-    for value, label, style in ((words.rodent_mean(own), "rodent", "--"), (words.chance_mean(own), "random", ":")):
+    for value, label, style in (
+        (words.rodent_mean(own), "rodent", "--"),
+        (words.chance_mean(own), "random", ":"),
+    ):
         if value is not None:
             axes.axhline(value, color=RODENT, linestyle=style, linewidth=1, label=label)
     axes.set_ylim(0, 1.02)
@@ -372,17 +597,34 @@ def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
     protocols = {cell.plan.protocol: cell for group in groups for cell in group.cells}
     rows = []
     for group in groups:
-        rates = {cell.plan.protocol: f"{words.rate(cell)} ({words.interval(cell)})" for cell in group.cells}
-        complete = {cell.plan.protocol for cell in words.averaged(group.cells)} == set(protocols)
-        mean = words.mean(group.model.overall) if group.model.overall is not None and complete else words.NOTHING
-        rows.append((group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols)))
+        rates = {
+            cell.plan.protocol: f"{words.rate(cell)} ({words.interval(cell)})"
+            for cell in group.cells
+        }
+        complete = {cell.plan.protocol for cell in words.averaged(group.cells)} == set(
+            protocols
+        )
+        mean = (
+            words.mean(group.model.overall)
+            if group.model.overall is not None and complete
+            else words.NOTHING
+        )
+        rows.append(
+            (group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols))
+        )
     references = [words.rodent_rate(cell) for cell in protocols.values()]
-    rodent = words.complete_mean([None if reference is None else reference.value for reference in references])
+    rodent = words.complete_mean(
+        [None if reference is None else reference.value for reference in references]
+    )
     mean = words.NOTHING if rodent is None else percent(rodent)
-    rows.append(("rodent", mean, *(words.reference(cell) for cell in protocols.values())))
+    rows.append(
+        ("rodent", mean, *(words.reference(cell) for cell in protocols.values()))
+    )
     chance = words.complete_mean([cell.plan.chance for cell in protocols.values()])
     mean = words.NOTHING if chance is None else percent(chance)
-    rows.append(("random (stated)", mean, *(words.floor(cell) for cell in protocols.values())))
+    rows.append(
+        ("random (stated)", mean, *(words.floor(cell) for cell in protocols.values()))
+    )
     blocks += [
         "Pass rates with 95 % intervals; the mean is over the protocols, with its standard error.",
         table(("", "mean ± se", *map(escape, protocols)), rows),

@@ -1,4 +1,6 @@
-"""The HTML report: one self-contained page with verdicts, charts, and a player for every trial."""
+"""The HTML report: one self-contained page with verdicts, charts, and a player for
+every trial.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,24 @@ from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean
 from cheesebench.reports.markdown import SHORT, origin, run_facts
-from cheesebench.reports.player import MAX_STEPS, Shelf, make_room, one_trial, shelves, subject_shelf
+from cheesebench.reports.player import (
+    MAX_STEPS,
+    Shelf,
+    make_room,
+    one_trial,
+    shelves,
+    subject_shelf,
+)
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.wording import bar, is_alike, number, percent, points, shares, shown_value
+from cheesebench.statistics.wording import (
+    bar,
+    is_alike,
+    number,
+    percent,
+    points,
+    shares,
+    shown_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +46,13 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
-    from cheesebench.statistics import CellResult, ControlResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics import (
+        CellResult,
+        ControlResult,
+        Measure,
+        ModelSummary,
+        RunSummary,
+    )
     from cheesebench.statistics.summary import ConditionCurve
 
 #: Fewer dimensions than this make no area.
@@ -39,11 +62,15 @@ Chart = dict[str, Any]
 
 
 def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
-    """Return the pass rate by cognitive dimension for model, rodent and random; None without data."""
+    """Return the pass rate by cognitive dimension for model, rodent and random; None
+    without data.
+    """
     if not model.profile:
         return None
     names = list(model.profile)
-    by_dimension = [[cell for cell in cells if cell.plan.dimension == name] for name in names]
+    by_dimension = [
+        [cell for cell in cells if cell.plan.dimension == name] for name in names
+    ]
     return {
         "kind": "radar" if len(names) >= LEAST_DIMENSIONS else "bars",
         "labels": [clean(name) or "(no dimension)" for name in names],
@@ -55,7 +82,8 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
 
 
 def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
-    """Return the learning curve with its interval, the animals' curve with its spread, and the random agent's rate.
+    """Return the learning curve with its interval, the animals' curve with its spread,
+    and the random agent's rate.
 
     ``lived`` adds the curves of single subjects. None for a single point.
     """
@@ -64,7 +92,9 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     by_session = cell.curve_unit == "session"
     rodents = words.rodent_rate(cell)
     reference = rodents if by_session else None
-    animals, spread = ((), ()) if reference is None else (reference.curve, reference.curve_sd)
+    animals, spread = (
+        ((), ()) if reference is None else (reference.curve, reference.curve_sd)
+    )
     last = max(max(point.session for point in cell.curve), len(animals))
     points = {point.session: point for point in cell.curve}
     sessions = range(1, last + 1)
@@ -75,7 +105,11 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
         "model": [_percent(points[n].rate) if n in points else None for n in sessions],
         "low": [_percent(points[n].low) if n in points else None for n in sessions],
         "high": [_percent(points[n].high) if n in points else None for n in sessions],
-        "rodent": [_percent(animals[n - 1]) if n <= len(animals) else None for n in sessions] if animals else [],
+        "rodent": [
+            _percent(animals[n - 1]) if n <= len(animals) else None for n in sessions
+        ]
+        if animals
+        else [],
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
         "reference": None if rodents is None else _percent(rodents.value),
@@ -88,13 +122,20 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
 MOST_LINES = 30
 
 
-def _lines(lived: Behaviour, name: str, points: Iterable[int], scale: float = 1.0) -> list[list[float | None]]:
+def _lines(
+    lived: Behaviour, name: str, points: Iterable[int], scale: float = 1.0
+) -> list[list[float | None]]:
     own = list(lived.curves.get(name, {}).values())[:MOST_LINES]
-    return [[round(scale * line[n], 2) if n in line else None for n in points] for line in own]
+    return [
+        [round(scale * line[n], 2) if n in line else None for n in points]
+        for line in own
+    ]
 
 
 def took(lived: Behaviour, name: str) -> Chart | None:
-    """Return latency or path length by session: the mean over subjects, and each of them. None for a single point."""
+    """Return latency or path length by session: the mean over subjects, and each of
+    them. None for a single point.
+    """
     points = lived.points
     if len(points) < 2 or name not in lived.curves:
         return None
@@ -109,7 +150,9 @@ def took(lived: Behaviour, name: str) -> Chart | None:
 
 
 def stacked(lived: Behaviour, name: str) -> Chart:
-    """Return a categorical measure as shares of the trials of each session; the most frequent class comes first."""
+    """Return a categorical measure as shares of the trials of each session; the most
+    frequent class comes first.
+    """
     counts = lived.strategies[name]
     total = sum(counts.values(), Counter())
     return {
@@ -118,7 +161,10 @@ def stacked(lived: Behaviour, name: str) -> Chart:
         "models": [
             {
                 "name": clean(kind),
-                "rates": [_percent(counts[n][kind] / sum(counts[n].values())) for n in sorted(counts)],
+                "rates": [
+                    _percent(counts[n][kind] / sum(counts[n].values()))
+                    for n in sorted(counts)
+                ],
             }
             for kind, _ in total.most_common()
         ],
@@ -126,7 +172,9 @@ def stacked(lived: Behaviour, name: str) -> Chart:
 
 
 def by_condition(curve: ConditionCurve) -> Chart:
-    """Return a measure by the values of a variable, in the measure's own unit; names are not joined by a line."""
+    """Return a measure by the values of a variable, in the measure's own unit; names
+    are not joined by a line.
+    """
     return {
         "kind": "conditions",
         "name": clean(curve.measure),
@@ -138,15 +186,28 @@ def by_condition(curve: ConditionCurve) -> Chart:
 
 def condition_in_words(curve: ConditionCurve) -> str:
     """Return a text alternative of the curve."""
-    points = ", ".join(f"{number(measure.mean)} at {shown_value(value)}" for value, measure in curve.points)
+    points = ", ".join(
+        f"{number(measure.mean)} at {shown_value(value)}"
+        for value, measure in curve.points
+    )
     return f"Mean of {curve.measure} by {curve.variable}: {points}."
 
 
-def _edge(animals: Sequence[float], spread: Sequence[float], sessions: Sequence[int], sign: int) -> list[float | None]:
-    """Return the animals' mean plus ``sign`` standard deviations in each session; empty without a spread."""
+def _edge(
+    animals: Sequence[float],
+    spread: Sequence[float],
+    sessions: Sequence[int],
+    sign: int,
+) -> list[float | None]:
+    """Return the animals' mean plus ``sign`` standard deviations in each session; empty
+    without a spread.
+    """
     if not spread:
         return []
-    edge = [min(1.0, max(0.0, mean + sign * sd)) for mean, sd in zip(animals, spread, strict=True)]
+    edge = [
+        min(1.0, max(0.0, mean + sign * sd))
+        for mean, sd in zip(animals, spread, strict=True)
+    ]
     return [_percent(edge[n - 1]) if n <= len(edge) else None for n in sessions]
 
 
@@ -162,20 +223,35 @@ def pair(result: ControlResult) -> Chart | None:
 
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
-    """Return the learning curves of several models on one protocol; ``names`` are theirs. None for fewer than two."""
-    curves = [(cell, name) for cell, name in zip(cells, names, strict=True) if len(cell.curve) > 1]
+    """Return the learning curves of several models on one protocol; ``names`` are
+    theirs. None for fewer than two.
+    """
+    curves = [
+        (cell, name)
+        for cell, name in zip(cells, names, strict=True)
+        if len(cell.curve) > 1
+    ]
     if len(curves) < 2 or len({cell.curve_unit for cell, _ in curves}) > 1:
         return None
     first = curves[0][0]
     by_session = first.curve_unit == "session"
     reference = words.rodent_rate(first)
     animals = reference.curve if reference is not None and by_session else ()
-    last = max(len(animals), *(point.session for cell, _ in curves for point in cell.curve))
+    last = max(
+        len(animals), *(point.session for cell, _ in curves for point in cell.curve)
+    )
     sets, said = [], []
     for cell, name in curves:
         rates = {point.session: point.rate for point in cell.curve}
-        sets.append({"name": clean(name), "rates": [_percent(rates.get(n)) for n in range(1, last + 1)]})
-        said.append(f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last")
+        sets.append(
+            {
+                "name": clean(name),
+                "rates": [_percent(rates.get(n)) for n in range(1, last + 1)],
+            }
+        )
+        said.append(
+            f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last"
+        )
     return {
         "kind": "together",
         "title": clean(first.plan.title or first.plan.protocol),
@@ -190,23 +266,40 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
 
 
 def settings(models: Sequence[ModelSummary]) -> Chart | None:
-    """Return the mean rate of each model by the setting that a study varies; None for fewer than two settings."""
+    """Return the mean rate of each model by the setting that a study varies; None for
+    fewer than two settings.
+    """
     where = [clean(words.whose(model)[1]) for model in models]
     labels = list(dict.fromkeys(where))
     if len(labels) < 2:
         return None
     sets = []
     for name in dict.fromkeys(model.model for model in models):
-        own = {at: one.overall for at, one in zip(where, models, strict=True) if one.model == name}
-        rates = [None if (mean := own.get(label)) is None else mean.mean for label in labels]
-        spread = [0.0 if (mean := own.get(label)) is None else 1.96 * mean.standard_error for label in labels]
+        own = {
+            at: one.overall
+            for at, one in zip(where, models, strict=True)
+            if one.model == name
+        }
+        rates = [
+            None if (mean := own.get(label)) is None else mean.mean for label in labels
+        ]
+        spread = [
+            0.0 if (mean := own.get(label)) is None else 1.96 * mean.standard_error
+            for label in labels
+        ]
         pairs = list(zip(rates, spread, strict=True))
         sets.append(
             {
                 "name": clean(name),
                 "rates": [_percent(rate) for rate in rates],
-                "low": [None if rate is None else _percent(max(0.0, rate - half)) for rate, half in pairs],
-                "high": [None if rate is None else _percent(min(1.0, rate + half)) for rate, half in pairs],
+                "low": [
+                    None if rate is None else _percent(max(0.0, rate - half))
+                    for rate, half in pairs
+                ],
+                "high": [
+                    None if rate is None else _percent(min(1.0, rate + half))
+                    for rate, half in pairs
+                ],
             }
         )
     said = [
@@ -232,7 +325,10 @@ def curve_in_words(cell: CellResult) -> str:
 
 def radar_in_words(chart: Chart) -> str:
     """Return the radar chart as a sentence, for screen readers."""
-    parts = [f"{name} {value:g} %" for name, value in zip(chart["labels"], chart["model"], strict=True)]
+    parts = [
+        f"{name} {value:g} %"
+        for name, value in zip(chart["labels"], chart["model"], strict=True)
+    ]
     return f"Pass rate by cognitive dimension: {', '.join(parts)}."
 
 
@@ -246,7 +342,9 @@ WIDTH = 200.0
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A cell's difference from its reference as a row of a forest plot; every number is an x coordinate."""
+    """A cell's difference from its reference as a row of a forest plot; every number is
+    an x coordinate.
+    """
 
     text: str
     """The same in words, for screen readers."""
@@ -254,11 +352,15 @@ class ForestRow:
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """Where PASS begins (the lower bound must be right of it), and its end: ``zero``, unless being alike is best."""
+    """Where PASS begins (the lower bound must be right of it), and its end: ``zero``,
+    unless being alike is best.
+    """
 
 
 def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
-    """Return the ends of the axis of a forest plot, rounded outwards to tenths: right is always better."""
+    """Return the ends of the axis of a forest plot, rounded outwards to tenths: right
+    is always better.
+    """
     shown = [0.0]
     for cell in cells:
         ends = (
@@ -273,22 +375,35 @@ def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
 
 def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
     def place(difference: float) -> float:
-        return _x((words.goodness(cell.plan, difference) - axis[0]) / (axis[1] - axis[0]))
+        return _x(
+            (words.goodness(cell.plan, difference) - axis[0]) / (axis[1] - axis[0])
+        )
 
-    known = None if cell.difference is None else (cell.difference_low or 0.0, cell.difference_high or 0.0)
+    known = (
+        None
+        if cell.difference is None
+        else (cell.difference_low or 0.0, cell.difference_high or 0.0)
+    )
     unit = " points" if cell.plan.measured is None else ""
     return ForestRow(
         text=f"difference {words.difference(cell)}{unit}, margin {words.margin(cell)}{unit}",
         zero=place(0.0),
         difference=None if cell.difference is None else place(cell.difference),
-        bounds=None if known is None else (min(map(place, known)), max(map(place, known))),
-        margin=(place(bar(cell.plan)), place(cell.plan.margin if is_alike(cell.plan) else 0.0)),
+        bounds=None
+        if known is None
+        else (min(map(place, known)), max(map(place, known))),
+        margin=(
+            place(bar(cell.plan)),
+            place(cell.plan.margin if is_alike(cell.plan) else 0.0),
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One part of a bar: ``kind`` is its index in the taxonomy (for the colour), ``text`` its label."""
+    """One part of a bar: ``kind`` is its index in the taxonomy (for the colour),
+    ``text`` its label.
+    """
 
     kind: int
     x: float
@@ -304,7 +419,9 @@ def outcome_bar(cell: CellResult) -> list[Share]:
         if count:
             kind = TAXONOMY.index(name) if name in TAXONOMY else len(TAXONOMY)
             x, width = _x(done / total), _x(count / total)
-            parts.append(Share(kind, x, width, f"{name}: {count} ({percent(count / total)})"))
+            parts.append(
+                Share(kind, x, width, f"{name}: {count} ({percent(count / total)})")
+            )
             done += count
     return parts
 
@@ -315,7 +432,8 @@ def _x(proportion: float) -> float:
 
 #: Puts a chart on the page and returns its number there.
 Draw = Callable[[Chart | None], int | None]
-#: Bytes that a page may have: what can be attached to a message and opened on a telephone.
+#: Bytes that a page may have: what can be attached to a message and opened on a
+#: telephone.
 LARGEST = 10_000_000
 #: What a reason may have: it is a sentence or two.
 _LONGEST = 2_000
@@ -327,12 +445,19 @@ def render(summary: RunSummary) -> str:
     return _page(summary, [])
 
 
-def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest: int = LARGEST) -> str:
+def render_run(
+    summary: RunSummary, log: RunLog, plugins: PluginManager, largest: int = LARGEST
+) -> str:
     """Return the page with as many trials as fit into ``largest`` bytes (UTF-8)."""
     return render_runs(summary, [log], plugins, largest)
 
 
-def render_runs(summary: RunSummary, logs: Sequence[RunLog], plugins: PluginManager, largest: int = LARGEST) -> str:
+def render_runs(
+    summary: RunSummary,
+    logs: Sequence[RunLog],
+    plugins: PluginManager,
+    largest: int = LARGEST,
+) -> str:
     """Return one page for the runs of these logs."""
     judged = {cell.plan.key: cell for cell in summary.cells}
     trials: list[Shelf] = []
@@ -340,17 +465,27 @@ def render_runs(summary: RunSummary, logs: Sequence[RunLog], plugins: PluginMana
     for log in logs:
         plans = [plan for plan in log.plans() if plan.key in judged]
         trials += shelves(log, plugins, plans, MAX_STEPS // len(logs))
-        lived |= {plan.key: behaviour(judged[plan.key], log.trials_by_subject(plan)) for plan in plans}
+        lived |= {
+            plan.key: behaviour(judged[plan.key], log.trials_by_subject(plan))
+            for plan in plans
+        }
     rest = len(_page(summary, trials, lived).encode("utf-8"))
-    # 200 bytes for each cell: the text about trials that are left out differs in length.
+    # 200 bytes for each cell: the text about trials that are left out differs in
+    # length.
     make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials, lived)
 
 
 def render_subject(
-    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "", largest: int = LARGEST
+    log: RunLog,
+    plugins: PluginManager,
+    plan: CellPlan,
+    subject: int,
+    back: str = "",
+    largest: int = LARGEST,
 ) -> str:
-    """Return a page with the player alone, and the trials of one subject as far as it has come.
+    """Return a page with the player alone, and the trials of one subject as far as it
+    has come.
 
     ``back`` is a relative address that the page leads back to.
     """
@@ -369,18 +504,25 @@ def render_subject(
     )
 
 
-def render_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+def render_trial(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
+) -> str:
     """Return a page with the player and one trial, for a notebook."""
     shelf = one_trial(log, plugins, plan, subject, trial)
     about = entry(shelf, plan.protocol)
-    return _player("trial.html.jinja", shelf, about, shelves=[], title=about["title"], alone=True)
+    return _player(
+        "trial.html.jinja", shelf, about, shelves=[], title=about["title"], alone=True
+    )
 
 
 def _player(template: str, shelf: Shelf, about: dict[str, Any], **values: Any) -> str:
     """Return a page with the player and one cell's trials."""
     from markupsafe import Markup
 
-    scripts, style = [Markup(_TEMPLATES.static(name)) for name in PLAYER], Markup(_TEMPLATES.static("page.css"))
+    scripts, style = (
+        [Markup(_TEMPLATES.static(name)) for name in PLAYER],
+        Markup(_TEMPLATES.static("page.css")),
+    )
     return _TEMPLATES.render(
         template,
         policy=content_security_policy(scripts, [style]),
@@ -393,12 +535,24 @@ def _player(template: str, shelf: Shelf, about: dict[str, Any], **values: Any) -
 
 
 #: Scripts of the report.
-_SCRIPTS = ("chart.umd.min.js", "tabs.js", "maps.js", "behaviour.js", "charts.js", "tables.js", "player.js")
+_SCRIPTS = (
+    "chart.umd.min.js",
+    "tabs.js",
+    "maps.js",
+    "behaviour.js",
+    "charts.js",
+    "tables.js",
+    "player.js",
+)
 #: Scripts of every page with trials.
 PLAYER = ("maps.js", "player.js")
 
 
-def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, Behaviour] | None = None) -> str:
+def _page(
+    summary: RunSummary,
+    trials: Sequence[Shelf],
+    lived: Mapping[CellKey, Behaviour] | None = None,
+) -> str:
     from markupsafe import Markup
 
     names = _link_names(summary)
@@ -412,7 +566,14 @@ def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, 
         return len(drawn) - 1
 
     models = [
-        _model(model, own := words.cells_of(summary, model), names, first_failed, draw, lived or {})
+        _model(
+            model,
+            own := words.cells_of(summary, model),
+            names,
+            first_failed,
+            draw,
+            lived or {},
+        )
         | {"calls": words.calls_table(words.with_controls(summary, own))}
         for model in summary.models
     ]
@@ -428,9 +589,15 @@ def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, 
         facts=run_facts(summary),
         models=models,
         best_of_views=summary.best_of_views,
-        published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
+        published_elsewhere=ELSEWHERE
+        if published_elsewhere(cell.plan for cell in summary.cells)
+        else "",
         leaderboards=[
-            (words.leaderboard_title(one), words.leaderboard_rows(one), words.leaderboard_lists(one))
+            (
+                words.leaderboard_title(one),
+                words.leaderboard_rows(one),
+                words.leaderboard_lists(one),
+            )
             for one in summary.leaderboards
         ],
         leaderboard_headers=words.LEADERBOARD_HEADERS,
@@ -442,7 +609,11 @@ def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, 
         matrix=matrix.matrix(summary),
         how_to_read_matrix=matrix.HOW,
         how_to_read_grid=matrix.HOW_GRID,
-        links={shelf.plan.key: _first_trial(shelf, names[shelf.plan.key]) for shelf in trials if shelf.shown},
+        links={
+            shelf.plan.key: _first_trial(shelf, names[shelf.plan.key])
+            for shelf in trials
+            if shelf.shown
+        },
         marks=words.MARKS,
         study=cells.study_name(summary),
         study_chart=_study_chart(summary, draw),
@@ -452,7 +623,9 @@ def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, 
         paradigms=_paradigms(models, _together(summary, draw)),
         how_to_read_controls=cells.HOW_TO_READ_CONTROLS,
         question=words.question(summary.cells),
-        protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
+        protocols=list(
+            {cell.plan.protocol: cell.plan for cell in summary.cells}.values()
+        ),
         charts=_data(drawn),
         index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
         shelves=trials,
@@ -468,13 +641,17 @@ def _page(summary: RunSummary, trials: Sequence[Shelf], lived: Mapping[CellKey, 
 
 
 def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
-    """Return a chart for every protocol that several models (or views) have a learning curve of."""
+    """Return a chart for every protocol that several models (or views) have a learning
+    curve of.
+    """
     by_label: dict[str, list[tuple[CellResult, str]]] = {}
     wheres = {words.whose(model)[1] for model in summary.models}
     for model in summary.models:
         name, where = words.whose(model)
         for cell in words.cells_of(summary, model):
-            by_label.setdefault(cell.plan.label, []).append((cell, name if len(wheres) == 1 else f"{name}, {where}"))
+            by_label.setdefault(cell.plan.label, []).append(
+                (cell, name if len(wheres) == 1 else f"{name}, {where}")
+            )
     drawn = []
     for label, pairs in by_label.items():
         chart = together([cell for cell, _ in pairs], [name for _, name in pairs])
@@ -489,7 +666,9 @@ def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
 
 
 def _data(value: object) -> Any:
-    """Return JSON for a data block of the page, with ``<``, ``>`` and ``&`` escaped so that it cannot end the block."""
+    """Return JSON for a data block of the page, with ``<``, ``>`` and ``&`` escaped so
+    that it cannot end the block.
+    """
     from markupsafe import Markup
 
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
@@ -499,25 +678,37 @@ def _data(value: object) -> Any:
 
 
 def _link_names(summary: RunSummary) -> dict[CellKey, str]:
-    """Return what stands for a cell in a link: the protocol where that is enough, else the rest of the key too."""
+    """Return what stands for a cell in a link: the protocol where that is enough, else
+    the rest of the key too.
+    """
     keys = [cell.plan.key for cell in summary.cells]
     protocols = [protocol for _, protocol, _, _ in keys]
     fragments = {}
     for key in keys:
         model, protocol, view, variant = key
-        rest = "" if protocols.count(protocol) == 1 else "@" + ",".join(filter(None, (model, view, variant)))
+        rest = (
+            ""
+            if protocols.count(protocol) == 1
+            else "@" + ",".join(filter(None, (model, view, variant)))
+        )
         fragments[key] = clean(f"{protocol}{rest}")
     return fragments
 
 
 def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
-    failed = [(t["subject"], t["trial"]) for t in shelf.trials[: shelf.shown] if t["success"] is False]
+    failed = [
+        (t["subject"], t["trial"])
+        for t in shelf.trials[: shelf.shown]
+        if t["success"] is False
+    ]
     return min(failed, default=None)
 
 
 def _first_trial(shelf: Shelf, name: str) -> str:
     """Return the link to a cell's first trial on the page."""
-    subject, trial = min((one["subject"], one["trial"]) for one in shelf.trials[: shelf.shown])
+    subject, trial = min(
+        (one["subject"], one["trial"]) for one in shelf.trials[: shelf.shown]
+    )
     return f"#{quote(name, safe='')}/{subject}/{trial}/0"
 
 
@@ -525,7 +716,11 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
-    silence = "No call was made for this step." if plan.agent else "This agent is a program: it gives no replies."
+    silence = (
+        "No call was made for this step."
+        if plan.agent
+        else "This agent is a program: it gives no replies."
+    )
     if plan.model == PERSON:
         silence = "A person pressed a key: there are no replies."
     return {
@@ -549,7 +744,9 @@ def _model(
     lived: Mapping[CellKey, Behaviour],
 ) -> dict[str, Any]:
     profile = radar(model, cells)
-    others = {name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY}
+    others = {
+        name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY
+    }
     name, where = words.whose(model)
     axis = forest_axis(cells)
     return {
@@ -566,16 +763,29 @@ def _model(
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
         "random": words.chance_mean(cells),
-        "profile": profile and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
+        "profile": profile
+        and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
         "axis": [f"{100 * end:+.0f}" for end in axis],
         "rows": [
-            _row(cell, names, first_failed.get(cell.plan.key), draw, lived.get(cell.plan.key))
+            _row(
+                cell,
+                names,
+                first_failed.get(cell.plan.key),
+                draw,
+                lived.get(cell.plan.key),
+            )
             | {"forest": forest_row(cell, axis)}
             for cell in cells
         ],
-        "outcomes": [name for name in (*TAXONOMY, *others) if any(cell.outcomes.get(name) for cell in cells)],
+        "outcomes": [
+            name
+            for name in (*TAXONOMY, *others)
+            if any(cell.outcomes.get(name) for cell in cells)
+        ],
         "kinds": {name: kind for kind, name in enumerate(TAXONOMY)},
-        "strategy": list({measure.name: None for cell in cells for measure in cell.strategy}),
+        "strategy": list(
+            {measure.name: None for cell in cells for measure in cell.strategy}
+        ),
         "meanings": _meanings(cells),
     }
 
@@ -608,7 +818,9 @@ def _row(
         "took": _took(lived, draw),
         "strategies": _strategies(lived, draw),
         "bar": outcome_bar(cell),
-        "raw": ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
+        "raw": ", ".join(
+            f"{name} {count}" for name, count in cell.raw_outcomes.items()
+        ),
         "curve": chart
         and {
             **chart,
@@ -618,10 +830,18 @@ def _row(
         },
         "conditions": [_conditions(curve, draw) for curve in cell.conditions],
         "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
-        "classes": [(one.name, shares(one), sum(one.counts.values())) for one in cell.classes],
-        "splits": [(f"{one.variable} {shown_value(one.value)}", one.passed, one.trials) for one in cell.splits],
-        "measures": [(measure.name, _mean(measure), measure.n) for measure in cell.measures],
-        "failed": failed and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
+        "classes": [
+            (one.name, shares(one), sum(one.counts.values())) for one in cell.classes
+        ],
+        "splits": [
+            (f"{one.variable} {shown_value(one.value)}", one.passed, one.trials)
+            for one in cell.splits
+        ],
+        "measures": [
+            (measure.name, _mean(measure), measure.n) for measure in cell.measures
+        ],
+        "failed": failed
+        and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
     }
 
 
@@ -629,7 +849,11 @@ def _took(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
     """Return the charts of what trials took, with their text for screen readers."""
     if lived is None or lived.plan.items:
         return []
-    charts = [chart for name in ("latency", "path length") if (chart := took(lived, name)) is not None]
+    charts = [
+        chart
+        for name in ("latency", "path length")
+        if (chart := took(lived, name)) is not None
+    ]
     units = {"latency": "steps", "path length": "squares"}
     return [
         {
@@ -650,18 +874,24 @@ def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
     for name in lived.strategies:
         chart = stacked(lived, name)
         said = ", ".join(
-            f"{one['name']} {one['rates'][0]:g} % at first, {one['rates'][-1]:g} % at last" for one in chart["models"]
+            f"{one['name']} {one['rates'][0]:g} % at first, {one['rates'][-1]:g} % at last"
+            for one in chart["models"]
         )
         found.append({"name": name, "chart": draw(chart), "text": said})
     return found
 
 
-def _paradigms(models: Sequence[dict[str, Any]], together: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _paradigms(
+    models: Sequence[dict[str, Any]], together: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return what is shown of each paradigm: its models beside one another."""
     found: dict[str, dict[str, Any]] = {}
     for model in models:
         for row in model["rows"]:
-            own = found.setdefault(row["cell"].plan.label, {"title": row["title"], "rows": [], "together": None})
+            own = found.setdefault(
+                row["cell"].plan.label,
+                {"title": row["title"], "rows": [], "together": None},
+            )
             own["rows"].append((f"{model['name']} in {model['where']}", model, row))
     for chart in together:
         found[chart["label"]]["together"] = chart
@@ -674,7 +904,10 @@ def _conditions(curve: ConditionCurve, draw: Draw) -> dict[str, Any]:
         "variable": curve.variable,
         "chart": draw(by_condition(curve)),
         "text": condition_in_words(curve),
-        "points": [(shown_value(value), _mean(measure), measure.n) for value, measure in curve.points],
+        "points": [
+            (shown_value(value), _mean(measure), measure.n)
+            for value, measure in curve.points
+        ],
     }
 
 
@@ -701,17 +934,25 @@ def _glance(result: ControlResult) -> dict[str, Any]:
         "lesioned": None if rates[1] is None else _x(rates[1]),
         "chance": None if plan.chance is None else _x(plan.chance),
         "rates": [words.NOTHING if rate is None else percent(rate) for rate in rates],
-        "difference": words.NOTHING if compared.difference is None else points(compared.difference),
+        "difference": words.NOTHING
+        if compared.difference is None
+        else points(compared.difference),
     }
 
 
 def _meanings(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
     used = {remark for cell in cells for remark in words.remarks(cell)}
-    return [(remark, meaning) for remark, meaning in words.MEANINGS.items() if remark in used]
+    return [
+        (remark, meaning)
+        for remark, meaning in words.MEANINGS.items()
+        if remark in used
+    ]
 
 
 def _mean(measure: Measure) -> str:
-    return _number(measure.mean) + ("" if measure.sd is None else f" ± {_number(measure.sd)}")
+    return _number(measure.mean) + (
+        "" if measure.sd is None else f" ± {_number(measure.sd)}"
+    )
 
 
 def _number(value: float) -> str:

@@ -14,15 +14,27 @@ from cheesebench.statistics.wording import number, percent, plural, shares, show
 
 if TYPE_CHECKING:
     from cheesebench.records import ReferenceValue
-    from cheesebench.statistics import CellResult, ControlResult, Measure, ModelSummary, RunSummary
-    from cheesebench.statistics.summary import BestOfViews, ConditionCurve, PublishedContrast
+    from cheesebench.statistics import (
+        CellResult,
+        ControlResult,
+        Measure,
+        ModelSummary,
+        RunSummary,
+    )
+    from cheesebench.statistics.summary import (
+        BestOfViews,
+        ConditionCurve,
+        PublishedContrast,
+    )
 
 LEVELS = "▁▂▃▄▅▆▇█"
 _PARTS = " ▏▎▍▌▋▊▉"
 
 
 def bar(proportion: float, width: int = 20) -> str:
-    """Return a horizontal bar of ``width`` characters, filled to the proportion (0 to 1) in eighths."""
+    """Return a horizontal bar of ``width`` characters, filled to the proportion (0 to
+    1) in eighths.
+    """
     eighths = round(min(max(proportion, 0.0), 1.0) * width * 8)
     full, part = divmod(eighths, 8)
     drawn = "█" * full + (_PARTS[part] if part else "")
@@ -30,13 +42,19 @@ def bar(proportion: float, width: int = 20) -> str:
 
 
 def level(proportion: float) -> str:
-    """Return the block whose height is nearest to the proportion; 0 is the lowest one, 1 the full one."""
+    """Return the block whose height is nearest to the proportion; 0 is the lowest one,
+    1 the full one.
+    """
     return LEVELS[round(min(max(proportion, 0.0), 1.0) * (len(LEVELS) - 1))]
 
 
 def columns(proportions: Sequence[float | None], width: int) -> str:
-    """Return a column of ``width`` blocks per proportion (dots for None), separated by spaces."""
-    return " ".join(("·" if value is None else level(value)) * width for value in proportions)
+    """Return a column of ``width`` blocks per proportion (dots for None), separated by
+    spaces.
+    """
+    return " ".join(
+        ("·" if value is None else level(value)) * width for value in proportions
+    )
 
 
 _LABEL = 24
@@ -47,7 +65,9 @@ _NUMBERED = 15
 
 
 def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by cognitive dimension for model, rodent and random; empty without a rate."""
+    """Return the pass rate by cognitive dimension for model, rodent and random; empty
+    without a rate.
+    """
     if not model.profile:
         return []
     lines = []
@@ -62,39 +82,57 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
         for name, value in rows:
             if value is None:
                 continue
-            error = f" ± {percent(average.standard_error)} (SE)" if name == "model" else ""
-            lines.append(f"{label}  {name:<6}  {bar(value, 25)}  {percent(value):>6}{error}")
+            error = (
+                f" ± {percent(average.standard_error)} (SE)" if name == "model" else ""
+            )
+            lines.append(
+                f"{label}  {name:<6}  {bar(value, 25)}  {percent(value):>6}{error}"
+            )
             label = " " * _LABEL
         lines.append("")
     return ["### Cognitive profile", _block(lines)]
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by session for model, rodent and random; empty without a curve."""
+    """Return the pass rate by session for model, rodent and random; empty without a
+    curve.
+    """
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
         return []
-    return ["### Learning curves", _block([line for curve in curves for line in (*curve, "")])]
+    return [
+        "### Learning curves",
+        _block([line for curve in curves for line in (*curve, "")]),
+    ]
 
 
 def condition_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return each measure that is given by a variable, value by value; empty without one."""
+    """Return each measure that is given by a variable, value by value; empty without
+    one.
+    """
     curves = [(cell, curve) for cell in cells for curve in cell.conditions]
     if not curves:
         return []
-    return ["### Measures by condition", _block([line for one in curves for line in (*_conditions(*one), "")])]
+    return [
+        "### Measures by condition",
+        _block([line for one in curves for line in (*_conditions(*one), "")]),
+    ]
 
 
 def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
     title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
-    lines = [f"{title}, {fenced(curve.measure, _TITLE).rstrip()} by {fenced(curve.variable, _TITLE).rstrip()}"]
+    lines = [
+        f"{title}, {fenced(curve.measure, _TITLE).rstrip()} by {fenced(curve.variable, _TITLE).rstrip()}"
+    ]
     means = [measure.mean for _, measure in curve.points]
     largest = max(means) if min(means) >= 0 else 0.0  # negative numbers are no lengths
     for value, measure in curve.points:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
         label = fenced(shown_value(value), _VALUE)
-        lines.append(f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})")
+        lines.append(
+            f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})"
+        )
     return lines
 
 
@@ -113,8 +151,14 @@ def _curve(cell: CellResult) -> list[str]:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))
     lines.append(_row("model", [rates.get(number) for number in sessions], width))
     if animals:
-        values = [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
-        spread = " ".join(f"{100 * sd:.0f}" for sd in rodents.curve_sd) if rodents else ""
+        values = (
+            [animals[k] if k < len(animals) else None for k in range(last)]
+            if by_session
+            else list(animals)
+        )
+        spread = (
+            " ".join(f"{100 * sd:.0f}" for sd in rodents.curve_sd) if rodents else ""
+        )
         lines.append(
             _row("rodent", values, width)
             + (f"  ± {spread} (SD between animals)" if spread else "")
@@ -132,7 +176,9 @@ def _row(name: str, values: Sequence[float | None], width: int) -> str:
     elif width == 1:
         numbers = f"{percentages[0]} → {percentages[-1]}"
     else:
-        numbers = " ".join("·" if value is None else f"{100 * value:.0f}" for value in values).rstrip(" ·")
+        numbers = " ".join(
+            "·" if value is None else f"{100 * value:.0f}" for value in values
+        ).rstrip(" ·")
     return f"{name:<6}   {columns(values, width)}   {numbers}"
 
 
@@ -148,35 +194,56 @@ SHORT = 12
 
 
 def provenance(summary: RunSummary, table: Table) -> list[str]:
-    """Return the section on the run: options, versions, protocols and sources of their references."""
-    return ["## The run", table(("", ""), run_facts(summary)), *_protocols(summary, table)]
+    """Return the section on the run: options, versions, protocols and sources of their
+    references.
+    """
+    return [
+        "## The run",
+        table(("", ""), run_facts(summary)),
+        *_protocols(summary, table),
+    ]
 
 
 def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
-    """Return the facts that identify the run, as pairs; those missing from the manifest are left out."""
+    """Return the facts that identify the run, as pairs; those missing from the manifest
+    are left out.
+    """
     manifest = summary.manifest
     facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
     options = mapping(manifest.get("options"))
     designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
     facts.append(("seed", said_seed(options)))
     facts.append(("design", ", ".join(designs) or options.get("design")))
-    # The option 'agent' is who asks the language models, if there are any; a baseline acts itself.
+    # The option 'agent' is who asks the language models, if there are any; a baseline
+    # acts itself.
     acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
     if acted and "agent" in options:
         options = {**options, "agent": list(acted)}
-    facts.extend((name, value) for name, value in options.items() if name not in ("seed", "seed_drawn", "design"))
+    facts.extend(
+        (name, value)
+        for name, value in options.items()
+        if name not in ("seed", "seed_drawn", "design")
+    )
     git = mapping(manifest.get("git"))
     if git:
         dirty = " with uncommitted changes" if git.get("dirty") else ""
         facts.append(("git revision", f"{str(git.get('revision'))[:SHORT]}{dirty}"))
     facts.extend(mapping(manifest.get("versions")).items())
     facts.append(("record format", manifest.get("format")))
-    return [(name, _shown(value)) for name, value in facts if value not in (None, "", [], ())]
+    return [
+        (name, _shown(value))
+        for name, value in facts
+        if value not in (None, "", [], ())
+    ]
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn: the worlds of a run whose seed was typed could be known."""
-    return f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
+    """Return the seed, and whether it was drawn: the worlds of a run whose seed was
+    typed could be known.
+    """
+    return (
+        f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
+    )
 
 
 def _shown(value: object) -> str:
@@ -189,22 +256,43 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
     plans = {cell.plan.protocol: cell.plan for cell in summary.cells}
     if not plans:
         return []
-    rows = [(plan.protocol, plan.sha256[:SHORT], plan.estimand) for plan in plans.values()]
+    rows = [
+        (plan.protocol, plan.sha256[:SHORT], plan.estimand) for plan in plans.values()
+    ]
     blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
     references = [
         f"- **{escape(plan.protocol)}**: {escape(origin(plan.reference))}"
         for plan in plans.values()
         if plan.reference is not None
     ]
-    return [*blocks, "### Sources of the rodents' numbers", "\n".join(references)] if references else blocks
+    return (
+        [*blocks, "### Sources of the rodents' numbers", "\n".join(references)]
+        if references
+        else blocks
+    )
 
 
 def origin(animals: ReferenceValue) -> str:
     """Return the animals' rate or measure and where it comes from, in one line."""
     kind = "an analogy" if animals.kind == "analogy" else ""
-    shown, name = (percent, "") if animals.measured is None else (number, f"{animals.measured.name} ")
-    spread = f"{animals.n_animals} animals, SD {shown(animals.sd)}" if animals.n_animals and animals.sd else ""
-    said = (f"{name}{shown(animals.value)}", kind, spread, animals.species, animals.source, animals.status)
+    shown, name = (
+        (percent, "")
+        if animals.measured is None
+        else (number, f"{animals.measured.name} ")
+    )
+    spread = (
+        f"{animals.n_animals} animals, SD {shown(animals.sd)}"
+        if animals.n_animals and animals.sd
+        else ""
+    )
+    said = (
+        f"{name}{shown(animals.value)}",
+        kind,
+        spread,
+        animals.species,
+        animals.source,
+        animals.status,
+    )
     return "; ".join(filter(None, said))
 
 
@@ -216,7 +304,9 @@ def render(summary: RunSummary) -> str:
     blocks = [f"# CheeseBench: {words.question(summary.cells)}?", *_overview(summary)]
     if progress := words.in_progress(summary):
         blocks.insert(1, f"**{escape(progress)}**")
-    blocks.append("> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells)))
+    blocks.append(
+        "> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells))
+    )
     for model in summary.models:
         blocks.extend(_model(summary, model, words.cells_of(summary, model)))
     blocks.extend(_study(summary))
@@ -228,7 +318,10 @@ def render(summary: RunSummary) -> str:
             f"## {escape(words.leaderboard_title(board))}",
             table(headers, words.leaderboard_rows(board), headers[2:]),
         ]
-        blocks += [escape(words.leaderboard_lists(board)), f"> {words.HOW_TO_READ_LEADERBOARD}"]
+        blocks += [
+            escape(words.leaderboard_lists(board)),
+            f"> {words.HOW_TO_READ_LEADERBOARD}",
+        ]
     blocks.extend(_controls(summary.controls))
     blocks.extend(_contrasts(summary.contrasts))
     blocks.extend(_published(summary))
@@ -248,8 +341,12 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    """Say why nothing published stands beside this run, where a reader may look for it."""
-    elsewhere = not summary.published and published_elsewhere(cell.plan for cell in summary.cells)
+    """Say why nothing published stands beside this run, where a reader may look for
+    it.
+    """
+    elsewhere = not summary.published and published_elsewhere(
+        cell.plan for cell in summary.cells
+    )
     return [f"> {ELSEWHERE}"] if elsewhere else []
 
 
@@ -258,11 +355,19 @@ def _study(summary: RunSummary) -> list[str]:
     if not name:
         return []
     headers, rows = cells.settings_table(summary)
-    return [f"## Study: {escape(name)}", cells.HOW, table(list(map(escape, headers)), rows, map(escape, headers[2:]))]
+    return [
+        f"## Study: {escape(name)}",
+        cells.HOW,
+        table(list(map(escape, headers)), rows, map(escape, headers[2:])),
+    ]
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
-    """Return a Markdown table; ``rows`` are escaped here, and the columns named in ``right`` align right."""
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()
+) -> str:
+    """Return a Markdown table; ``rows`` are escaped here, and the columns named in
+    ``right`` align right.
+    """
     from tabulate import tabulate
 
     numeric = set(right)
@@ -279,7 +384,9 @@ def _overview(summary: RunSummary) -> list[str]:
     return [matrix.render(summary).rstrip()]
 
 
-def _model(summary: RunSummary, model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
+def _model(
+    summary: RunSummary, model: ModelSummary, cells: Sequence[CellResult]
+) -> list[str]:
     blocks = [
         f"## {' · '.join(map(escape, words.whose(model)))}: {words.marked(model.gate)}",
         _headline(model, cells),
@@ -309,7 +416,9 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         mean += f" (standard error {error})" if error else ""
         rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
         against = [
-            f"{name} {percent(value)}" for name, value in (("rodent", rodent), ("random", chance)) if value is not None
+            f"{name} {percent(value)}"
+            for name, value in (("rodent", rodent), ("random", chance))
+            if value is not None
         ]
         sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
     return " ".join(sentences)
@@ -349,26 +458,43 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
 
 def _meanings(cells: Sequence[CellResult]) -> str:
     used = {remark for cell in cells for remark in words.remarks(cell)}
-    lines = [f"- *{remark}*: {meaning}." for remark, meaning in words.MEANINGS.items() if remark in used]
+    lines = [
+        f"- *{remark}*: {meaning}."
+        for remark, meaning in words.MEANINGS.items()
+        if remark in used
+    ]
     return "\n".join(lines)
 
 
 def _validity(cells: Sequence[CellResult]) -> list[str]:
-    said = [f"- **{escape(label)}**: {escape(text)}" for label, text in words.validities(cells)]
+    said = [
+        f"- **{escape(label)}**: {escape(text)}"
+        for label, text in words.validities(cells)
+    ]
     return ["### What was measured", "\n".join(said)] if said else []
 
 
 def _open_questions(cells: Sequence[CellResult]) -> list[str]:
-    undecided = [cell for cell in cells if cell.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR)]
+    undecided = [
+        cell for cell in cells if cell.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR)
+    ]
     if not undecided:
         return []
-    lines = [f"- **{escape(cell.plan.label)}**: {escape(cell.reason)}" for cell in undecided]
+    lines = [
+        f"- **{escape(cell.plan.label)}**: {escape(cell.reason)}" for cell in undecided
+    ]
     return ["### Undecided, and why", "\n".join(lines)]
 
 
 def _outcomes(cells: Sequence[CellResult]) -> str:
-    others = {name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY}
-    names = [name for name in (*TAXONOMY, *others) if any(cell.outcomes.get(name) for cell in cells)]
+    others = {
+        name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY
+    }
+    names = [
+        name
+        for name in (*TAXONOMY, *others)
+        if any(cell.outcomes.get(name) for cell in cells)
+    ]
     rows = [
         (
             cell.plan.label,
@@ -384,12 +510,18 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
 def _measures(cells: Sequence[CellResult]) -> list[str]:
     blocks = []
     own = [
-        (cell.plan.label, measure.name, _mean(measure), str(measure.n)) for cell in cells for measure in cell.measures
+        (cell.plan.label, measure.name, _mean(measure), str(measure.n))
+        for cell in cells
+        for measure in cell.measures
     ]
     if own:
         blocks += [
             "### Measures",
-            table(("protocol", "measure", "mean ± sd", "trials"), own, ["mean ± sd", "trials"]),
+            table(
+                ("protocol", "measure", "mean ± sd", "trials"),
+                own,
+                ["mean ± sd", "trials"],
+            ),
         ]
     classes = [
         (cell.plan.protocol, found.name, shares(found), str(sum(found.counts.values())))
@@ -397,9 +529,22 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for found in cell.classes
     ]
     if classes:
-        blocks += ["### Classes", table(("protocol", "measure", "share of trials", "trials"), classes, ["trials"])]
+        blocks += [
+            "### Classes",
+            table(
+                ("protocol", "measure", "share of trials", "trials"),
+                classes,
+                ["trials"],
+            ),
+        ]
     splits = [
-        (cell.plan.protocol, one.variable, shown_value(one.value), percent(one.passed / one.trials), str(one.trials))
+        (
+            cell.plan.protocol,
+            one.variable,
+            shown_value(one.value),
+            percent(one.passed / one.trials),
+            str(one.trials),
+        )
         for cell in cells
         for one in cell.splits
     ]
@@ -412,8 +557,13 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         rows = []
         for cell in cells:
             means = {measure.name: number(measure.mean) for measure in cell.strategy}
-            rows.append((cell.plan.label, *(means.get(name, words.NOTHING) for name in names)))
-        blocks += ["### Movement (means per trial)", table(headers, rows, right=headers[1:])]
+            rows.append(
+                (cell.plan.label, *(means.get(name, words.NOTHING) for name in names))
+            )
+        blocks += [
+            "### Movement (means per trial)",
+            table(headers, rows, right=headers[1:]),
+        ]
     return blocks
 
 
@@ -422,8 +572,16 @@ def _calls(cells: Sequence[CellResult]) -> list[str]:
     if calls is None:
         return []
     headers = [escape(header) for header in calls.headers]
-    names = [f"Answered by {', '.join(map(escape, calls.served_by))}."] if calls.served_by else []
-    return ["### Calls to the model", table(headers, calls.rows, right=headers[1:]), *names]
+    names = (
+        [f"Answered by {', '.join(map(escape, calls.served_by))}."]
+        if calls.served_by
+        else []
+    )
+    return [
+        "### Calls to the model",
+        table(headers, calls.rows, right=headers[1:]),
+        *names,
+    ]
 
 
 def _mean(measure: Measure) -> str:
@@ -438,7 +596,9 @@ def _best_of_views(best: BestOfViews) -> list[str]:
             choice.protocol,
             ", ".join(f"{view} {percent(rate)}" for view, rate in choice.rates.items()),
             percent(choice.best),
-            words.NOTHING if choice.cross_fitted is None else percent(choice.cross_fitted),
+            words.NOTHING
+            if choice.cross_fitted is None
+            else percent(choice.cross_fitted),
         )
         for choice in best.protocols
     ]

@@ -1,4 +1,6 @@
-"""Models by paradigms at a glance: as a matrix, as the comment of a pull request, and as a badge."""
+"""Models by paradigms at a glance: as a matrix, as the comment of a pull request, and
+as a badge.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
     from cheesebench.statistics.summary import BestOfViews
 
-#: Columns beyond which a matrix is unreadable: then a column is a protocol, not a condition of a dialogue.
+#: Columns beyond which a matrix is unreadable: then a column is a protocol, not a
+#: condition of a dialogue.
 MOST = 24
 
 Kind = Literal["model", "rodent", "published", "baseline"]
@@ -31,7 +34,9 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """What stands here instead, if the column is several cells or the verdict is about a measure."""
+    """What stands here instead, if the column is several cells or the verdict is about
+    a measure.
+    """
     between: str = ""
     """The interval of that measure."""
     key: CellKey | None = None
@@ -47,7 +52,9 @@ class Field:
 
     @property
     def range(self) -> str:
-        """The 95 % interval in percent, ``80–92``, or in the unit of a measure; empty without one."""
+        """The 95 % interval in percent, ``80–92``, or in the unit of a measure; empty
+        without one.
+        """
         if self.interval is None:
             return self.between
         low, high = (percent(limit).removesuffix(" %") for limit in self.interval)
@@ -94,24 +101,42 @@ class Matrix:
 
 
 def matrix(summary: RunSummary) -> Matrix:
-    """Return the matrix of a run: its models, the rodents, the published models under the same rules, the baselines."""
+    """Return the matrix of a run: its models, the rodents, the published models under
+    the same rules, the baselines.
+    """
     own = [(model, words.cells_of(summary, model)) for model in summary.models]
     plain = [cell for _, cells in own for cell in cells]
     columns = tuple(dict.fromkeys(cell.plan.label for cell in plain))
     grouped = len(columns) > MOST
     if grouped:
         columns = tuple(dict.fromkeys(cell.plan.protocol for cell in plain))
-    rows = [_model(model, words.with_controls(summary, cells), cells, columns, grouped) for model, cells in own]
+    rows = [
+        _model(model, words.with_controls(summary, cells), cells, columns, grouped)
+        for model, cells in own
+    ]
     if not grouped:
         rows += _of_plans(plain, columns)
     if summary.published:
-        # What was published over several views is the best of them: so is this, and no row of one view.
-        rows[len(own) : len(own)] = [_best(best, columns) for best in summary.best_of_views]
+        # What was published over several views is the best of them: so is this, and no
+        # row of one view.
+        rows[len(own) : len(own)] = [
+            _best(best, columns) for best in summary.best_of_views
+        ]
     for row in summary.published:
         shown = tuple(Field(rate=row.rates.get(column)) for column in columns)
-        rows.append(Row(name=row.model, where=row.where, kind="published", fields=shown, mean=row.overall))
+        rows.append(
+            Row(
+                name=row.model,
+                where=row.where,
+                kind="published",
+                fields=shown,
+                mean=row.overall,
+            )
+        )
     source = (
-        ". ".join(filter(None, (summary.published[0].how, summary.published[0].source))) if summary.published else ""
+        ". ".join(filter(None, (summary.published[0].how, summary.published[0].source)))
+        if summary.published
+        else ""
     )
     return Matrix(columns, tuple(rows), source)
 
@@ -121,7 +146,9 @@ def _best(best: BestOfViews, columns: Sequence[str]) -> Row:
     views = {view for choice in best.protocols for view in choice.rates}
     where = ", ".join(filter(None, (best.variant, f"best of {len(views)} views")))
     fields = tuple(Field(rate=rates.get(column)) for column in columns)
-    return Row(name=best.model, where=where, kind="baseline", fields=fields, mean=best.best)
+    return Row(
+        name=best.model, where=where, kind="baseline", fields=fields, mean=best.best
+    )
 
 
 def _model(
@@ -133,7 +160,9 @@ def _model(
 ) -> Row:
     by_column: dict[str, list[CellResult]] = {}
     for cell in cells:
-        by_column.setdefault(cell.plan.protocol if grouped else cell.plan.label, []).append(cell)
+        by_column.setdefault(
+            cell.plan.protocol if grouped else cell.plan.label, []
+        ).append(cell)
     name, where = words.whose(model)
     totals = words.call_totals(paid)
     return Row(
@@ -142,7 +171,9 @@ def _model(
         kind="model",
         fields=tuple(_field(by_column.get(column, [])) for column in columns),
         # Beside the other rows' means only if it is over the same protocols.
-        mean=None if model.overall is None or words.averaged_over(cells) else model.overall.mean,
+        mean=None
+        if model.overall is None or words.averaged_over(cells)
+        else model.overall.mean,
         gate=model.gate,
         cost=totals.cost,
         calls=totals.calls,
@@ -153,7 +184,11 @@ def _field(cells: Sequence[CellResult]) -> Field:
     if len(cells) == 1:
         cell = cells[0]
         if cell.plan.measured is not None:
-            between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
+            between = (
+                ""
+                if cell.judged is None or cell.judged.interval is None
+                else words.interval(cell)
+            )
             text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
             return Field(
                 rate=None,
@@ -174,28 +209,42 @@ def _field(cells: Sequence[CellResult]) -> Field:
 
 
 def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
-    """Return what the animals and the random agent come to, as the protocols declare it."""
+    """Return what the animals and the random agent come to, as the protocols declare
+    it.
+    """
     plans = {cell.plan.label: cell.plan for cell in cells}
     rows = []
     references = [plans[column].reference for column in columns]
     if any(reference is not None for reference in references):
-        rates = [None if reference is None or reference.measured else reference.value for reference in references]
+        rates = [
+            None if reference is None or reference.measured else reference.value
+            for reference in references
+        ]
         texts = [
-            number(reference.value) if reference is not None and reference.measured is not None else ""
+            number(reference.value)
+            if reference is not None and reference.measured is not None
+            else ""
             for reference in references
         ]
         rows.append(_declared("rodent", "rodent", rates, texts))
-    chances = [None if plans[column].measured is not None else plans[column].chance for column in columns]
+    chances = [
+        None if plans[column].measured is not None else plans[column].chance
+        for column in columns
+    ]
     if any(chance is not None for chance in chances):
         rows.append(_declared("moving at random", "baseline", chances))
     return rows
 
 
-def _declared(name: str, kind: Kind, rates: Sequence[float | None], texts: Sequence[str] = ()) -> Row:
+def _declared(
+    name: str, kind: Kind, rates: Sequence[float | None], texts: Sequence[str] = ()
+) -> Row:
     estimable = [rate for rate in rates if rate is not None]
     mean = sum(estimable) / len(estimable) if len(estimable) == len(rates) else None
     texts = texts or [""] * len(rates)
-    fields = tuple(Field(rate=rate, text=text) for rate, text in zip(rates, texts, strict=True))
+    fields = tuple(
+        Field(rate=rate, text=text) for rate, text in zip(rates, texts, strict=True)
+    )
     return Row(name=name, where="", kind=kind, fields=fields, mean=mean)
 
 
@@ -216,7 +265,9 @@ def render(summary: RunSummary) -> str:
     headers = ["model", "all pass?", *found.columns, "mean", "cost"]
     body = [
         [
-            f"**{_text(row.whose)}**" if row.kind == "model" else f"*{_text(row.whose)}*",
+            f"**{_text(row.whose)}**"
+            if row.kind == "model"
+            else f"*{_text(row.whose)}*",
             "" if row.gate is None else words.marked(row.gate),
             *map(_markdown, row.fields),
             words.NOTHING if row.mean is None else percent(row.mean),
@@ -240,31 +291,50 @@ def _text(value: str) -> str:
 
 
 def _markdown(field: Field) -> str:
-    details = ", ".join(filter(None, (field.range, f"n {field.subjects}" if field.subjects else "")))
+    details = ", ".join(
+        filter(None, (field.range, f"n {field.subjects}" if field.subjects else ""))
+    )
     return f"{field.shown} ({details})" if details else field.shown
 
 
 def lines_of(found: Matrix) -> list[list[str]]:
-    """Return the matrix for a terminal, models downwards; the first line are the headings.
+    """Return the matrix for a terminal, models downwards; the first line are the
+    headings.
 
     What is published is left out, and so are columns that say nothing.
     """
     one_place = len({row.where for row in found.rows if row.kind == "model"}) == 1
-    lines = [["", "all", *(column.replace("_", "\n") for column in found.columns), "mean", "cost"]]
+    lines = [
+        [
+            "",
+            "all",
+            *(column.replace("_", "\n") for column in found.columns),
+            "mean",
+            "cost",
+        ]
+    ]
     for row in found.rows:
         if row.kind != "published":
             gate = "" if row.gate is None else words.MARKS[row.gate]
             mean = "" if row.mean is None else percent(row.mean)
             cost = row.cost_shown if row.kind == "model" else ""
             whose = row.name if one_place else row.whose
-            lines.append([whose, gate, *(field.shown for field in row.fields), mean, cost])
-    kept = [at for at in range(len(lines[0])) if any(line[at] not in ("", words.NOTHING) for line in lines[1:])]
+            lines.append(
+                [whose, gate, *(field.shown for field in row.fields), mean, cost]
+            )
+    kept = [
+        at
+        for at in range(len(lines[0]))
+        if any(line[at] not in ("", words.NOTHING) for line in lines[1:])
+    ]
     return [[line[at] for at in kept] for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """The cells of one condition on one graph, which differ in their domain: the mean rate, and the worst verdict."""
+    """The cells of one condition on one graph, which differ in their domain: the mean
+    rate, and the worst verdict.
+    """
 
     rate: float
     verdict: Verdict
@@ -283,22 +353,43 @@ class Grid:
     rows: tuple[tuple[Shade | None, ...], ...]
 
 
-HOW_GRID = "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
+HOW_GRID = (
+    "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
+)
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:
-    """Return conditions by graphs; None for anything but the many cells of a dialogue."""
+    """Return conditions by graphs; None for anything but the many cells of a
+    dialogue.
+    """
     if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
         return None
     groups: dict[tuple[str, str], list[CellResult]] = {}
     for cell in own:
         # A condition is named ``domain-condition``.
-        groups.setdefault((cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []).append(cell)
-    conditions, protocols = (tuple(dict.fromkeys(key[at] for key in groups)) for at in (0, 1))
+        groups.setdefault(
+            (cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []
+        ).append(cell)
+    conditions, protocols = (
+        tuple(dict.fromkeys(key[at] for key in groups)) for at in (0, 1)
+    )
     parts = [name.split("_") for name in protocols]
-    shared = next((at for at, heads in enumerate(zip(*parts, strict=False)) if len(set(heads)) > 1), 0)
+    shared = next(
+        (
+            at
+            for at, heads in enumerate(zip(*parts, strict=False))
+            if len(set(heads)) > 1
+        ),
+        0,
+    )
     graphs = tuple(clean("_".join(words[shared:])) for words in parts)
-    return Grid(conditions, graphs, tuple(tuple(_shade(groups.get((c, p), [])) for p in protocols) for c in conditions))
+    return Grid(
+        conditions,
+        graphs,
+        tuple(
+            tuple(_shade(groups.get((c, p), [])) for p in protocols) for c in conditions
+        ),
+    )
 
 
 def _shade(group: Sequence[CellResult]) -> Shade | None:
@@ -309,9 +400,11 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
     return Shade(sum(rates) / len(rates), verdict) if rates else None
 
 
-#: By this a job finds its own comment again, to change it instead of writing another one.
+#: By this a job finds its own comment again, to change it instead of writing another
+#: one.
 MARK = "<!-- cheesebench -->"
-#: Characters that a comment on GitHub may have, with room for the comparison that may follow.
+#: Characters that a comment on GitHub may have, with room for the comparison that may
+#: follow.
 LARGEST = 60_000
 #: Cells of which it says why their numbers are doubtful; the report has all of them.
 MOST_DOUBTFUL = 40
@@ -350,22 +443,41 @@ def render_comment(summary: RunSummary) -> str:
         parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
     end = f"Run `{run}`; the whole report is its `report.md`."
-    details = _folded("What did not pass, and why", undecided, LARGEST - sum(map(len, parts)) - len(end))
+    details = _folded(
+        "What did not pass, and why",
+        undecided,
+        LARGEST - sum(map(len, parts)) - len(end),
+    )
     text = "\n\n".join(filter(None, (*parts, details, end))) + "\n"
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _upright(found: Matrix) -> str:
-    """Return the matrix with the paradigms as rows: a comment is narrow, and most runs have one model or two."""
+    """Return the matrix with the paradigms as rows: a comment is narrow, and most runs
+    have one model or two.
+    """
     from tabulate import tabulate
 
     rows = [row for row in found.rows if row.kind in ("model", "rodent")]
     headers = ["", *(_text(row.whose) for row in rows)]
-    body = [[_text(name), *(_markdown(row.fields[at]) for row in rows)] for at, name in enumerate(found.columns)]
+    body = [
+        [_text(name), *(_markdown(row.fields[at]) for row in rows)]
+        for at, name in enumerate(found.columns)
+    ]
     if any(row.mean is not None for row in rows) and len(found.columns) > 1:
-        body.append(["**mean**", *(words.NOTHING if row.mean is None else percent(row.mean) for row in rows)])
+        body.append(
+            [
+                "**mean**",
+                *(
+                    words.NOTHING if row.mean is None else percent(row.mean)
+                    for row in rows
+                ),
+            ]
+        )
     align = ["left", *("right" for _ in rows)]
-    return tabulate(body, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align)
+    return tabulate(
+        body, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align
+    )
 
 
 def _folded(title: str, lines: list[str], room: int) -> str:
@@ -378,7 +490,9 @@ def _folded(title: str, lines: list[str], room: int) -> str:
             break
         kept.append(line)
     body = "\n".join(kept)
-    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if kept else ""
+    return (
+        f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if kept else ""
+    )
 
 
 LABEL = "as good as the rodent"
@@ -394,7 +508,9 @@ LETTER, EDGE = 6.4, 6
 
 
 def render_badge(summary: RunSummary) -> str:
-    """Return the badge; of several models (or views) it names the number of those that pass everything."""
+    """Return the badge; of several models (or views) it names the number of those that
+    pass everything.
+    """
     models = summary.models
     if len(models) == 1:
         own = words.cells_of(summary, models[0])

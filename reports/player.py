@@ -1,4 +1,6 @@
-"""The trials of a run as data for the page's player: selected, replayed and compressed."""
+"""The trials of a run as data for the page's player: selected, replayed and
+compressed.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,14 @@ def _usage(record: CallRecord) -> str:
     """Return what a call took, in a line."""
     used = record.reply.usage
     shares = {"cached": used.cached, "written to the cache": used.written}
-    replayed = ", ".join(f"{tokens:,} {what}" for what, tokens in shares.items() if tokens)
+    replayed = ", ".join(
+        f"{tokens:,} {what}" for what, tokens in shares.items() if tokens
+    )
     parts = [f"{used.prompt:,} tokens asked" + (f" ({replayed})" if replayed else "")]
-    parts.append(f"{used.completion:,} replied" + (f" ({used.reasoning:,} reasoning)" if used.reasoning else ""))
+    parts.append(
+        f"{used.completion:,} replied"
+        + (f" ({used.reasoning:,} reasoning)" if used.reasoning else "")
+    )
     parts.append(f"{record.seconds:.1f} s")
     if record.attempts > 1:
         parts.append(f"{record.attempts} attempts")
@@ -72,8 +79,9 @@ LONGEST = 10_000
 class Shelf:
     """The trials of one cell that a page can show.
 
-    ``trials`` holds one JSON object per trial, in the order of preference; ``played`` and ``failed`` count all
-    trials of the cell that were run. ``problem`` says why no trial can be shown, ``note`` why replies cannot.
+    ``trials`` holds one JSON object per trial, in the order of preference; ``played``
+    and ``failed`` count all trials of the cell that were run. ``problem`` says why no
+    trial can be shown, ``note`` why replies cannot.
     """
 
     plan: CellPlan
@@ -100,30 +108,61 @@ class Shelf:
         return self.shown == self.played
 
 
-def shelves(log: RunLog, plugins: PluginManager, plans: Sequence[CellPlan], budget: int = MAX_STEPS) -> list[Shelf]:
-    """Return one shelf per cell, in the order of ``plans``; together they replay at most ``budget`` steps.
+def shelves(
+    log: RunLog,
+    plugins: PluginManager,
+    plans: Sequence[CellPlan],
+    budget: int = MAX_STEPS,
+) -> list[Shelf]:
+    """Return one shelf per cell, in the order of ``plans``; together they replay at
+    most ``budget`` steps.
 
     Where that is too little for all trials, failed ones come first.
     """
-    return [_fill(log, plugins, plan, budget // len(plans), range(plan.subjects)) for plan in plans]
+    return [
+        _fill(log, plugins, plan, budget // len(plans), range(plan.subjects))
+        for plan in plans
+    ]
 
 
-def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
-    """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
+def subject_shelf(
+    log: RunLog,
+    plugins: PluginManager,
+    plan: CellPlan,
+    subject: int,
+    budget: int = MAX_STEPS,
+) -> Shelf:
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow;
+    the run may be in progress.
+    """
     return _fill(log, plugins, plan, budget, range(subject, subject + 1))
 
 
-def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
-    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
-    record = next(one for one in log.trials(plan, subject) if one.trial == trial and not one.missing)
+def one_trial(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
+) -> Shelf:
+    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot
+    be shown.
+    """
+    record = next(
+        one
+        for one in log.trials(plan, subject)
+        if one.trial == trial and not one.missing
+    )
     shelf = Shelf(plan, 1, int(record.success is False))
-    shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
+    shelf.trials = list(
+        _replayed(
+            log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]
+        )
+    )
     shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
     return shelf
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
-    """Set ``packed`` and ``shown`` of all shelves so that together they take at most ``room`` characters."""
+    """Set ``packed`` and ``shown`` of all shelves so that together they take at most
+    ``room`` characters.
+    """
     for shelf in filled:
         shelf.packed = pack(shelf.trials) if shelf.trials else ""
     share = fair_share([len(shelf.packed) for shelf in filled], room)
@@ -135,11 +174,19 @@ def make_room(filled: Sequence[Shelf], room: int) -> None:
 
 def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
     """Return how many of the trials can be packed into ``share`` characters."""
-    return max(0, bisect_right(range(len(trials) + 1), share, key=lambda count: len(pack(trials[:count]))) - 1)
+    return max(
+        0,
+        bisect_right(
+            range(len(trials) + 1), share, key=lambda count: len(pack(trials[:count]))
+        )
+        - 1,
+    )
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the largest limit for each of ``sizes`` with which their sum fits into ``room``."""
+    """Return the largest limit for each of ``sizes`` with which their sum fits into
+    ``room``.
+    """
     left = room
     for number, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - number)
@@ -160,7 +207,9 @@ class Sketch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Subjects:
-    """The trials of a cell by subject, as often as they are asked for; one subject is in memory at a time."""
+    """The trials of a cell by subject, as often as they are asked for; one subject is
+    in memory at a time.
+    """
 
     log: RunLog
     plan: CellPlan
@@ -183,14 +232,16 @@ class _Subjects:
 def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
     """Return the trials to be shown, failed ones first, within ``budget`` steps.
 
-    ``subjects`` are by rising number, and are gone through twice. To replay a trial, all earlier trials of its subject
-    must be replayed too.
+    ``subjects`` are by rising number, and are gone through twice. To replay a trial,
+    all earlier trials of its subject must be replayed too.
     """
     reached: dict[int, int] = {}
     chosen = []
     for failed in (True, False):
         for sketches in subjects:
-            for sketch, end in zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True):
+            for sketch, end in zip(
+                sketches, accumulate(sketch.steps for sketch in sketches), strict=True
+            ):
                 if (sketch.success is False) is not failed:
                     continue
                 before = reached.get(sketch.subject, 0)
@@ -202,7 +253,9 @@ def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: range) -> Shelf:
+def _fill(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: range
+) -> Shelf:
     subjects = _Subjects(log, plan, numbers)
     chosen = choose(subjects, budget)
     shelf = Shelf(plan)
@@ -210,17 +263,27 @@ def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numb
         shelf.played += len(sketches)
         shelf.failed += sum(sketch.success is False for sketch in sketches)
     try:
-        replayed = {(trial["subject"], trial["trial"]): trial for trial in _replayed(log, plugins, shelf, chosen)}
+        replayed = {
+            (trial["subject"], trial["trial"]): trial
+            for trial in _replayed(log, plugins, shelf, chosen)
+        }
     except Exception as error:
-        # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
-        shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
+        # Whatever a view or a family of a plugin does: the rest of the page is still
+        # worth having.
+        shelf.problem = (
+            str(error)
+            if isinstance(error, CheeseBenchError)
+            else f"{type(error).__name__}: {error}"
+        )
     else:
         shelf.trials = [replayed[sketch.subject, sketch.trial + 1] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
 
 
-def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
+def _replayed(
+    log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]
+) -> Iterator[dict[str, Any]]:
     """Yield the chosen trials as JSON values; equal observations are one object."""
     plan = shelf.plan
     wanted: dict[int, set[int]] = {}
@@ -236,11 +299,17 @@ def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterabl
         shelf.note = shelf.note or trial.note
         calls = [call_of(one) for one in trial.calls]
         enters = trial.record.trial in judged[trial.record.subject]
-        yield _trial(log, trial.record, trial.frames, known, enters) | ({"calls": calls} if calls else {})
+        yield _trial(log, trial.record, trial.frames, known, enters) | (
+            {"calls": calls} if calls else {}
+        )
 
 
-def _ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> dict[str, Any] | None:
-    """Return the arena as the page draws it: one letter for each square, and its landmarks."""
+def _ground(
+    log: RunLog, plugins: PluginManager, plan: CellPlan
+) -> dict[str, Any] | None:
+    """Return the arena as the page draws it: one letter for each square, and its
+    landmarks.
+    """
     found = ground(log, plugins, plan)
     if found is None:
         return None
@@ -259,22 +328,41 @@ def _ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> dict[str, An
 
 
 def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
-    """Return the trials of a subject that the pass rate is taken over; those to come are among its last."""
+    """Return the trials of a subject that the pass rate is taken over; those to come
+    are among its last.
+    """
     life = log.trials(plan, subject)
     if life and subject not in log.completed_subjects(plan):
         coming = range(life[-1].trial + 1, plan.trials)
-        life += [replace(life[-1], trial=trial, block="", missing="not run", compared=True) for trial in coming]
+        life += [
+            replace(life[-1], trial=trial, block="", missing="not run", compared=True)
+            for trial in coming
+        ]
     return {record.trial for record in enter_estimand(plan.estimand, life)}
 
 
 def _trial(
-    log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dict[str, Any], enters: bool
+    log: RunLog,
+    record: TrialRecord,
+    frames: Sequence[Frame],
+    known: dict[str, Any],
+    enters: bool,
 ) -> dict[str, Any]:
     where: dict[str, Any] = {}
     if all(frame.at is not None for frame in frames):
-        # Column, row and heading of every frame; the goals from each step on which they change.
-        where["at"] = [number for frame in frames if (at := frame.at) for number in (at.x, at.y, at.heading)]
-        changes = [step for step, frame in enumerate(frames) if not step or frame.goals != frames[step - 1].goals]
+        # Column, row and heading of every frame; the goals from each step on which they
+        # change.
+        where["at"] = [
+            number
+            for frame in frames
+            if (at := frame.at)
+            for number in (at.x, at.y, at.heading)
+        ]
+        changes = [
+            step
+            for step, frame in enumerate(frames)
+            if not step or frame.goals != frames[step - 1].goals
+        ]
         where["goals"] = [[step, sorted(frames[step].goals)] for step in changes]
     return where | {
         "subject": record.subject,
@@ -286,9 +374,19 @@ def _trial(
         "compared": enters,
         "actions": "".join(frame.action for frame in frames),
         "observations": [_observation(frame.observation, known) for frame in frames],
-        "rewards": {step: _value(frame.reward) for step, frame in enumerate(frames) if frame.reward},
-        "events": [[event.step, clean(event.state), clean(event.event)] for event in log.events(record)],
-        "measures": {clean(name): _value(value) for name, value in (*record.measures.items(), *record.tally.items())},
+        "rewards": {
+            step: _value(frame.reward)
+            for step, frame in enumerate(frames)
+            if frame.reward
+        },
+        "events": [
+            [event.step, clean(event.state), clean(event.event)]
+            for event in log.events(record)
+        ],
+        "measures": {
+            clean(name): _value(value)
+            for name, value in (*record.measures.items(), *record.tally.items())
+        },
     }
 
 
@@ -317,13 +415,16 @@ def _value(value: object) -> object:
     """Return a measure as valid JSON (no NaN or infinity), with texts cleaned."""
     if isinstance(value, list):
         return ", ".join(map(clean, value))
-    if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, str) or (
+        isinstance(value, float) and not math.isfinite(value)
+    ):
         return clean(value)
     return value
 
 
 def pack(trials: Sequence[Mapping[str, Any]]) -> str:
-    """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small and contains no HTML.
+    """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small
+    and contains no HTML.
 
     Each observation is written once; trials refer to them by number.
     """
@@ -339,7 +440,9 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
         file.write(b'{"observations":%b,"trials":[' % _json(observations))
         # By subject and trial, as the player lists them.
-        for place, trial in enumerate(sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))):
+        for place, trial in enumerate(
+            sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))
+        ):
             shown = [numbers[id(observation)] for observation in trial["observations"]]
             file.write(b"," * (place > 0) + _json({**trial, "observations": shown}))
         file.write(b"]}")

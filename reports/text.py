@@ -14,15 +14,25 @@ from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
 from cheesebench.statistics.wording import number, plural, shown_value
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
-    from cheesebench.statistics.summary import ConditionCurve, Leaderboard, PublishedContrast
+    from cheesebench.statistics import (
+        CellResult,
+        ControlResult,
+        ModelSummary,
+        RunSummary,
+    )
+    from cheesebench.statistics.summary import (
+        ConditionCurve,
+        Leaderboard,
+        PublishedContrast,
+    )
 
 #: Columns that every terminal has, and those beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Characters of a protocol's name that are shown at least.
 _LEAST = 12
-#: Columns of a control's table that there is room for: the rates' own intervals are in the other reports.
+#: Columns of a control's table that there is room for: the rates' own intervals are in
+#: the other reports.
 _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
@@ -45,13 +55,19 @@ def render(summary: RunSummary) -> str:
 
 
 def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return a table as several, each with as many columns as fit beside the first one; the first line is the head."""
+    """Return a table as several, each with as many columns as fit beside the first one;
+    the first line is the head.
+    """
     from tabulate import tabulate
 
     names, *columns = [
-        ["\n".join(map(clean, cell.split("\n"))) for cell in column] for column in zip(*lines, strict=True)
+        ["\n".join(map(clean, cell.split("\n"))) for cell in column]
+        for column in zip(*lines, strict=True)
     ]
-    widths = [max(len(part) for cell in column for part in cell.split("\n")) for column in (names, *columns)]
+    widths = [
+        max(len(part) for cell in column for part in cell.split("\n"))
+        for column in (names, *columns)
+    ]
     blocks: list[list[list[str]]] = []
     room = 0
     for column, wide in zip(columns, widths[1:], strict=True):
@@ -76,21 +92,34 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
 def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     own = cells.cells_of(summary, model)
     if (by_graph := grid(own)) is not None:
-        title = _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width)
+        title = _filled(
+            f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width
+        )
         gate = _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width)
         return f"{title}\n\n{_grid(by_graph, width)}\n\n{gate}"
     undecided: dict[tuple[str, str], list[str]] = {}
     for cell in own:
-        if cell.verdict == "ERROR" or (cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned)):
-            undecided.setdefault((cells.marked(cell.verdict), cell.reason), []).append(cell.plan.label)
-    reasons = [f"{mark} {', '.join(labels)}: {reason}" for (mark, reason), labels in undecided.items()]
+        if cell.verdict == "ERROR" or (
+            cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned)
+        ):
+            undecided.setdefault((cells.marked(cell.verdict), cell.reason), []).append(
+                cell.plan.label
+            )
+    reasons = [
+        f"{mark} {', '.join(labels)}: {reason}"
+        for (mark, reason), labels in undecided.items()
+    ]
     paid = cells.with_controls(summary, own)
     totals = cells.call_totals(paid)
     calls = ""
     if totals.calls:
         numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
-        calls = ("Calls: " if len(paid) == len(own) else "Calls, controls included: ") + ", ".join(
-            f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0")
+        calls = (
+            "Calls: " if len(paid) == len(own) else "Calls, controls included: "
+        ) + ", ".join(
+            f"{value} {name}"
+            for name, value in numbers
+            if value not in (cells.NOTHING, "0")
         )
     parts = [
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
@@ -98,9 +127,15 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _verdicts(own, width),
         "\n".join(_filled(reason, width) for reason in reasons),
         "\n".join(
-            _filled(f"{cell.plan.label}: {said}", width) for cell in own for said in (*cell.contradicted, *cell.remarks)
+            _filled(f"{cell.plan.label}: {said}", width)
+            for cell in own
+            for said in (*cell.contradicted, *cell.remarks)
         ),
-        "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in map(_by, cell.conditions)),
+        "\n".join(
+            _filled(f"{cell.plan.label}: {said}", width)
+            for cell in own
+            for said in map(_by, cell.conditions)
+        ),
         _filled(calls, width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]
@@ -109,7 +144,10 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 def _grid(found: Grid, width: int) -> str:
     conditions = [_shortened(clean(one), 20) for one in found.conditions]
-    fields = [[cells.NOTHING if field is None else field.shown for field in row] for row in found.rows]
+    fields = [
+        [cells.NOTHING if field is None else field.shown for field in row]
+        for row in found.rows
+    ]
     rows = [[name, *row] for name, row in zip(conditions, fields, strict=True)]
     return "\n\n".join(
         [
@@ -121,27 +159,48 @@ def _grid(found: Grid, width: int) -> str:
 
 def _by(curve: ConditionCurve) -> str:
     """Return a measure value by value: ``right by delay: 0.95 (2), 0.8 (10)``."""
-    points = ", ".join(f"{number(measure.mean)} ({shown_value(value)})" for value, measure in curve.points)
+    points = ", ".join(
+        f"{number(measure.mean)} ({shown_value(value)})"
+        for value, measure in curve.points
+    )
     return f"{curve.measure} by {curve.variable}: {points}"
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return a line for each cell, and below it what is not true of all cells; that is said once, above the table."""
+    """Return a line for each cell, and below it what is not true of all cells; that is
+    said once, above the table.
+    """
     from tabulate import tabulate
 
     headers = ["", "protocol", "rate", cells.standard_name(own), "difference", "margin"]
-    names = ["" if cell.plan.measured is None else cell.plan.measured.name for cell in own]  # of measures
-    rates = [cells.rate(cell).removeprefix(f"{name} ") for name, cell in zip(names, own, strict=True)]
+    names = [
+        "" if cell.plan.measured is None else cell.plan.measured.name for cell in own
+    ]  # of measures
+    rates = [
+        cells.rate(cell).removeprefix(f"{name} ")
+        for name, cell in zip(names, own, strict=True)
+    ]
     rows = [
-        [cells.marked(cell.verdict), rate, cells.standard(cell), cells.difference(cell), cells.margin(cell)]
+        [
+            cells.marked(cell.verdict),
+            rate,
+            cells.standard(cell),
+            cells.difference(cell),
+            cells.margin(cell),
+        ]
         for rate, cell in zip(rates, own, strict=True)
     ]
-    taken = [max(map(len, column)) for column in zip(*rows, (headers[0], *headers[2:]), strict=True)]
+    taken = [
+        max(map(len, column))
+        for column in zip(*rows, (headers[0], *headers[2:]), strict=True)
+    ]
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
     for row, cell in zip(rows, own, strict=True):
         row.insert(1, _shortened(clean(cell.plan.label), room))
     # The headers are a row like the others: tabulate pads real headers by two columns.
-    table = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT)
+    table = tabulate(
+        [headers, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT
+    )
     head, *lines = table.splitlines()
     taken.insert(1, max(len(row[1]) for row in [headers, *rows]))
     rule = "  ".join("-" * column for column in taken)
@@ -151,16 +210,31 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     [(usual, count)] = Counter(sizes).most_common(1)
     bets = [cells.settled(cell) for cell in own]
     remarks = [
-        [size, *(text for text in cells.remarks(cell) if text not in (bet, cells.how_it_was_run(cell)))]  # said below
+        [
+            size,
+            *(
+                text
+                for text in cells.remarks(cell)
+                if text not in (bet, cells.how_it_was_run(cell))
+            ),
+        ]  # said below
         for size, cell, bet in zip(sizes, own, bets, strict=True)
     ]
-    common = [text for text in remarks[0] if len(own) > 1 and all(text in others for others in remarks)]
+    common = [
+        text
+        for text in remarks[0]
+        if len(own) > 1 and all(text in others for others in remarks)
+    ]
     if 1 < count < len(own):
         common.insert(0, f"{usual}, except where noted")
         remarks = [[text for text in texts if text != usual] for texts in remarks]
-    found = [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
+    found = (
+        [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
+    )
     found += [head.rstrip(), rule]
-    for line, row, cell, name, texts in zip(lines, rows, own, names, remarks, strict=True):
+    for line, row, cell, name, texts in zip(
+        lines, rows, own, names, remarks, strict=True
+    ):
         # Names that look the same when shortened are given in full below.
         detail = [cell.plan.label] if shown.count(row[1]) > 1 else []
         detail += [text for text in (name, *texts) if text and text not in common]
@@ -171,13 +245,19 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
 
 def _size(cell: CellResult) -> str:
     """Return the sample size: the subjects alone where every planned trial is valid."""
-    if cell.planned and cell.valid == cell.planned and not cell.flags.duplicate_subjects:
+    if (
+        cell.planned
+        and cell.valid == cell.planned
+        and not cell.flags.duplicate_subjects
+    ):
         return plural(cell.subjects, "subject")
     return cell.n_text
 
 
 def _shortened(name: str, room: int) -> str:
-    """Return a name in at most ``room`` characters, keeping both ends, because names may differ at either."""
+    """Return a name in at most ``room`` characters, keeping both ends, because names
+    may differ at either.
+    """
     if len(name) <= room:
         return name
     end = (room - 1) // 2
@@ -201,8 +281,13 @@ def _study(summary: RunSummary, width: int) -> str:
 
     headers, rows = cells.settings_table(summary)
     # A terminal is too narrow for one column per protocol; see the Markdown report.
-    short = [[_shortened(clean(value), (width - 20) // 2) for value in row[:3]] for row in rows]
-    table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
+    short = [
+        [_shortened(clean(value), (width - 20) // 2) for value in row[:3]]
+        for row in rows
+    ]
+    table = tabulate(
+        short, headers=headers[:3], tablefmt="simple", disable_numparse=True
+    )
     return f"Study {clean(cells.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
 
 
@@ -218,16 +303,31 @@ def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
         colalign=["left", "left", "right", "right", "right"],
     )
     title = _filled(f"Beside {contrasts[0].model}, as published", width)
-    return f"{title}\n\n{table}\n\n{_filled(cells.HOW_TO_READ_CONTRASTS, width, '', '')}"
+    return (
+        f"{title}\n\n{table}\n\n{_filled(cells.HOW_TO_READ_CONTRASTS, width, '', '')}"
+    )
 
 
 def _leaderboard(board: Leaderboard, width: int) -> str:
     from tabulate import tabulate
 
-    rows = [[_shortened(clean(value), 26) for value in row] for row in cells.leaderboard_rows(board)]
+    rows = [
+        [_shortened(clean(value), 26) for value in row]
+        for row in cells.leaderboard_rows(board)
+    ]
     align = ("left", "left", "right", "right", "right")
-    drawn = tabulate(rows, cells.LEADERBOARD_HEADERS, tablefmt="simple", disable_numparse=True, colalign=align)
-    said = (cells.leaderboard_title(board), cells.leaderboard_lists(board), cells.HOW_TO_READ_LEADERBOARD)
+    drawn = tabulate(
+        rows,
+        cells.LEADERBOARD_HEADERS,
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=align,
+    )
+    said = (
+        cells.leaderboard_title(board),
+        cells.leaderboard_lists(board),
+        cells.HOW_TO_READ_LEADERBOARD,
+    )
     title, *rest = (_filled(line, width, "", "") for line in said)
     return "\n\n".join([title, drawn, *rest])
 

@@ -20,7 +20,9 @@ arena:
 """
 
 
-def examine_text(text: str, file: str = "<text>", catalogue: Catalogue | None = None) -> Examined:
+def examine_text(
+    text: str, file: str = "<text>", catalogue: Catalogue | None = None
+) -> Examined:
     specification, found = (catalogue or Catalogue()).inspect_text(text, file)
     return None if specification is None else with_arena(specification), found
 

@@ -1,4 +1,6 @@
-"""A Chromium for the tests of pages; where it or Playwright cannot be had, they are skipped with a reason."""
+"""A Chromium for the tests of pages; where it or Playwright cannot be had, they are
+skipped with a reason.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,26 @@ if TYPE_CHECKING:
     from playwright import sync_api as playwright
 
 
-# No longer than a module: while Playwright is started an event loop counts as running in this thread, and every
-# asyncio.run() of a later test in the same process would be refused.
+# No longer than a module: while Playwright is started an event loop counts as running
+# in this thread, and every asyncio.run() of a later test in the same process would be
+# refused.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    """Start the browser that is installed, else Playwright's own, and close it at the end."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    """Start the browser that is installed, else Playwright's own, and close it at the
+    end.
+    """
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed"
+    )
     with sync_api.sync_playwright() as started:
         names = ("chromium", "chromium-browser", "google-chrome")
-        found = next(filter(None, map(shutil.which, names)), started.chromium.executable_path)
+        found = next(
+            filter(None, map(shutil.which, names)), started.chromium.executable_path
+        )
         if not os.path.exists(found):
-            pytest.skip("no Chromium here: apt-get install chromium, or playwright install chromium")
+            pytest.skip(
+                "no Chromium here: apt-get install chromium, or playwright install chromium"
+            )
         browser = started.chromium.launch(executable_path=found)
         yield browser
         browser.close()

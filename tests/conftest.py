@@ -1,8 +1,12 @@
-"""No test is timed: on a busy machine hypothesis would take a slow example for a fault."""
+"""No test is timed: on a busy machine hypothesis would take a slow example for a
+fault.
+"""
 
 import contextlib
 
-with contextlib.suppress(ImportError):  # the README's first command reads this file, and has no hypothesis
+with contextlib.suppress(
+    ImportError
+):  # the README's first command reads this file, and has no hypothesis
     import hypothesis
 
     hypothesis.settings.register_profile("cheesebench", deadline=None)

@@ -1,10 +1,12 @@
-"""A reasoner that sees nothing but the text of the prompts: what a perfect language model could do with them.
+"""A reasoner that sees nothing but the text of the prompts: what a perfect language
+model could do with them.
 
-It is a backend (``cheesebench.run("reasoner/ideal", plugins=[reasoner])``) and keeps nothing between calls: what it
-knows, it reads in the messages of the prompt and in its own LEARNINGS, which are facts as JSON. It knows how the nine
-paradigms work, as somebody who has read about them, and tells them apart by their maps. Where it knows nothing it
-guesses, by a hash of the prompt. In views other than the map it sees with ``tests/reasoner_eyes.py``; "?" is what it
-cannot see.
+It is a backend (``cheesebench.run("reasoner/ideal", plugins=[reasoner])``) and keeps
+nothing between calls: what it knows, it reads in the messages of the prompt and in its
+own LEARNINGS, which are facts as JSON. It knows how the nine paradigms work, as
+somebody who has read about them, and tells them apart by their maps. Where it knows
+nothing it guesses, by a hash of the prompt. In views other than the map it sees with
+``tests/reasoner_eyes.py``; "?" is what it cannot see.
 """
 
 from __future__ import annotations
@@ -22,7 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import cheesebench
-from cheesebench import BackendContext, BackendSpec, ChatReply, ChatRequest, Message, ModelEntry, hookimpl
+from cheesebench import (
+    BackendContext,
+    BackendSpec,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    hookimpl,
+)
 from tests.reasoner_eyes import ARROWS, PICTURE, STEPS, Eyes
 
 NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
@@ -36,7 +46,9 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True)
 class Moment:
-    """One told step or beginning: its head, its reward, the observation after it, whether the trial ended there."""
+    """One told step or beginning: its head, its reward, the observation after it,
+    whether the trial ended there.
+    """
 
     head: str
     reward: float
@@ -49,7 +61,9 @@ def moments(messages: Iterable[Message]) -> Iterator[Moment]:
     eyes = Eyes()
     for message in messages:
         pictures = iter([part for part in message.parts if isinstance(part, bytes)])
-        text = "".join(part if isinstance(part, str) else PICTURE for part in message.parts)
+        text = "".join(
+            part if isinstance(part, str) else PICTURE for part in message.parts
+        )
         head, reward, ended = "", 0.0, False
         seen: tuple[str, ...] = ()
         lines: list[str] = []
@@ -71,7 +85,11 @@ def moments(messages: Iterable[Message]) -> Iterator[Moment]:
 
 def map_of(seen: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the rows of the map, and the lines of text below it."""
-    walls = [number for number, line in enumerate(seen) if "#" in line or line.strip().isdigit()]
+    walls = [
+        number
+        for number, line in enumerate(seen)
+        if "#" in line or line.strip().isdigit()
+    ]
     end = walls[-1] + 1 if walls else 0
     return list(seen[:end]), list(seen[end:])
 
@@ -83,23 +101,38 @@ class Picture:
         self.rows, words = map_of(seen)
         self.words = " ".join(words)
         self.turn = 8 // headings
-        self.at = {(r, c): sign for r, row in enumerate(self.rows) for c, sign in enumerate(row)}
-        self.me = next((spot for spot, sign in self.at.items() if sign in ARROWS), (0, 0))
+        self.at = {
+            (r, c): sign
+            for r, row in enumerate(self.rows)
+            for c, sign in enumerate(row)
+        }
+        self.me = next(
+            (spot for spot, sign in self.at.items() if sign in ARROWS), (0, 0)
+        )
         self.heading = ARROWS.find(self.at.get(self.me, "↑"))
-        self.centre = ((len(self.rows) - 1) / 2, (max(map(len, self.rows), default=1) - 1) / 2)
+        self.centre = (
+            (len(self.rows) - 1) / 2,
+            (max(map(len, self.rows), default=1) - 1) / 2,
+        )
 
     def spots(self, signs: str) -> list[Spot]:
         return [spot for spot, sign in self.at.items() if sign in signs]
 
     def way(self, goal: Spot, avoid: Iterable[Spot] = ()) -> list[int]:
-        """Return the actions to a square, or to press what stands there; none if there is no way."""
+        """Return the actions to a square, or to press what stands there; none if there
+        is no way.
+        """
         blocked = set(avoid) - {goal}
 
         def free(spot: Spot) -> bool:
-            return spot == goal or (self.at.get(spot, " ") in "?.o~,:u*" + ARROWS and spot not in blocked)
+            return spot == goal or (
+                self.at.get(spot, " ") in "?.o~,:u*" + ARROWS and spot not in blocked
+            )
 
         queue = deque([(self.me, self.heading)])
-        before: dict[tuple[Spot, int], tuple[tuple[Spot, int], int]] = {queue[0]: (queue[0], -1)}
+        before: dict[tuple[Spot, int], tuple[tuple[Spot, int], int]] = {
+            queue[0]: (queue[0], -1)
+        }
         while queue:
             here = (r, c), heading = queue.popleft()
             if (r, c) == goal:
@@ -112,8 +145,15 @@ class Picture:
             ahead = (r + dr, c + dc)
             diagonal = bool(dr and dc)
             passes = not diagonal or free((r + dr, c)) or free((r, c + dc))
-            moves = [(((r, c), (heading - self.turn) % 8), 1), (((r, c), (heading + self.turn) % 8), 2)]
-            if free(ahead) and passes and not (diagonal and self.at.get(goal, " ") in "=OL"):
+            moves = [
+                (((r, c), (heading - self.turn) % 8), 1),
+                (((r, c), (heading + self.turn) % 8), 2),
+            ]
+            if (
+                free(ahead)
+                and passes
+                and not (diagonal and self.at.get(goal, " ") in "=OL")
+            ):
                 moves.insert(0, ((ahead, heading), 0))
             for pose, action in moves:
                 if pose not in before:
@@ -122,7 +162,9 @@ class Picture:
         return []
 
     def ring(self) -> tuple[list[Spot], int]:
-        """Return the holes clockwise, and the number of the one that follows landmark 1."""
+        """Return the holes clockwise, and the number of the one that follows landmark
+        1.
+        """
 
         def bearing(spot: Spot) -> float:
             return math.atan2(spot[0] - self.centre[0], spot[1] - self.centre[1])
@@ -135,26 +177,43 @@ class Picture:
             holes.append(self.me)
         holes.sort(key=bearing)
         [mark] = self.spots("1")
-        return holes, min(range(len(holes)), key=lambda number: (bearing(holes[number]) - bearing(mark)) % math.tau)
+        return holes, min(
+            range(len(holes)),
+            key=lambda number: (bearing(holes[number]) - bearing(mark)) % math.tau,
+        )
 
     def in_room(self, spot: Spot) -> list[float]:
-        """Return a square relative to the centre, as it is when landmark 1 is up, or next to it."""
+        """Return a square relative to the centre, as it is when landmark 1 is up, or
+        next to it.
+        """
         return self._turned(spot[0] - self.centre[0], spot[1] - self.centre[1], -1)
 
     def between(self, spot: Spot) -> str:
         """Return the two nearest landmarks."""
-        return "".join(sorted(self.at[mark] for mark in sorted(self.spots("12345"), key=partial(math.dist, spot))[:2]))
+        return "".join(
+            sorted(
+                self.at[mark]
+                for mark in sorted(self.spots("12345"), key=partial(math.dist, spot))[
+                    :2
+                ]
+            )
+        )
 
     def in_picture(self, place: Sequence[float]) -> Spot:
         r, c = self._turned(place[0], place[1], 1)
         return round(r + self.centre[0]), round(c + self.centre[1])
 
     def _turned(self, r: float, c: float, sign: int) -> list[float]:
-        """Turn a place about the centre as far as landmark 1 has been turned (or back), by eighths."""
+        """Turn a place about the centre as far as landmark 1 has been turned (or back),
+        by eighths.
+        """
         for row, column in self.spots("1")[:1]:
             bearing = math.atan2(column - self.centre[1], self.centre[0] - row)
             angle = sign * math.floor(bearing / (math.pi / 4)) * math.pi / 4
-            r, c = r * math.cos(angle) + c * math.sin(angle), c * math.cos(angle) - r * math.sin(angle)
+            r, c = (
+                r * math.cos(angle) + c * math.sin(angle),
+                c * math.cos(angle) - r * math.sin(angle),
+            )
         return [round(r, 2), round(c, 2)]
 
 
@@ -191,17 +250,26 @@ class Mind:
         self.facts: Facts = json.loads(noted[1]) if noted else {}
         self.only_notes = "LEARNINGS only" in told[-1].text
         self.system = messages[0].text
-        self.dice = int.from_bytes(hashlib.sha256(repr([m.text for m in messages]).encode()).digest()[:8], "big")
+        self.dice = int.from_bytes(
+            hashlib.sha256(repr([m.text for m in messages]).encode()).digest()[:8],
+            "big",
+        )
         self.lost = not self.lives[-1].seen
         seen = next((one.seen for one in reversed(self.lives) if one.seen), ())
         self.kind = kind_of(seen)
-        self.headings = 4 if self.kind in ("t_maze", "operant", "shuttle", "preference", "dnms") else 8
+        self.headings = (
+            4
+            if self.kind in ("t_maze", "operant", "shuttle", "preference", "dnms")
+            else 8
+        )
         self.now = self.picture(seen)
         learn = getattr(self, f"learn_{self.kind}")
         last: Moment | None = None
         for one in self.lives:
             if one.head == "NEW TRIAL":
-                self.facts = {name: value for name, value in self.facts.items() if name.isupper()}
+                self.facts = {
+                    name: value for name, value in self.facts.items() if name.isupper()
+                }
             if one.seen:
                 learn(one, self.picture(one.seen), last)
             last = one
@@ -213,10 +281,18 @@ class Mind:
         return options[self.dice % len(options)]
 
     def reply(self) -> str:
-        actions = [] if self.only_notes else [2] if self.lost else getattr(self, f"do_{self.kind}")() or [3]
+        actions = (
+            []
+            if self.only_notes
+            else [2]
+            if self.lost
+            else getattr(self, f"do_{self.kind}")() or [3]
+        )
         notes = json.dumps(self.facts, separators=(",", ":"))
         lines = [f"LEARNINGS: {notes}"] if "LEARNINGS:" in self.system else []
-        return "\n".join([*lines, "ACTIONS: " + ", ".join(NAMES[action] for action in actions[:8])])
+        return "\n".join(
+            [*lines, "ACTIONS: " + ", ".join(NAMES[action] for action in actions[:8])]
+        )
 
     # Facts in capital letters are kept from trial to trial.
 
@@ -229,7 +305,9 @@ class Mind:
 
     def do_morris(self) -> list[int]:
         goal = self.facts.get("GOAL")
-        return self.now.way(self.now.in_picture(goal) if goal else self.guess(self.now.spots("~")))
+        return self.now.way(
+            self.now.in_picture(goal) if goal else self.guess(self.now.spots("~"))
+        )
 
     def learn_barnes(self, one: Moment, there: Picture, last: Moment | None) -> None:
         ring, mark = there.ring()
@@ -242,7 +320,12 @@ class Mind:
         ring, mark = self.now.ring()
         if "GOAL" in self.facts:
             return self.now.way(ring[(self.facts["GOAL"] + mark) % len(ring)], ring)
-        return self.now.way(self.guess([hole for hole in ring if list(hole) not in self.facts.get("tried", [])]), ring)
+        return self.now.way(
+            self.guess(
+                [hole for hole in ring if list(hole) not in self.facts.get("tried", [])]
+            ),
+            ring,
+        )
 
     def learn_star(self, one: Moment, there: Picture, last: Moment | None) -> None:
         if "led to" in there.words or (one.ended and one.reward == 1):
@@ -265,7 +348,11 @@ class Mind:
             from_ = self.picture(last.seen)
             dr, dc = STEPS[from_.heading]
             ahead = (from_.me[0] + dr, from_.me[1] + dc)
-            if from_.at.get(ahead) == "o" and not one.ended and "led" not in there.words:
+            if (
+                from_.at.get(ahead) == "o"
+                and not one.ended
+                and "led" not in there.words
+            ):
                 self.add("entered", from_.in_room(ahead))
                 if one.reward > 0:
                     self.add("BAITED", from_.in_room(ahead))
@@ -281,8 +368,16 @@ class Mind:
         cups = self.now.spots("o")
         done = [*self.facts.get("given", []), *self.facts.get("entered", [])]
         left = [spot for spot in cups if self.now.in_room(spot) not in done]
-        known = [spot for spot in left if self.now.in_room(spot) in self.facts.get("BAITED", [])]
-        ways = [way for spot in (known or [self.guess(left)] if left else []) if (way := self.now.way(spot, cups))]
+        known = [
+            spot
+            for spot in left
+            if self.now.in_room(spot) in self.facts.get("BAITED", [])
+        ]
+        ways = [
+            way
+            for spot in (known or [self.guess(left)] if left else [])
+            if (way := self.now.way(spot, cups))
+        ]
         return min(ways, key=len, default=[3])
 
     def learn_t_maze(self, one: Moment, there: Picture, last: Moment | None) -> None:
@@ -306,10 +401,18 @@ class Mind:
 
     def do_dnms(self) -> list[int]:
         shown = self.now.spots("O")
-        others = [spot for spot in shown if list(spot) != self.facts.get("sample") or "held" not in self.facts]
+        others = [
+            spot
+            for spot in shown
+            if list(spot) != self.facts.get("sample") or "held" not in self.facts
+        ]
         if self.now.spots("?") and not others:
             return [2]
-        new = [spot for spot in shown if list(spot) != self.facts.get("sample")] if len(shown) > 1 else shown
+        new = (
+            [spot for spot in shown if list(spot) != self.facts.get("sample")]
+            if len(shown) > 1
+            else shown
+        )
         options = new if len(new) == 1 else shown
         return self.now.way(self.guess(options)) if options else [3]
 
@@ -325,32 +428,59 @@ class Mind:
                 self.add("BAD", there.in_room(ahead))
 
     def do_operant(self) -> list[int]:
-        levers = [spot for spot in self.now.spots("L") if self.now.in_room(spot) not in self.facts.get("BAD", [])]
+        levers = [
+            spot
+            for spot in self.now.spots("L")
+            if self.now.in_room(spot) not in self.facts.get("BAD", [])
+        ]
         good = self.facts.get("GOOD")
         return self.now.way(self.now.in_picture(good) if good else self.guess(levers))
 
     def learn_shuttle(self, one: Moment, there: Picture, last: Moment | None) -> None:
-        if signal := "tone" if "TONE" in there.words else "light" if there.spots("*") else None:
+        if (
+            signal := "tone"
+            if "TONE" in there.words
+            else "light"
+            if there.spots("*")
+            else None
+        ):
             self.facts.setdefault("from", "W" if there.me[1] < 4 else "E")
             self.facts |= {"signal": signal, "over": 0}
         elif before := self.facts.get("signal"):
-            # What a signal means is felt from the second step after it, unless the subject crossed.
+            # What a signal means is felt from the second step after it, unless the
+            # subject crossed.
             self.facts["over"] += 1
             if one.reward <= -1:
                 self.facts["DANGER"] = before
-            elif self.facts["over"] > 1 and self.facts["from"] == ("W" if there.me[1] < 4 else "E"):
-                self.facts.setdefault("DANGER", {"tone": "light", "light": "tone"}[before])
+            elif self.facts["over"] > 1 and self.facts["from"] == (
+                "W" if there.me[1] < 4 else "E"
+            ):
+                self.facts.setdefault(
+                    "DANGER", {"tone": "light", "light": "tone"}[before]
+                )
             if self.facts["over"] > 1:
                 del self.facts["signal"], self.facts["from"]
 
     def do_shuttle(self) -> list[int]:
-        signal = "tone" if "TONE" in self.now.words else "light" if self.now.spots("*") else None
+        signal = (
+            "tone"
+            if "TONE" in self.now.words
+            else "light"
+            if self.now.spots("*")
+            else None
+        )
         if signal is None or signal != self.facts.get("DANGER"):
-            return [2 if self.now.heading < 4 else 1] if self.now.spots("?") and self.now.heading else [3] * 8
+            return (
+                [2 if self.now.heading < 4 else 1]
+                if self.now.spots("?") and self.now.heading
+                else [3] * 8
+            )
         west = self.now.me[1] < 4
         return [*self.now.way((2, 5 if west else 2)), *[3] * 8]
 
-    def learn_preference(self, one: Moment, there: Picture, last: Moment | None) -> None:
+    def learn_preference(
+        self, one: Moment, there: Picture, last: Moment | None
+    ) -> None:
         if one.reward > 0:
             self.facts["SIDE"] = "west" if there.me[1] < 5 else "east"
 
@@ -382,7 +512,14 @@ def cheesebench_backends() -> Iterable[BackendSpec]:
     def connect(context: BackendContext) -> _Connection:
         return _Connection()
 
-    return [BackendSpec(name="reasoner", connect=connect, probe=False, summary="reads the prompts and nothing else")]
+    return [
+        BackendSpec(
+            name="reasoner",
+            connect=connect,
+            probe=False,
+            summary="reads the prompts and nothing else",
+        )
+    ]
 
 
 @hookimpl
@@ -391,8 +528,16 @@ def cheesebench_models() -> Iterable[ModelEntry]:
     return [ModelEntry(name="ideal", backend="reasoner", id="ideal", images=True)]
 
 
-def judged(protocol: str, history: str, learnings: int, results: Path | str, view: str = "ascii_2d") -> Any:
-    """Run it through the real path with this memory, in the default design; return its row of ``Run.verdicts``."""
+def judged(
+    protocol: str,
+    history: str,
+    learnings: int,
+    results: Path | str,
+    view: str = "ascii_2d",
+) -> Any:
+    """Run it through the real path with this memory, in the default design; return its
+    row of ``Run.verdicts``.
+    """
     run = cheesebench.run(
         "ideal",
         protocol,

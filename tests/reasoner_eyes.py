@@ -1,8 +1,10 @@
-"""How the reasoner sees in the other views: it knows the nine places, and works out where in them it must be.
+"""How the reasoner sees in the other views: it knows the nine places, and works out
+where in them it must be.
 
-It knows each scene that a subject can be in (the floor plan, doors, what is shown), but neither which one this is nor
-where it stands. What it observes leaves some scenes and poses, and what it did leaves some of these. What they agree on
-is written as a map, and all else as ``?``. If several poses are left, it is lost, and reads nothing.
+It knows each scene that a subject can be in (the floor plan, doors, what is shown), but
+neither which one this is nor where it stands. What it observes leaves some scenes and
+poses, and what it did leaves some of these. What they agree on is written as a map, and
+all else as ``?``. If several poses are left, it is lost, and reads nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue
 
 NINE = (
-    *("barnes_maze", "dnms", "morris_water_maze", "operant_chamber", "place_preference"),
+    *(
+        "barnes_maze",
+        "dnms",
+        "morris_water_maze",
+        "operant_chamber",
+        "place_preference",
+    ),
     *("radial_arm_maze", "shuttle_box", "star_maze", "t_maze"),
 )
 #: What stands in a message for a picture.
@@ -53,7 +61,9 @@ class _Recorder:
 
 @lru_cache(maxsize=1)
 def scenes() -> list[Scene]:
-    """Return what subjects that move at random come to see, and every choice of baited cups and of two windows."""
+    """Return what subjects that move at random come to see, and every choice of baited
+    cups and of two windows.
+    """
     chance, found = random.Random(0), _Recorder()
     catalogue = Catalogue(PLUGINS.protocol_directories)
     for protocol in NINE:
@@ -68,7 +78,12 @@ def scenes() -> list[Scene]:
     known = dict.fromkeys(found.scenes.values())
     for scene in list(known):
         signs, most = ("o*", 4) if scene.text == ("food was here",) else ("=O", 2)
-        spots = [(y, x) for y, row in enumerate(scene.tiles) for x, tile in enumerate(row) if tile.glyph in signs]
+        spots = [
+            (y, x)
+            for y, row in enumerate(scene.tiles)
+            for x, tile in enumerate(row)
+            if tile.glyph in signs
+        ]
         for chosen in combinations(spots, most):
             rows = [list(row) for row in scene.tiles]
             for y, x in spots:
@@ -82,7 +97,10 @@ def place_of(number: int) -> str:
     """Return what of a scene never changes within a trial: its walls and landmarks."""
     scene = scenes()[number]
     kept = ("wall", "landmark", "void")
-    return "\n".join("".join(tile.glyph if tile.kind in kept else "." for tile in row) for row in scene.tiles)
+    return "\n".join(
+        "".join(tile.glyph if tile.kind in kept else "." for tile in row)
+        for row in scene.tiles
+    )
 
 
 def poses(scene: Scene) -> Iterable[Pose]:
@@ -104,7 +122,10 @@ Stands = dict[Stand, list[int]]
 @cache
 def atlas(view: str) -> dict[str, Stands]:
     """Return for each observation in a view of text where it can be seen."""
-    drawn, found = PLUGINS.view(view), defaultdict[str, Stands](lambda: defaultdict(list))
+    drawn, found = (
+        PLUGINS.view(view),
+        defaultdict[str, Stands](lambda: defaultdict(list)),
+    )
     for number, scene in enumerate(scenes()):
         for pose in poses(scene):
             found[drawn.render(scene, *pose)][place_of(number), pose].append(number)
@@ -137,7 +158,10 @@ def pictured(png: bytes, words: str) -> Stands:
         high, wide = len(scene.tiles), len(scene.tiles[0])
         side = len(pixels) // max(high, wide) // 2 * 2
         left, top = ((len(pixels) - size * side) // 4 * 2 for size in (wide, high))
-        across, down = (columns.mean() + 0.5 - left) / side, (rows.mean() + 0.5 - top) / side
+        across, down = (
+            (columns.mean() + 0.5 - left) / side,
+            (rows.mean() + 0.5 - top) / side,
+        )
         # The middle of the drop is a little ahead of the middle of the square.
         x, y = int(across), int(down)
         near = round(math.degrees(math.atan2(across - x - 0.5, y + 0.5 - down)) / 45)
@@ -167,7 +191,10 @@ def drawn(stand: Stand, numbers: tuple[int, ...]) -> tuple[str, ...]:
     column, row, heading = stand[1]
     agreeing = [scenes()[number] for number in numbers]
     lines = [
-        [tiles[0].glyph if len({tile.glyph for tile in tiles}) == 1 else "?" for tiles in zip(*line, strict=True)]
+        [
+            tiles[0].glyph if len({tile.glyph for tile in tiles}) == 1 else "?"
+            for tiles in zip(*line, strict=True)
+        ]
         for line in zip(*(scene.tiles for scene in agreeing), strict=True)
     ]
     lines[row][column] = ARROWS[heading]
@@ -180,8 +207,12 @@ class Eyes:
     def __init__(self) -> None:
         self.stands: Stands = {}
 
-    def read(self, action: str, seen: Sequence[str], pictures: Iterator[bytes]) -> tuple[str, ...]:
-        """Return what is seen as a map with words below it; nothing where it is lost."""
+    def read(
+        self, action: str, seen: Sequence[str], pictures: Iterator[bytes]
+    ) -> tuple[str, ...]:
+        """Return what is seen as a map with words below it; nothing where it is
+        lost.
+        """
         if seen[0] == PICTURE:
             found = pictured(next(pictures), "\n".join(seen[1:]))
         elif seen[0].startswith("facing "):

@@ -21,21 +21,35 @@ import cheesebench
 from cheesebench.plugin_manager import BUILT_INS
 
 ROOT = Path(cheesebench.__file__).parent
-TABLE = tomllib.loads((Path(__file__).parent / "layers.toml").read_text(encoding="utf-8"))
-#: Layer of each part of the core; a module imports only from its own layer and those before it.
-LAYER = {name: number for number, layer in enumerate(TABLE["layer"]) for name in layer["modules"]}
-#: Packages that a protocol compiles into, that plug in, or that render: they never import one another.
+TABLE = tomllib.loads(
+    (Path(__file__).parent / "layers.toml").read_text(encoding="utf-8")
+)
+#: Layer of each part of the core; a module imports only from its own layer and those
+#: before it.
+LAYER = {
+    name: number
+    for number, layer in enumerate(TABLE["layer"])
+    for name in layer["modules"]
+}
+#: Packages that a protocol compiles into, that plug in, or that render: they never
+#: import one another.
 OUTER = tuple(TABLE["beside"]["modules"])
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Yield all modules; the linked folders are asked for by name, because a glob does not follow links."""
-    folders = {"": ROOT} | {name: Path(find_module(name)) for name in (*OUTER, "protocols")}
+    """Yield all modules; the linked folders are asked for by name, because a glob does
+    not follow links.
+    """
+    folders = {"": ROOT} | {
+        name: Path(find_module(name)) for name in (*OUTER, "protocols")
+    }
     for prefix, folder in folders.items():
         for path in sorted(folder.rglob("*.py")):
             relative = path.relative_to(folder).with_suffix("").parts
-            parts = [part for part in (prefix, *relative) if part not in ("", "__init__")]
+            parts = [
+                part for part in (prefix, *relative) if part not in ("", "__init__")
+            ]
             if prefix or parts[:1] not in [[name] for name in (*OUTER, "protocols")]:
                 yield ".".join(parts), path
 
@@ -48,18 +62,24 @@ def find_module(name: str) -> str:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield what a module imports from this package: in functions and for type checking, too."""
+    """Yield what a module imports from this package: in functions and for type
+    checking, too.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         yield from _imported(node)
 
 
 def imports_at_once(path: Path) -> Iterator[str]:
-    """Yield what is imported when the module is: not in functions, not for type checking."""
+    """Yield what is imported when the module is: not in functions, not for type
+    checking.
+    """
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
         yield from _imported(node)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not _is_typing_only(node):
+        if not isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+        ) and not _is_typing_only(node):
             waiting += ast.iter_child_nodes(node)
 
 
@@ -68,7 +88,9 @@ def _is_typing_only(node: ast.AST) -> bool:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield the modules (without ``cheesebench.``) that an import statement names; the package is ``__init__``."""
+    """Yield the modules (without ``cheesebench.``) that an import statement names; the
+    package is ``__init__``.
+    """
     names = []
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
@@ -92,8 +114,12 @@ NAMES = {name for name, _ in MODULES}
 
 
 def test_every_module_has_one_layer() -> None:
-    listed = [name for layer in TABLE["layer"] for name in layer["modules"]] + list(OUTER)
-    assert sorted(listed) == sorted({part(name) for name in NAMES}), "name each part in one layer of tests/layers.toml"
+    listed = [name for layer in TABLE["layer"] for name in layer["modules"]] + list(
+        OUTER
+    )
+    assert sorted(listed) == sorted({part(name) for name in NAMES}), (
+        "name each part in one layer of tests/layers.toml"
+    )
 
 
 @pytest.mark.parametrize(("name", "path"), MODULES, ids=[name for name, _ in MODULES])
@@ -104,33 +130,61 @@ def test_imports_go_one_way(name: str, path: Path) -> None:
         if own in OUTER:
             assert other not in OUTER or other == own, f"{name} imports {imported}"
         elif other in OUTER:
-            pytest.fail(f"the core module {name} imports {imported}; it may only name it as a string")
+            pytest.fail(
+                f"the core module {name} imports {imported}; it may only name it as a string"
+            )
         else:
-            assert LAYER[other] <= LAYER[own], f"{name} imports {imported}, which is in a later layer"
+            assert LAYER[other] <= LAYER[own], (
+                f"{name} imports {imported}, which is in a later layer"
+            )
 
 
 def test_commands_do_not_need_a_session_of_pytest() -> None:
     for name, path in MODULES:
         if part(name) == "commands":
-            assert [imported for imported in imports(path) if part(imported).startswith("pytest_")] == [], name
+            assert [
+                imported
+                for imported in imports(path)
+                if part(imported).startswith("pytest_")
+            ] == [], name
 
 
 def test_there_is_no_cycle() -> None:
     graph = networkx.DiGraph(
-        (name, imported) for name, path in MODULES for imported in imports_at_once(path) if imported != name
+        (name, imported)
+        for name, path in MODULES
+        for imported in imports_at_once(path)
+        if imported != name
     )
     assert graph.number_of_edges() > len(NAMES)
-    cycles = [sorted(ring) for ring in networkx.strongly_connected_components(graph) if len(ring) > 1]
+    cycles = [
+        sorted(ring)
+        for ring in networkx.strongly_connected_components(graph)
+        if len(ring) > 1
+    ]
     assert cycles == []
 
 
 def test_circles_of_types_are_small() -> None:
-    """Imports for typing count, too; a contract and a value of it may name each other."""
+    """Imports for typing count, too; a contract and a value of it may name each
+    other.
+    """
     graph = networkx.DiGraph(
-        (name, imported) for name, path in MODULES for imported in imports(path) if imported != name
+        (name, imported)
+        for name, path in MODULES
+        for imported in imports(path)
+        if imported != name
     )
-    circles = [sorted(ring) for ring in networkx.strongly_connected_components(graph) if len(ring) > 1]
-    assert [ring for ring in circles if len(ring) > (6 if part(ring[0]) != "paradigms" else 23)] == [], circles
+    circles = [
+        sorted(ring)
+        for ring in networkx.strongly_connected_components(graph)
+        if len(ring) > 1
+    ]
+    assert [
+        ring
+        for ring in circles
+        if len(ring) > (6 if part(ring[0]) != "paradigms" else 23)
+    ] == [], circles
 
 
 def picture() -> str:
@@ -140,32 +194,45 @@ def picture() -> str:
     for number, (name, names) in enumerate(layers):
         lines += ["     |"] if number else []
         wrapped = textwrap.wrap("  ".join(names), 100)
-        lines += [f"{name:<12}{wrapped[0]}", *(f"     |      {line}" for line in wrapped[1:])]
+        lines += [
+            f"{name:<12}{wrapped[0]}",
+            *(f"     |      {line}" for line in wrapped[1:]),
+        ]
     return "\n".join([*lines, "", f"{'beside':<12}{'  '.join(OUTER)}"])
 
 
 def test_the_picture_shows_the_layers() -> None:
     text = CONTRIBUTING.read_text(encoding="utf-8")
-    assert f"```text\n{picture()}\n```" in text, f"put this into CONTRIBUTING.md:\n{picture()}"
+    assert f"```text\n{picture()}\n```" in text, (
+        f"put this into CONTRIBUTING.md:\n{picture()}"
+    )
 
 
 def test_statistics_sees_records_only() -> None:
     for name, path in MODULES:
         if part(name) == "statistics":
             for imported in imports(path):
-                assert part(imported) in ("statistics", "errors", "interfaces", "published", "records"), (
-                    f"{name} imports {imported}"
-                )
+                assert part(imported) in (
+                    "statistics",
+                    "errors",
+                    "interfaces",
+                    "published",
+                    "records",
+                ), f"{name} imports {imported}"
 
 
 def test_plugins_import_public_names_only() -> None:
     for name, path in MODULES:
         if part(name) == "plugins":
             for imported in imports(path):
-                assert part(imported) in ("plugins", "__init__"), f"{name} imports {imported}"
+                assert part(imported) in ("plugins", "__init__"), (
+                    f"{name} imports {imported}"
+                )
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.module == "cheesebench":
-                    private = {alias.name for alias in node.names} - set(cheesebench.__all__)
+                    private = {alias.name for alias in node.names} - set(
+                        cheesebench.__all__
+                    )
                     assert not private, f"{name} imports {private}"
 
 
@@ -173,47 +240,82 @@ def test_plugins_import_public_names_only() -> None:
 FAMILY_TYPES = {
     "Specification", "ProtocolDocument", "Arena", "Puzzle", "RespondentSpec",
 }  # fmt: skip
-ALTERNATIVES = {"examine", "examine_text", "inspect_dialogue", "compile_dialogue", "plan_dialogue", "plan_dialogues"}
+ALTERNATIVES = {
+    "examine",
+    "examine_text",
+    "inspect_dialogue",
+    "compile_dialogue",
+    "plan_dialogue",
+    "plan_dialogues",
+}
 
 
 @functools.cache
 def family_types() -> frozenset[str]:
-    """Return the names of all classes that families define, and those that stand elsewhere for their sake."""
+    """Return the names of all classes that families define, and those that stand
+    elsewhere for their sake.
+    """
     defined: dict[bool, set[str]] = {True: set(), False: set()}
     for name, path in MODULES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        defined[part(name) == "paradigms"] |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        defined[part(name) == "paradigms"] |= {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        }
     return frozenset(FAMILY_TYPES | (defined[True] - defined[False]))
 
 
 def asks_for_family(tree: ast.AST, types: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and name of every place where code asks which family it has before it."""
+    """Yield line and name of every place where code asks which family it has before
+    it.
+    """
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
-                names = {getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(kinds)}
+            case ast.Call(
+                func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]
+            ):
+                names = {
+                    getattr(one, "id", getattr(one, "attr", ""))
+                    for one in ast.walk(kinds)
+                }
                 yield from ((node.lineno, name) for name in sorted(names & types))
             case ast.MatchClass(cls=ast.Name(id=name)) if name in types:
                 yield node.lineno, name
-            case ast.Name(id="NO_VIEW") | ast.Attribute(attr="NO_VIEW") | ast.alias(name="NO_VIEW"):
+            case (
+                ast.Name(id="NO_VIEW")
+                | ast.Attribute(attr="NO_VIEW")
+                | ast.alias(name="NO_VIEW")
+            ):
                 yield node.lineno, "NO_VIEW"
-            case ast.Attribute(attr=name) if name in ALTERNATIVES or name.endswith("_any"):
+            case ast.Attribute(attr=name) if name in ALTERNATIVES or name.endswith(
+                "_any"
+            ):
                 yield node.lineno, name
-            case ast.FunctionDef(name=name) if name in ALTERNATIVES or name.endswith("_any"):
+            case ast.FunctionDef(name=name) if name in ALTERNATIVES or name.endswith(
+                "_any"
+            ):
                 yield node.lineno, name
 
 
 def test_no_family_types_in_core() -> None:
     types = family_types()
     assert {"GraphParadigm", "DialogueSpecification", "ArenaSubject"} <= types
-    website = [(f"website.{path.stem}", path) for path in sorted((ROOT.parent / "website").glob("*.py"))]
-    core = [(name, path) for name, path in [*MODULES, *website] if part(name) != "paradigms"]
-    core = [(name, path) for name, path in core if name != "protocol.specification"]  # ``arenas`` is there
+    website = [
+        (f"website.{path.stem}", path)
+        for path in sorted((ROOT.parent / "website").glob("*.py"))
+    ]
+    core = [
+        (name, path) for name, path in [*MODULES, *website] if part(name) != "paradigms"
+    ]
+    core = [
+        (name, path) for name, path in core if name != "protocol.specification"
+    ]  # ``arenas`` is there
     assert len(core) > 150
     found = [
         f"{name}:{line} asks for {kind}"
         for name, path in core
-        for line, kind in asks_for_family(ast.parse(path.read_text(encoding="utf-8")), types)
+        for line, kind in asks_for_family(
+            ast.parse(path.read_text(encoding="utf-8")), types
+        )
     ]
     assert found == []
 
@@ -236,7 +338,9 @@ def test_a_question_for_the_family_is_seen(code: str) -> None:
 
 
 def test_no_python_names_a_paradigm() -> None:
-    ids = [path.name.split(".")[0] for path in (ROOT / "protocols").glob("*.protocol.yaml")]
+    ids = [
+        path.name.split(".")[0] for path in (ROOT / "protocols").glob("*.protocol.yaml")
+    ]
     assert ids
     named = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in ids))
     for name, path in MODULES:
@@ -249,18 +353,34 @@ def test_no_python_names_a_paradigm() -> None:
             and isinstance(node.body[0], ast.Expr)
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-                assert not named.fullmatch(node.value.strip()), f"{name}:{node.lineno} names {node.value!r}"
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in documented
+            ):
+                assert not named.fullmatch(node.value.strip()), (
+                    f"{name}:{node.lineno} names {node.value!r}"
+                )
 
 
 def shown() -> Iterator[tuple[str, Any]]:
-    """Yield the public classes and functions that the pages of docs/reference show, with their dotted names."""
+    """Yield the public classes and functions that the pages of docs/reference show,
+    with their dotted names.
+    """
     for page in sorted((Path(__file__).parents[1] / "docs" / "reference").glob("*.md")):
-        for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        for name in re.findall(
+            r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        ):
             found = pkgutil.resolve_name(name)
             if inspect.ismodule(found):
-                own = [key for key, one in vars(found).items() if getattr(one, "__module__", None) == name]
-                public = getattr(found, "__all__", [key for key in own if not key.startswith("_")])
+                own = [
+                    key
+                    for key, one in vars(found).items()
+                    if getattr(one, "__module__", None) == name
+                ]
+                public = getattr(
+                    found, "__all__", [key for key in own if not key.startswith("_")]
+                )
                 yield from ((f"{name}.{key}", getattr(found, key)) for key in public)
             else:
                 yield name, found
@@ -272,12 +392,22 @@ def test_what_the_reference_shows_has_docstrings() -> None:
         if inspect.isfunction(found) or inspect.isclass(found):
             wanted[name] = found
         if inspect.isclass(found):
-            methods = {key: one for key, one in vars(found).items() if inspect.isfunction(one)}
-            wanted |= {f"{name}.{key}": one for key, one in methods.items() if not key.startswith("_")}
+            methods = {
+                key: one for key, one in vars(found).items() if inspect.isfunction(one)
+            }
+            wanted |= {
+                f"{name}.{key}": one
+                for key, one in methods.items()
+                if not key.startswith("_")
+            }
     assert len(wanted) > 100
     # A dataclass without a docstring is given its own signature.
     written = {name: inspect.getdoc(found) or "" for name, found in wanted.items()}
-    missing = [name for name, text in written.items() if not text or text.startswith(name.rpartition(".")[2] + "(")]
+    missing = [
+        name
+        for name, text in written.items()
+        if not text or text.startswith(name.rpartition(".")[2] + "(")
+    ]
     assert missing == []
 
 
@@ -290,4 +420,6 @@ def test_child_interpreters_import_nothing_from_the_working_directory() -> None:
     started = re.compile(r"sys\.executable,\s*(\S+)")
     for name, path in MODULES:
         for first in started.findall(path.read_text(encoding="utf-8")):
-            assert first.startswith('"-P"'), f"{name} starts an interpreter with {first}"
+            assert first.startswith('"-P"'), (
+                f"{name} starts an interpreter with {first}"
+            )

@@ -1,8 +1,10 @@
-"""The default protocols under attack by hand: who knows the file by heart and lacks the construct gets what it allows.
+"""The default protocols under attack by hand: who knows the file by heart and lacks the
+construct gets what it allows.
 
-Each policy lacks what a lesion takes, and has all else: the protocol, the picture (as it is turned), rewards, its own
-actions, waiting, counts of trials, memory. Rates are over the judged trials of whole lives with fixed seeds. Where the
-ceiling is an equality by symmetry, a rate that lies far below it would mean a policy that does not even try.
+Each policy lacks what a lesion takes, and has all else: the protocol, the picture (as
+it is turned), rewards, its own actions, waiting, counts of trials, memory. Rates are
+over the judged trials of whole lives with fixed seeds. Where the ceiling is an equality
+by symmetry, a rate that lies far below it would mean a policy that does not even try.
 """
 
 from __future__ import annotations
@@ -76,24 +78,32 @@ class Sense:
         """Where one stands in the picture, as if north were up."""
         assert not self.lesion.sees_nothing
         column, row, heading = self.life.standing
-        return self.geometry.pose(self.cell_at[column + self.canvas.left, row + self.canvas.top], heading)
+        return self.geometry.pose(
+            self.cell_at[column + self.canvas.left, row + self.canvas.top], heading
+        )
 
     @property
     def state(self) -> str:
-        """The phase of the trial, which all protocols tell by what happens (doors, waiting, text)."""
+        """The phase of the trial, which all protocols tell by what happens (doors,
+        waiting, text).
+        """
         return self.life.state
 
     def here(self, zones: Iterable[str]) -> str | None:
         """The zone in which one stands in the picture."""
         cell = self.geometry.cell(self.pose)
-        return next((zone for zone in zones if cell in self.geometry.arena.cells_of(zone)), None)
+        return next(
+            (zone for zone in zones if cell in self.geometry.arena.cells_of(zone)), None
+        )
 
     def way(self, place: str, pose: int | None = None) -> tuple[int, ...]:
         """The shortest way in the picture, all doors open; none if one is there."""
         pose = self.pose if pose is None else pose
         if (pose, place) not in self.paths:
             tables = self.geometry.tables(frozenset(), False)
-            found = shortest_path(self.geometry, tables, pose, destination(self.geometry.arena, [place]))
+            found = shortest_path(
+                self.geometry, tables, pose, destination(self.geometry.arena, [place])
+            )
             self.paths[pose, place] = tuple(found or ())
         return self.paths[pose, place]
 
@@ -101,7 +111,8 @@ class Sense:
         return list(self.geometry.arena.groups[group])
 
 
-#: Takes what is sensed, and returns the next actions; asked anew when they are done or the runner waited.
+#: Takes what is sensed, and returns the next actions; asked anew when they are done or
+#: the runner waited.
 Policy = Callable[[Sense], Sequence[int]]
 #: Takes what is sensed at the end of a trial, and remembers it.
 Learn = Callable[[Sense], None]
@@ -115,7 +126,9 @@ def rate(
     lives: Sequence[tuple[int, int]] = (),
     block: str = "",
 ) -> tuple[float, int, float]:
-    """Return the share of judged trials (or a block's) that succeed, their number, and the share in the last third."""
+    """Return the share of judged trials (or a block's) that succeed, their number, and
+    the share in the last third.
+    """
     taken = Lesion.parse(lesion)
     judged: list[list[bool]] = []
     for seed, subject in lives or list(itertools.product(range(900, 902), range(12))):
@@ -123,7 +136,12 @@ def rate(
         sense = Sense(name, taken, seed, subject)
         life = sense.life
         while (observation := life.begin_trial()) is not None:
-            sense.trial, sense.steps, sense.rewards, sense.picture = sense.trial + 1, 0, [], observation
+            sense.trial, sense.steps, sense.rewards, sense.picture = (
+                sense.trial + 1,
+                0,
+                [],
+                observation,
+            )
             if taken.forgets_trials:
                 sense.memory.clear()
             actions: list[int] = []
@@ -144,7 +162,9 @@ def rate(
                 sense.steps += 1
             if learn is not None:
                 learn(sense)
-            if life.block in ([block] if block else sense.paradigm.specification.judged_blocks):
+            if life.block in (
+                [block] if block else sense.paradigm.specification.judged_blocks
+            ):
                 one.append(life.is_success())
         judged.append(one)
     trials = sum(map(len, judged))
@@ -153,7 +173,9 @@ def rate(
 
 
 def by_luck(at_most: float, trials: int) -> float:
-    """Return what a rate does not exceed by luck if its expectation is ``at_most``: three standard errors more."""
+    """Return what a rate does not exceed by luck if its expectation is ``at_most``:
+    three standard errors more.
+    """
     return at_most + 3 * math.sqrt(at_most * (1 - at_most) / trials)
 
 
@@ -161,7 +183,9 @@ def by_luck(at_most: float, trials: int) -> float:
 
 
 def quarter_turn(name: str) -> Callable[[int], int]:
-    """Return the function of a pose that gives it turned clockwise by a quarter of a circle about the middle."""
+    """Return the function of a pose that gives it turned clockwise by a quarter of a
+    circle about the middle.
+    """
     geometry = compiled(name).program.geometry
     arena = geometry.arena
     last = len(arena.kinds) - 1
@@ -169,12 +193,16 @@ def quarter_turn(name: str) -> Callable[[int], int]:
 
     def turned(pose: int) -> int:
         column, row = arena.cells[geometry.cell(pose)]
-        return geometry.pose(cell_at[last - row, column], (geometry.heading(pose) + 2) % 8)
+        return geometry.pose(
+            cell_at[last - row, column], (geometry.heading(pose) + 2) % 8
+        )
 
     return turned
 
 
-@pytest.mark.parametrize("name", ["morris_water_maze", "radial_arm_maze", "operant_chamber"])
+@pytest.mark.parametrize(
+    "name", ["morris_water_maze", "radial_arm_maze", "operant_chamber"]
+)
 def test_a_quarter_turn_changes_no_way(name: str) -> None:
     geometry, turned = compiled(name).program.geometry, quarter_turn(name)
     moves = geometry.tables(frozenset(), False).moves
@@ -197,12 +225,19 @@ def test_without_landmarks_all_turns_look_alike(name: str, edition: str) -> None
 
 @cache
 def on_time(pose: int, slack: int = 8) -> dict[int, tuple[int, ...]]:
-    """Return a way for each set of sites (as bits) that some way from ``pose`` enters before the budgets for them."""
+    """Return a way for each set of sites (as bits) that some way from ``pose`` enters
+    before the budgets for them.
+    """
     program = compiled("morris_water_maze").program
-    arena, moves = program.geometry.arena, program.geometry.tables(frozenset(), False).moves
+    arena, moves = (
+        program.geometry.arena,
+        program.geometry.tables(frozenset(), False).moves,
+    )
     sites = {arena.cells_of(f"site{number + 1}")[0]: number for number in range(8)}
     origin = arena.cells[program.geometry.cell(pose)]
-    budgets = {cell: math.ceil(math.dist(origin, arena.cells[cell]) + slack) for cell in sites}
+    budgets = {
+        cell: math.ceil(math.dist(origin, arena.cells[cell]) + slack) for cell in sites
+    }
     ways: dict[tuple[int, int], tuple[int, ...]] = {(pose, 0): ()}
     for step in range(1, max(budgets.values()) + 1):
         on: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -211,7 +246,9 @@ def on_time(pose: int, slack: int = 8) -> dict[int, tuple[int, ...]]:
                 there = moves[here + action]
                 cell = program.geometry.cell(there)
                 late = there == here or cell not in sites or step > budgets[cell]
-                now = entered if late or action != FORWARD else entered | 1 << sites[cell]
+                now = (
+                    entered if late or action != FORWARD else entered | 1 << sites[cell]
+                )
                 on.setdefault((there, now), (*way, action))
         ways = on
     return {entered: way for (_, entered), way in ways.items()}
@@ -219,20 +256,33 @@ def on_time(pose: int, slack: int = 8) -> dict[int, tuple[int, ...]]:
 
 def test_no_way_of_swimming_is_in_time_for_three_of_eight_places() -> None:
     geometry = compiled("morris_water_maze").program.geometry
-    poses = [geometry.pose(*one) for one in itertools.product(geometry.arena.cells_of("inner"), (0, 1))]
-    most = [[max(map(int.bit_count, on_time(pose, slack))) for pose in poses] for slack in (8, 9)]
+    poses = [
+        geometry.pose(*one)
+        for one in itertools.product(geometry.arena.cells_of("inner"), (0, 1))
+    ]
+    most = [
+        [max(map(int.bit_count, on_time(pose, slack))) for pose in poses]
+        for slack in (8, 9)
+    ]
     assert most[0] == [2] * 42  # the others by quarter turns
     assert Counter(most[1]) == {2: 40, 3: 2}
-    assert {at_most("morris_water_maze", lesion) for lesion in ("hide=landmarks", "blind", "amnesia=trial")} == {0.26}
+    assert {
+        at_most("morris_water_maze", lesion)
+        for lesion in ("hide=landmarks", "blind", "amnesia=trial")
+    } == {0.26}
 
 
 def test_blind_in_the_radial_maze_even_who_is_told_all_baits_cannot_choose() -> None:
-    """By counting: the heading is uniform, so of one kind of arms (or all), each is entered equally often."""
+    """By counting: the heading is uniform, so of one kind of arms (or all), each is
+    entered equally often.
+    """
     total, number = 0.0, 0
     for baited in itertools.combinations(range(8), 4):
         for given in itertools.combinations(baited, 2):
             left = kinds(arm for arm in baited if arm not in given)
-            total += blind_radial(left, kinds(arm for arm in range(8) if arm not in baited), 0)
+            total += blind_radial(
+                left, kinds(arm for arm in range(8) if arm not in baited), 0
+            )
             number += 1
     assert total / number == pytest.approx(0.1607, abs=1e-4)
     assert total / number <= at_most("radial_arm_maze", "blind")
@@ -243,17 +293,27 @@ def kinds(arms: Iterable[int]) -> tuple[int, int]:
     return straight.count(0), straight.count(1)
 
 
-def blind_radial(baited: tuple[int, int], others: tuple[int, int], errors: int) -> float:
-    """Return the best chance to find the baits of (straight, diagonal) arms, all other ones but ``others`` fatal."""
+def blind_radial(
+    baited: tuple[int, int], others: tuple[int, int], errors: int
+) -> float:
+    """Return the best chance to find the baits of (straight, diagonal) arms, all other
+    ones but ``others`` fatal.
+    """
     best = 0.0
     for straight, diagonal in ((1 / 8, 1 / 8), (1 / 4, 0.0), (0.0, 1 / 4)):
         share = 0.0
         for kind, each in enumerate((straight, diagonal)):
             if baited[kind]:
                 rest = less(baited, kind)
-                share += each * baited[kind] * (blind_radial(rest, others, errors) if sum(rest) else 1)
+                share += (
+                    each
+                    * baited[kind]
+                    * (blind_radial(rest, others, errors) if sum(rest) else 1)
+                )
             if others[kind] and not errors:
-                share += each * others[kind] * blind_radial(baited, less(others, kind), 1)
+                share += (
+                    each * others[kind] * blind_radial(baited, less(others, kind), 1)
+                )
         best = max(best, share)
     return best
 
@@ -266,7 +326,9 @@ def at_most(name: str, lesion: str) -> float:
     """Return the ceiling that a protocol declares for a lesion."""
     construct = compiled(name).specification.construct
     assert construct is not None
-    return float(next(most for known, most in construct.abolished_by if str(known) == lesion))
+    return float(
+        next(most for known, most in construct.abolished_by if str(known) == lesion)
+    )
 
 
 # -- places: who does not see the landmarks, or forgets
@@ -279,29 +341,38 @@ def goals(sense: Sense) -> list[str]:
 
 
 def end_at_goal(sense: Sense) -> None:
-    """Every trial ends at the goal, by oneself or led there: remember where that was in the picture."""
+    """Every trial ends at the goal, by oneself or led there: remember where that was in
+    the picture.
+    """
     if (place := sense.here(goals(sense))) is not None:
         sense.memory.setdefault("ends", []).append(place)
 
 
-#: What a subject without landmarks may hope of a place in the picture, from where its trials ended.
+#: What a subject without landmarks may hope of a place in the picture, from where its
+#: trials ended.
 HOPES: dict[str, Callable[[Sense, list[str], str], float]] = {
     "any": lambda sense, ends, place: 0,
     "where the last trial ended": lambda sense, ends, place: place in ends[-1:],
     "where most ended": lambda sense, ends, place: ends.count(place),
     "what is due": lambda sense, ends, place: -ends.count(place),
-    "the trial's number": lambda sense, ends, place: place == goals(sense)[sense.trial * 5 % 8],
+    "the trial's number": lambda sense, ends, place: (
+        place == goals(sense)[sense.trial * 5 % 8]
+    ),
 }
 
 
 @pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
 @pytest.mark.parametrize("hope", HOPES)
-def test_without_landmarks_or_memory_two_of_eight_places_are_reached_in_time(hope: str, lesion: str) -> None:
+def test_without_landmarks_or_memory_two_of_eight_places_are_reached_in_time(
+    hope: str, lesion: str
+) -> None:
     def policy(sense: Sense) -> Sequence[int]:
         places, ends = goals(sense), sense.memory.get("ends", [])
 
         def worth(entered: int) -> tuple[int, float]:
-            sites = [place for number, place in enumerate(places) if entered >> number & 1]
+            sites = [
+                place for number, place in enumerate(places) if entered >> number & 1
+            ]
             return len(sites), sum(HOPES[hope](sense, ends, place) for place in sites)
 
         ways = on_time(sense.pose)
@@ -312,7 +383,11 @@ def test_without_landmarks_or_memory_two_of_eight_places_are_reached_in_time(hop
 
 
 def by_landmarks(sense: Sense) -> Sequence[int]:
-    return sense.way(rotated(sense, sense.memory["place"], 1) if "place" in sense.memory else goals(sense)[0])
+    return sense.way(
+        rotated(sense, sense.memory["place"], 1)
+        if "place" in sense.memory
+        else goals(sense)[0]
+    )
 
 
 def note_by_landmarks(sense: Sense) -> None:
@@ -323,14 +398,20 @@ def note_by_landmarks(sense: Sense) -> None:
 def rotated(sense: Sense, place: str, sign: int) -> str:
     """The place turned into the picture (1), or back into the room (-1)."""
     around = goals(sense)
-    return str(around[(around.index(place) + sign * sense.life.values["turn"]) % len(around)])
+    return str(
+        around[(around.index(place) + sign * sense.life.values["turn"]) % len(around)]
+    )
 
 
 @pytest.mark.parametrize("edition", ["", "@rodent"])
 @pytest.mark.parametrize("name", ["morris_water_maze", "barnes_maze"])
-def test_who_remembers_by_landmarks_is_right_from_the_second_trial_on(name: str, edition: str) -> None:
+def test_who_remembers_by_landmarks_is_right_from_the_second_trial_on(
+    name: str, edition: str
+) -> None:
     lives = list(itertools.product([900], range(8)))
-    share, _, late = rate(name + edition, "intact", by_landmarks, note_by_landmarks, lives)
+    share, _, late = rate(
+        name + edition, "intact", by_landmarks, note_by_landmarks, lives
+    )
     assert share >= 0.95
     assert late == 1
 
@@ -342,7 +423,9 @@ def tour(sense: Sense) -> Sequence[int]:
     looked = sense.memory.setdefault(f"looked {sense.trial}", [])
     if (here := sense.here(around)) is not None and here not in looked:
         looked.append(here)
-    return sense.way(next(hole for hole in around[began:] + around[:began] if hole not in looked))
+    return sense.way(
+        next(hole for hole in around[began:] + around[:began] if hole not in looked)
+    )
 
 
 @pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
@@ -355,11 +438,14 @@ def test_a_tour_of_the_rim_finds_the_box_in_eight_of_eighteen(lesion: str) -> No
 # -- star maze: a route of turns, or the place
 
 Guess = Callable[[list[int], list[int], int], int]
-#: How many alleys clockwise of the start one goes: by the turns and the alleys that were right so far, and the trial.
+#: How many alleys clockwise of the start one goes: by the turns and the alleys that
+#: were right so far, and the trial.
 GUESSES: dict[str, Guess] = {
     "the turns of the last trial": lambda turns, ends, trial: turns[-1],
     "the usual turns": lambda turns, ends, trial: Counter(turns).most_common(1)[0][0],
-    "turns that are due": lambda turns, ends, trial: min(range(1, 5), key=Counter(turns).__getitem__),
+    "turns that are due": lambda turns, ends, trial: min(
+        range(1, 5), key=Counter(turns).__getitem__
+    ),
     "the same in the picture": lambda turns, ends, trial: ends[-1],
     "the trial's number": lambda turns, ends, trial: trial % 4 + 1,
 }
@@ -375,7 +461,11 @@ def going(guess: Guess) -> Policy:
         if not sense.steps:
             sense.memory["home"] = alley(sense)
         home, ends = sense.memory["home"], sense.memory.setdefault("ends", [0])
-        turns = guess(sense.memory.setdefault("turns", [1]), [(end - home) % 5 or 1 for end in ends], sense.trial)
+        turns = guess(
+            sense.memory.setdefault("turns", [1]),
+            [(end - home) % 5 or 1 for end in ends],
+            sense.trial,
+        )
         return sense.way(sense.members("arm")[(home + turns) % 5])
 
     return policy
@@ -385,20 +475,28 @@ def end_in_alley(sense: Sense) -> None:
     """Every trial but the probe ends at the goal."""
     if sense.life.block != "probe":
         sense.memory.setdefault("ends", []).append(alley(sense))
-        sense.memory.setdefault("turns", []).append((alley(sense) - sense.memory["home"]) % 5)
+        sense.memory.setdefault("turns", []).append(
+            (alley(sense) - sense.memory["home"]) % 5
+        )
 
 
 @pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
 @pytest.mark.parametrize("guess", GUESSES)
-def test_from_several_starts_turns_lead_to_one_of_four_alleys(guess: str, lesion: str) -> None:
+def test_from_several_starts_turns_lead_to_one_of_four_alleys(
+    guess: str, lesion: str
+) -> None:
     share, trials, _ = rate("star_maze", lesion, going(GUESSES[guess]), end_in_alley)
     assert abs(share - 0.25) < 3 * math.sqrt(0.25 * 0.75 / trials)
 
 
 def test_from_one_start_the_usual_turns_are_as_good_as_the_place() -> None:
     policy = going(GUESSES["the usual turns"])
-    assert rate("star_maze", "hide=landmarks", policy, end_in_alley, block="route")[2] == 1
-    assert rate("star_maze", "hide=landmarks", policy, end_in_alley, block="probe")[0] == 0
+    assert (
+        rate("star_maze", "hide=landmarks", policy, end_in_alley, block="route")[2] == 1
+    )
+    assert (
+        rate("star_maze", "hide=landmarks", policy, end_in_alley, block="probe")[0] == 0
+    )
 
 
 def test_by_landmarks_one_is_right_from_several_starts_and_in_the_probe() -> None:
@@ -406,13 +504,18 @@ def test_by_landmarks_one_is_right_from_several_starts_and_in_the_probe() -> Non
         values = sense.life.values
         return sense.way(sense.members("arm")[(values["place"] + values["turn"]) % 5])
 
-    assert all(rate("star_maze", "intact", policy, block=block)[0] == 1 for block in ("route", "probe", "places"))
+    assert all(
+        rate("star_maze", "intact", policy, block=block)[0] == 1
+        for block in ("route", "probe", "places")
+    )
 
 
 # -- radial arm maze
 
 
-def entering(known: Callable[[Sense], Iterable[str]], order: Callable[[Sense, list[str]], str]) -> Policy:
+def entering(
+    known: Callable[[Sense], Iterable[str]], order: Callable[[Sense, list[str]], str]
+) -> Policy:
     """Return the policy that enters arms which it takes for baited, none twice."""
 
     def policy(sense: Sense) -> Sequence[int]:
@@ -448,28 +551,40 @@ def all_baited(sense: Sense) -> Iterable[str]:
 
 def not_given(sense: Sense) -> Iterable[str]:
     values = sense.life.values
-    return [arm for arm in sense.members("cup") if arm not in (values["given_1"], values["given_2"])]
+    return [
+        arm
+        for arm in sense.members("cup")
+        if arm not in (values["given_1"], values["given_2"])
+    ]
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(("lesion", "known"), [("amnesia=delay", all_baited), ("amnesia=trial", not_given)])
+@pytest.mark.parametrize(
+    ("lesion", "known"), [("amnesia=delay", all_baited), ("amnesia=trial", not_given)]
+)
 def test_half_of_what_there_is_to_remember_is_not_enough(
     lesion: str, known: Callable[[Sense], Iterable[str]], order: str
 ) -> None:
     lives = list(itertools.product(range(900, 906), range(12)))
-    share, _, _ = rate("radial_arm_maze", lesion, entering(known, ORDERS[order]), None, lives)
+    share, _, _ = rate(
+        "radial_arm_maze", lesion, entering(known, ORDERS[order]), None, lives
+    )
     # The arms are drawn once in a life, so lives count, not trials.
     assert share <= by_luck(at_most("radial_arm_maze", lesion), len(lives))
 
 
-@pytest.mark.parametrize("actions", [[0] * 14, [0, 0, 1, 1, 1, 0, 0, 2, 0, 0, 2, 0, 0, 0]])
+@pytest.mark.parametrize(
+    "actions", [[0] * 14, [0, 0, 1, 1, 1, 0, 0, 2, 0, 0, 2, 0, 0, 0]]
+)
 def test_blind_walks_do_not_find_the_baits(actions: list[int]) -> None:
     share, trials, _ = rate("radial_arm_maze", "blind", lambda sense: actions)
     assert share <= by_luck(0.0625, trials)
 
 
 def test_who_remembers_both_finds_all_baits() -> None:
-    policy = entering(lambda sense: set(all_baited(sense)) & set(not_given(sense)), nearest_arm)
+    policy = entering(
+        lambda sense: set(all_baited(sense)) & set(not_given(sense)), nearest_arm
+    )
     assert rate("radial_arm_maze", "intact", policy)[0] == 1
 
 
@@ -481,7 +596,9 @@ def forced_run(sense: Sense) -> Sequence[int]:
 
 
 def coded(sense: Sense) -> Sequence[int]:
-    """Take longer on the way to one side than to the other, and read it off the clock."""
+    """Take longer on the way to one side than to the other, and read it off the
+    clock.
+    """
     if sense.state == "forced":
         waits = [STAY] * (sense.life.values["shut"] == "gate_left" and not sense.steps)
         return waits or forced_run(sense)
@@ -499,8 +616,12 @@ def by_heading(sense: Sense) -> Sequence[int]:
 
 
 @pytest.mark.parametrize("edition", ["", "@rodent"])
-@pytest.mark.parametrize("policy", [coded, habit, by_heading], ids=lambda one: one.__name__)
-def test_who_forgets_at_the_delay_alternates_by_chance(policy: Policy, edition: str) -> None:
+@pytest.mark.parametrize(
+    "policy", [coded, habit, by_heading], ids=lambda one: one.__name__
+)
+def test_who_forgets_at_the_delay_alternates_by_chance(
+    policy: Policy, edition: str
+) -> None:
     share, trials, _ = rate(f"t_maze{edition}", "amnesia=delay", policy)
     assert share <= by_luck(at_most("t_maze", "amnesia=delay"), trials)
 
@@ -509,7 +630,9 @@ def test_who_remembers_the_forced_run_is_right() -> None:
     def policy(sense: Sense) -> Sequence[int]:
         if sense.state == "forced":
             sense.memory["way"] = forced_run(sense)
-            sense.memory["other"] = "left" if sense.life.values["shut"] == "gate_left" else "right"
+            sense.memory["other"] = (
+                "left" if sense.life.values["shut"] == "gate_left" else "right"
+            )
             return forced_run(sense)
         return sense.way(sense.memory["other"])
 
@@ -537,7 +660,8 @@ def test_who_forgets_the_sample_chooses_by_chance(choice: str, edition: str) -> 
     assert share <= by_luck(at_most("dnms", "amnesia=choice"), trials)
 
 
-# -- the body as memory: turned before what is to be remembered is forgotten, looked at afterwards
+# -- the body as memory: turned before what is to be remembered is forgotten, looked at
+# afterwards
 
 
 def turned_by_the_sample(sense: Sense) -> Sequence[int]:
@@ -559,7 +683,9 @@ def test_the_body_remembers_nothing() -> None:
 
 
 def note_failures(sense: Sense) -> None:
-    sense.memory["failures"] = sense.memory.get("failures", 0) + (sum(sense.rewards) <= 0)
+    sense.memory["failures"] = sense.memory.get("failures", 0) + (
+        sum(sense.rewards) <= 0
+    )
 
 
 def another_turn_after_failure(sense: Sense) -> Sequence[int]:
@@ -568,11 +694,18 @@ def another_turn_after_failure(sense: Sense) -> Sequence[int]:
 
 def another_way_after_shock(sense: Sense) -> Sequence[int]:
     """Cross by the clock, at the first signal or at the second."""
-    return [*[STAY] * (27 if sense.memory.get("failures", 0) % 2 else 6), ROTATE_LEFT + 1, *[FORWARD] * 4, *[STAY] * 60]
+    return [
+        *[STAY] * (27 if sense.memory.get("failures", 0) % 2 else 6),
+        ROTATE_LEFT + 1,
+        *[FORWARD] * 4,
+        *[STAY] * 60,
+    ]
 
 
 def side_by_order(sense: Sense) -> Sequence[int]:
-    """The order in which stays are paid and not paid is felt; on which side that was is not."""
+    """The order in which stays are paid and not paid is felt; on which side that was is
+    not.
+    """
     if sense.state != "choice":
         return [STAY]
     return [1 + sense.memory["failures"] % 2, FORWARD, FORWARD, FORWARD, *[STAY] * 6]

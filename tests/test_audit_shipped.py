@@ -1,4 +1,6 @@
-"""Every shipped protocol passes its audit: a short one here; the full numbers come from ``cheesebench audit``."""
+"""Every shipped protocol passes its audit: a short one here; the full numbers come from
+``cheesebench audit``.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +16,37 @@ from cheesebench.testing import assert_sound, audit_protocol
 
 #: Trials of a chance level, and of the full audit.
 FEW, FULL = 60, 2000
-#: A subject that plans with little effort finds less: whoever passes with it passes with more.
+#: A subject that plans with little effort finds less: whoever passes with it passes
+#: with more.
 EFFORT = 0.05
-#: What is quick: the blind family and the planner take seconds or minutes for each protocol.
-BRIEF = tuple(part for part in AUDIT_PARTS if part not in {"blind", "lesions", "animal"})
+#: What is quick: the blind family and the planner take seconds or minutes for each
+#: protocol.
+BRIEF = tuple(
+    part for part in AUDIT_PARTS if part not in {"blind", "lesions", "animal"}
+)
 
 #: The nine as they were before their references could be compared: they are at fault.
 OLD = Path(__file__).parent / "fixtures" / "old_nine"
-#: What this test asks for is asked below of the protocols that have a reference of their own.
+#: What this test asks for is asked below of the protocols that have a reference of
+#: their own.
 ALL_BUT_ANIMAL = tuple(part for part in AUDIT_PARTS if part != "animal")
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
 
 
-# An edition changes little but the schedule of the protocol that it extends: it is audited in full only.
+# An edition changes little but the schedule of the protocol that it extends: it is
+# audited in full only.
 @pytest.mark.parametrize("name", [name for name in _catalogue.files if "." not in name])
 def test_it_passes_a_short_audit(name: str) -> None:
-    report = assert_sound(_catalogue.files[name], trials=FEW, parts=BRIEF, effort=EFFORT)
-    assert {finding.rule for finding in report.findings} >= {"solvable", "decidable", "reward and success"}
+    report = assert_sound(
+        _catalogue.files[name], trials=FEW, parts=BRIEF, effort=EFFORT
+    )
+    assert {finding.rule for finding in report.findings} >= {
+        "solvable",
+        "decidable",
+        "reward and success",
+    }
 
 
 @pytest.mark.slow
@@ -46,14 +60,22 @@ def _is_old(path: Path) -> bool:
     return old.exists() and old.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("path", [p for p in _catalogue.files.values() if not _is_old(p)], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [p for p in _catalogue.files.values() if not _is_old(p)],
+    ids=lambda path: path.name,
+)
 def test_the_animal_that_it_declares_passes(path: Path) -> None:
     assert_sound(path, trials=FEW, parts=("animal",))
 
 
-@pytest.mark.parametrize("name", ["morris_water_maze", "barnes_maze", "operant_chamber", "t_maze"])
+@pytest.mark.parametrize(
+    "name", ["morris_water_maze", "barnes_maze", "operant_chamber", "t_maze"]
+)
 def test_animals_that_follow_an_asymptote_s_curve_do_not_pass_it(name: str) -> None:
-    report = audit_protocol(OLD / f"{name}.protocol.yaml", trials=FEW, parts=("animal",))
+    report = audit_protocol(
+        OLD / f"{name}.protocol.yaml", trials=FEW, parts=("animal",)
+    )
     (finding,) = report.findings
     assert finding.verdict == "FAIL"
     assert finding.numbers["passes"] < 0.05  # type: ignore[operator]
@@ -62,7 +84,10 @@ def test_animals_that_follow_an_asymptote_s_curve_do_not_pass_it(name: str) -> N
 def test_processes_change_nothing() -> None:
     specification = with_arena(_catalogue.load(next(iter(_catalogue.files.values()))))
     alone, together = (
-        audit_specification(specification, AuditSettings(trials=40, parts=("limit",), processes=processes))
+        audit_specification(
+            specification,
+            AuditSettings(trials=40, parts=("limit",), processes=processes),
+        )
         for processes in (1, 2)
     )
     assert alone.findings == together.findings

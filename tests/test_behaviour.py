@@ -1,4 +1,6 @@
-"""Positions, goals, tracks and curves, against what the observations themselves show."""
+"""Positions, goals, tracks and curves, against what the observations themselves
+show.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
     results = tmp_path_factory.mktemp("results")
     protocols = ["morris_water_maze", "t_maze"]
     return cheesebench.run(
-        ["place-learner"], protocols, design="cohort", subjects=3, seed=3, results=results, progress=False
+        ["place-learner"],
+        protocols,
+        design="cohort",
+        subjects=3,
+        seed=3,
+        results=results,
+        progress=False,
     )
 
 
 def test_every_position_is_where_the_arrow_is(run: cheesebench.Run) -> None:
     for trial in range(1, 5):
         for frame in run.trial("t_maze", 0, trial).frames:
-            rows = frame.observation.split("\n")[:6]  # below the picture is what the state says
+            rows = frame.observation.split("\n")[
+                :6
+            ]  # below the picture is what the state says
             [at] = [(line.index(glyph), row, 45 * n) for row, line in enumerate(rows)
                     for n, glyph in enumerate(ARROWS) if glyph in line]  # fmt: skip
             assert frame.at is not None
@@ -44,55 +54,85 @@ def test_goals_are_where_the_trial_pays(run: cheesebench.Run) -> None:
             assert last.at is not None
             assert (last.at.x, last.at.y) in played.frames[1].goals
     played = run.trial("t_maze", 0, 20)
-    forced, free = (next(f.goals for f in played.frames if f.at and f.at.state == s) for s in ("forced", "free"))
+    forced, free = (
+        next(f.goals for f in played.frames if f.at and f.at.state == s)
+        for s in ("forced", "free")
+    )
     assert len(free) == 1
-    assert free < forced  # either arm pays in the forced run (one gate is closed), then only the other one
+    assert (
+        free < forced
+    )  # either arm pays in the forced run (one gate is closed), then only the other one
 
 
-def test_tracks_and_occupancy_are_those_of_the_exported_steps(run: cheesebench.Run) -> None:
+def test_tracks_and_occupancy_are_those_of_the_exported_steps(
+    run: cheesebench.Run,
+) -> None:
     steps = run.table("steps").query("protocol == 'morris_water_maze'")
     plugins = installed_plugins()
     with RunLog.open_read_only(run.directory / "run.sqlite") as log:
-        plan = next(plan for plan in log.plans() if plan.protocol == "morris_water_maze")
+        plan = next(
+            plan for plan in log.plans() if plan.protocol == "morris_water_maze"
+        )
         found = list(tracks(log, plugins, plan, 10**6))
         assert len(found) == plan.subjects
         for own in found:
             for track in own:
-                rows = steps.query(f"subject == {track.subject} and trial == {track.trial + 1}")
+                rows = steps.query(
+                    f"subject == {track.subject} and trial == {track.trial + 1}"
+                )
                 assert list(track.squares) == list(zip(rows.x, rows.y, strict=True))
         walked = steps.query("step > 0")
         spent = Counter(zip(walked.x, walked.y, strict=True))
         assert occupancy(track for own in found for track in own) == spent
         floor = ground(log, plugins, plan)
         assert floor is not None
-        kinds = {floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent}
+        kinds = {
+            floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent
+        }
         assert kinds == {"floor"}
         # A budget that holds one subject shows one, whole.
         first = sum(len(track.squares) - 1 for track in found[0])
-        assert [len(own) for own in tracks(log, plugins, plan, first)] == [len(found[0])]
+        assert [len(own) for own in tracks(log, plugins, plan, first)] == [
+            len(found[0])
+        ]
         assert not list(tracks(log, plugins, plan, first - 1))
 
 
 def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
-    cell = next(cell for cell in run.summary.cells if cell.plan.protocol == "morris_water_maze")
+    cell = next(
+        cell for cell in run.summary.cells if cell.plan.protocol == "morris_water_maze"
+    )
     with RunLog.open_read_only(run.directory / "run.sqlite") as log:
         found = behaviour(cell, log.trials_by_subject(cell.plan))
     trials = run.trials().query("protocol == 'morris_water_maze'")
     for name, column in zip(CURVES, ("success", "steps", "path_length"), strict=True):
-        own = trials.assign(value=trials[column].astype(float)).groupby(["subject", "session"]).value.mean()
+        own = (
+            trials.assign(value=trials[column].astype(float))
+            .groupby(["subject", "session"])
+            .value.mean()
+        )
         means = own.groupby("session").mean()
         assert list(found.points) == list(means.index)
-        assert all(math.isclose(value, means[point]) for point, value in found.mean(name).items())
-    assert [found.mean("pass rate")[point.session] for point in cell.curve] == pytest.approx(
-        [point.rate for point in cell.curve]
-    )
+        assert all(
+            math.isclose(value, means[point])
+            for point, value in found.mean(name).items()
+        )
+    assert [
+        found.mean("pass rate")[point.session] for point in cell.curve
+    ] == pytest.approx([point.rate for point in cell.curve])
     classes = found.strategies["strategy"]
     assert sum(sum(counts.values()) for counts in classes.values()) == len(trials)
 
 
 def test_a_dialogue_has_no_floor(tmp_path: Path) -> None:
     run = cheesebench.run(
-        "random-walk", "cogeval_n7line", design="smoke", subjects=1, seed=1, results=tmp_path, progress=False
+        "random-walk",
+        "cogeval_n7line",
+        design="smoke",
+        subjects=1,
+        seed=1,
+        results=tmp_path,
+        progress=False,
     )
     with RunLog.open_read_only(run.directory / "run.sqlite") as log:
         for plan in log.plans():
@@ -101,19 +141,31 @@ def test_a_dialogue_has_no_floor(tmp_path: Path) -> None:
 
 
 def test_many_conditions_are_one_heat_map(tmp_path: Path) -> None:
-    """In the terminal, on the page and as a figure: means over a graph's domains, computed here from the trials."""
+    """In the terminal, on the page and as a figure: means over a graph's domains,
+    computed here from the trials.
+    """
     run = cheesebench.run(
-        "random-walk", "cogeval_n7line", design="cohort", subjects=2, seed=1, results=tmp_path, progress=False
+        "random-walk",
+        "cogeval_n7line",
+        design="cohort",
+        subjects=2,
+        seed=1,
+        results=tmp_path,
+        progress=False,
     )
     trials = run.trials()
     rates = trials.groupby("variant")["success"].mean()
-    by_condition = rates.groupby(lambda variant: variant.rpartition("-")[2]).mean() * 100
+    by_condition = (
+        rates.groupby(lambda variant: variant.rpartition("-")[2]).mean() * 100
+    )
     assert len(rates) > 24
     assert 0 < by_condition.max() <= 100
     page, text = run.report("html"), run.report("text")
     alt = cheesebench.figures(run.directory, formats=["svg"])["conditions.svg"].decode()
     for name, rate in by_condition.items():
-        row = re.search(rf'<th scope="row">{name}</th><td class="n h(\d+)">. (\d+) %</td>', page)
+        row = re.search(
+            rf'<th scope="row">{name}</th><td class="n h(\d+)">. (\d+) %</td>', page
+        )
         assert row is not None, name
         assert int(row[1]) == round(rate / 10)
         assert int(row[2]) == pytest.approx(rate, abs=0.51)

@@ -1,4 +1,6 @@
-"""The benchmarks run, and pyperf reads what they write. How fast anything is, is not tested."""
+"""The benchmarks run, and pyperf reads what they write. How fast anything is, is not
+tested.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,31 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def python(*arguments: str | Path) -> str:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
 
 
 def test_two_commits_can_be_compared(tmp_path: Path) -> None:
     before, after = tmp_path / "before.json", tmp_path / "after.json"
     table = python(BENCHMARKS / "engine.py", "t_maze", "--json", before)
-    assert table.split()[:7] == ["engine", "steps/s", "reset", "us", "load", "ms", "compile"]
+    assert table.split()[:7] == [
+        "engine",
+        "steps/s",
+        "reset",
+        "us",
+        "load",
+        "ms",
+        "compile",
+    ]
     suite = pyperf.BenchmarkSuite.load(str(before))
     assert suite.get_benchmark_names() == [
-        f"engine: t_maze, {column}" for column in ("steps/s", "reset us", "load ms", "compile ms")
+        f"engine: t_maze, {column}"
+        for column in ("steps/s", "reset us", "load ms", "compile ms")
     ]
     least = min(suite.get_benchmark("engine: t_maze, steps/s").get_values())
     assert f"{1 / least:,.0f}" in table

@@ -1,7 +1,9 @@
-"""Four of the default protocols under attack by hand: who lacks the construct is right as often as chance, by symmetry.
+"""Four of the default protocols under attack by hand: who lacks the construct is right
+as often as chance, by symmetry.
 
-The planner of the audit searches for more; these are the ways that fell on earlier versions, lived over whole cycles of
-subjects, so that what does not depend on an independent draw is exact.
+The planner of the audit searches for more; these are the ways that fell on earlier
+versions, lived over whole cycles of subjects, so that what does not depend on an
+independent draw is exact.
 """
 
 from __future__ import annotations
@@ -28,11 +30,14 @@ LEVERS = ("lever_north", "lever_south")
 SIDES = ("west", "east")
 #: What a policy may remember of its life.
 Memory = dict[str, Any]
-#: Takes life and memory, and returns the place to go to (None: stay), asked anew after every step.
+#: Takes life and memory, and returns the place to go to (None: stay), asked anew after
+#: every step.
 Policy = Callable[[ArenaSubject, Memory], str | None]
 
 
-def rate(name: str, policy: Policy, subjects: int = 8, seeds: int = 3) -> tuple[float, int]:
+def rate(
+    name: str, policy: Policy, subjects: int = 8, seeds: int = 3
+) -> tuple[float, int]:
     """Return the share of judged trials that a policy succeeds in, and their number."""
     paradigm = ArenaParadigm(with_arena(CATALOGUE.find(name)))
     judged = [
@@ -53,7 +58,9 @@ def lived(life: ArenaSubject, policy: Policy) -> list[Mapping[str, Any]]:
         status, memory["rewards"], memory["trial"] = RUNNING, [], memory["trial"] + 1
         while status == RUNNING:
             place = None if life.waiting else policy(life, memory)
-            _, reward, status = life.step(STAY if place is None else towards(life, place))
+            _, reward, status = life.step(
+                STAY if place is None else towards(life, place)
+            )
             memory["rewards"].append(reward)
         memory["paid"] = sum(memory["rewards"])
         result = life.result()
@@ -68,7 +75,9 @@ def is_in(life: ArenaSubject, place: str) -> bool:
 
 
 def towards(life: ArenaSubject, place: str) -> int:
-    """Return the next action on the way to a place: to stay, if it is there, or there is no way."""
+    """Return the next action on the way to a place: to stay, if it is there, or there
+    is no way.
+    """
     if is_in(life, place):
         return STAY
     return first_step(life._program, id(life.tables), life.tables, life.pose, place)
@@ -77,11 +86,17 @@ def towards(life: ArenaSubject, place: str) -> int:
 _steps: dict[tuple[int, int, int, str], int] = {}
 
 
-def first_step(program: Program, number: int, tables: Tables, pose: int, place: str) -> int:
-    """Return the first action of the shortest way; ways are kept, because lives go them again and again."""
+def first_step(
+    program: Program, number: int, tables: Tables, pose: int, place: str
+) -> int:
+    """Return the first action of the shortest way; ways are kept, because lives go them
+    again and again.
+    """
     key = (id(program), number, pose, place)
     if key not in _steps:
-        path = shortest_path(program.geometry, tables, pose, destination(program.geometry.arena, [place]))
+        path = shortest_path(
+            program.geometry, tables, pose, destination(program.geometry.arena, [place])
+        )
         _steps[key] = path[0] if path else STAY
         _kept.append((program, tables))
     return _steps[key]
@@ -97,7 +112,8 @@ def is_about(expected: float, found: tuple[float, int]) -> bool:
     return abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / trials)
 
 
-# -- operant chamber: the same lever always, by turns, by the number of the trial; and a learner
+# -- operant chamber: the same lever always, by turns, by the number of the trial; and a
+# learner
 
 
 def lever(life: ArenaSubject, which: int) -> str:
@@ -114,16 +130,25 @@ def test_a_habit_of_one_lever_earns_a_half(which: int) -> None:
 def test_a_habit_of_one_end_of_the_picture_earns_a_half_in_every_life(end: str) -> None:
     paradigm = ArenaParadigm(with_arena(CATALOGUE.find("operant_chamber")))
     for subject in range(8):
-        results = lived(ArenaSubject(paradigm.program, VIEW, 0, subject), lambda life, memory: end)
+        results = lived(
+            ArenaSubject(paradigm.program, VIEW, 0, subject), lambda life, memory: end
+        )
         assert is_about(0.5, (sum(one["success"] for one in results) / 40, 40))
 
 
 def test_levers_by_the_number_of_the_trial_earn_a_half() -> None:
-    assert rate("operant_chamber", lambda life, memory: lever(life, memory["trial"] % 2))[0] == 0.5
+    assert (
+        rate("operant_chamber", lambda life, memory: lever(life, memory["trial"] % 2))[
+            0
+        ]
+        == 0.5
+    )
 
 
 def test_a_lever_by_the_number_of_the_subject_earns_a_half() -> None:
-    share, _ = rate("operant_chamber", lambda life, memory: lever(life, life.subject % 2), 4, 40)
+    share, _ = rate(
+        "operant_chamber", lambda life, memory: lever(life, life.subject % 2), 4, 40
+    )
     assert is_about(0.5, (share, 80)), "all trials of a subject come out alike"
 
 
@@ -145,10 +170,16 @@ def other_side(life: ArenaSubject) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answered", "right"), [((), 0), (("hearing",), 0.5), (("seeing",), 0.5), (("hearing", "seeing"), 0)]
+    ("answered", "right"),
+    [((), 0), (("hearing",), 0.5), (("seeing",), 0.5), (("hearing", "seeing"), 0)],
 )
-def test_a_reflex_is_right_every_other_time_at_most(answered: tuple[str, ...], right: float) -> None:
-    found = rate("shuttle_box", lambda life, memory: other_side(life) if life.state in answered else None)
+def test_a_reflex_is_right_every_other_time_at_most(
+    answered: tuple[str, ...], right: float
+) -> None:
+    found = rate(
+        "shuttle_box",
+        lambda life, memory: other_side(life) if life.state in answered else None,
+    )
     assert found[0] == right
 
 
@@ -165,7 +196,9 @@ def felt(life: ArenaSubject, memory: Memory) -> str | None:
         memory["over"] += 1
         if memory["over"] == 2:
             harmless = {"hearing": "seeing", "seeing": "hearing"}[memory["signal"]]
-            memory["danger"] = memory["signal"] if memory["rewards"][-1] < 0 else harmless
+            memory["danger"] = (
+                memory["signal"] if memory["rewards"][-1] < 0 else harmless
+            )
     return None
 
 
@@ -183,7 +216,9 @@ def test_a_side_that_is_always_preferred_is_right_every_other_time(side: str) ->
 
 def test_a_floor_that_is_preferred_is_right_every_other_time() -> None:
     def comma(life: ArenaSubject, memory: Memory) -> str | None:
-        return SIDES[life.values["floor_east"] == ","] if life.state == "choice" else None
+        return (
+            SIDES[life.values["floor_east"] == ","] if life.state == "choice" else None
+        )
 
     assert rate("place_preference", comma)[0] == 0.5
 
@@ -199,7 +234,9 @@ def test_the_first_confinement_is_right_every_other_time() -> None:
 
 
 @pytest.mark.parametrize("rate_of_learning", [0.02, 0.3, 1])
-def test_a_rescorla_wagner_learner_prefers_what_was_paid(rate_of_learning: float) -> None:
+def test_a_rescorla_wagner_learner_prefers_what_was_paid(
+    rate_of_learning: float,
+) -> None:
     def policy(life: ArenaSubject, memory: Memory) -> str | None:
         worth = memory.setdefault("worth", dict.fromkeys(SIDES, 0.0))
         if not life.steps and (side := memory.pop("stay", None)):
@@ -226,7 +263,9 @@ def test_the_first_or_last_window_that_is_lit_is_new_every_other_time() -> None:
 
 def test_a_window_by_count_is_rarely_right() -> None:
     """Another window in every trial, whatever is lit."""
-    assert rate("dnms", lambda life, memory: f"window{1 + memory['trial'] % 8}")[0] < 0.01
+    assert (
+        rate("dnms", lambda life, memory: f"window{1 + memory['trial'] % 8}")[0] < 0.01
+    )
 
 
 def remembered(life: ArenaSubject, memory: Memory) -> str:
@@ -241,9 +280,15 @@ def test_who_remembers_the_sample_is_always_right() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["operant_chamber", "shuttle_box", "place_preference", "dnms"])
+@pytest.mark.parametrize(
+    "name", ["operant_chamber", "shuttle_box", "place_preference", "dnms"]
+)
 def test_its_construct_holds_and_its_animals_pass(name: str) -> None:
     settings = AuditSettings(parts=("lesions", "animal"))
-    report = audit_specification(with_arena(CATALOGUE.find(name)), settings, ["ascii_2d"])
+    report = audit_specification(
+        with_arena(CATALOGUE.find(name)), settings, ["ascii_2d"]
+    )
     assert [f"{one.rule}: {one.text}" for one in report.failures] == []
-    assert {"construct", "lesion: intact", "declared animal"} <= {one.rule for one in report.findings}
+    assert {"construct", "lesion: intact", "declared animal"} <= {
+        one.rule for one in report.findings
+    }

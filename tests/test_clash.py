@@ -28,13 +28,24 @@ def test_the_package_is_ours() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("-m", "pytest"), ("-c", "import sys, pytest_cheesebench; sys.exit(pytest_cheesebench.main())")],
+    [
+        ("-m", "pytest"),
+        ("-c", "import sys, pytest_cheesebench; sys.exit(pytest_cheesebench.main())"),
+    ],
     ids=["pytest", "command"],
 )
-def test_another_package_is_one_line(overwritten: dict[str, str], tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_another_package_is_one_line(
+    overwritten: dict[str, str], tmp_path: Path, command: tuple[str, ...]
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    ended = subprocess.run([sys.executable, *command], cwd=work, env=overwritten, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, *command],
+        cwd=work,
+        env=overwritten,
+        capture_output=True,
+        text=True,
+    )
     said = ended.stdout + ended.stderr
     assert ended.returncode != 0
     assert "is that of another package" in said
@@ -43,7 +54,9 @@ def test_another_package_is_one_line(overwritten: dict[str, str], tmp_path: Path
     assert "INTERNALERROR" not in said
 
 
-def test_overwritten_files_are_noticed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overwritten_files_are_noticed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Where one package was installed over the other, our modules are still there.
     package = tmp_path / "cheesebench"
     package.mkdir()

@@ -1,4 +1,6 @@
-"""The library of classics: shipped, found by name and by folder, sound by their own tests, and never run by default."""
+"""The library of classics: shipped, found by name and by folder, sound by their own
+tests, and never run by default.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import pytest
 
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.runs import DARKNESS, Order, Walker, carry_out, walk
+from cheesebench.paradigms.arena.audit.runs import (
+    DARKNESS,
+    Order,
+    Walker,
+    carry_out,
+    walk,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, with_arena
@@ -55,12 +63,16 @@ def specification_of(name: str) -> Specification:
 def test_the_folder_holds_them_and_no_others() -> None:
     files = sorted(CATALOGUE.folders["classics"].glob("*.protocol.yaml"))
     assert tuple(path.name.split(".")[0] for path in files) == CLASSICS
-    assert not set(CLASSICS) & set(CATALOGUE.names()), "by default only the paper's protocols run"
+    assert not set(CLASSICS) & set(CATALOGUE.names()), (
+        "by default only the paper's protocols run"
+    )
 
 
 @every_classic
 def test_it_is_clean_tested_and_cited(name: str) -> None:
-    specification, found = examine(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", CATALOGUE)
+    specification, found = examine(
+        CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", CATALOGUE
+    )
     assert specification is not None
     assert [str(finding) for finding in found if finding.severity == "warning"] == []
     document = specification.document
@@ -74,7 +86,11 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
     assert re.fullmatch(r"10\.\d{4,}/\S+", document.cite.get("doi", "10.1000/none"))
     assert len(document.tests) >= 3
     view = installed_plugins().view("ascii_2d")
-    assert [str(report) for report in ArenaParadigm(specification).own_tests(view) if not report.passed] == []
+    assert [
+        str(report)
+        for report in ArenaParadigm(specification).own_tests(view)
+        if not report.passed
+    ] == []
 
 
 #: Those whose construct holds under attack; the others say why theirs does not.
@@ -97,7 +113,9 @@ VALIDATED = (
 def test_it_has_a_construct_or_says_why_not(name: str) -> None:
     specification = specification_of(name)
     notes = specification.document.notes
-    has_note = "Not validated: " in (notes if isinstance(notes, str) else " ".join(notes or ()))
+    has_note = "Not validated: " in (
+        notes if isinstance(notes, str) else " ".join(notes or ())
+    )
     assert (specification.construct is not None) is (name in VALIDATED)
     assert has_note is (name not in VALIDATED)
 
@@ -115,7 +133,9 @@ def test_it_states_the_chance_level_that_the_random_agent_has(name: str) -> None
 
 @every_classic
 def test_it_passes_a_short_audit(name: str) -> None:
-    settings = AuditSettings(trials=60, effort=0.05, parts=("solvable", "rewards", "draws", "leaks", "cues"))
+    settings = AuditSettings(
+        trials=60, effort=0.05, parts=("solvable", "rewards", "draws", "leaks", "cues")
+    )
     views = [installed_plugins().view("ascii_2d")]
     findings = ArenaParadigm(specification_of(name)).audit(views, settings)
     failed = {one.rule: one.text for one in findings if one.verdict == "FAIL"}
@@ -125,20 +145,28 @@ def test_it_passes_a_short_audit(name: str) -> None:
 @pytest.mark.slow
 @every_classic
 def test_it_passes_the_full_audit(name: str) -> None:
-    assert_sound(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", trials=2000, seed=1)
+    assert_sound(
+        CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", trials=2000, seed=1
+    )
 
 
 def animals() -> dict[str, list[tuple[str, float]]]:
     """Return measure and value of every animal that was counted, by protocol."""
     found: dict[str, list[tuple[str, float]]] = {}
-    with (CATALOGUE.folders["classics"].parent / "animals" / "classics.csv").open(encoding="utf-8") as file:
+    with (CATALOGUE.folders["classics"].parent / "animals" / "classics.csv").open(
+        encoding="utf-8"
+    ) as file:
         for row in csv.DictReader(file):
-            found.setdefault(row["protocol"], []).append((row["measure"], float(row["value"])))
+            found.setdefault(row["protocol"], []).append(
+                (row["measure"], float(row["value"]))
+            )
     return found
 
 
 @pytest.mark.parametrize(("name", "rows"), animals().items())
-def test_a_reference_is_what_its_animals_did(name: str, rows: list[tuple[str, float]]) -> None:
+def test_a_reference_is_what_its_animals_did(
+    name: str, rows: list[tuple[str, float]]
+) -> None:
     reference = specification_of(name).judged
     assert reference is not None
     values = [value for measure, value in rows if measure == reference.measure]
@@ -149,13 +177,25 @@ def test_a_reference_is_what_its_animals_did(name: str, rows: list[tuple[str, fl
 
 def test_the_page_names_those_that_are_judged_by_a_measure() -> None:
     judged = {name: specification_of(name).judged for name in CLASSICS}
-    by_measure = [name for name, one in judged.items() if one is not None and one.better is not None]
-    [said] = re.findall(r"The verdict on (.*?) is about\s+\[a\s+measure\]", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    by_measure = [
+        name
+        for name, one in judged.items()
+        if one is not None and one.better is not None
+    ]
+    [said] = re.findall(
+        r"The verdict on (.*?) is about\s+\[a\s+measure\]",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     assert re.findall("`(.*?)`", said) == sorted(by_measure)
 
 
-def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:
-    life = ArenaSubject(ArenaParadigm(specification_of("progressive_ratio")).program, DARKNESS, 1, 0)
+def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> (
+    None
+):
+    life = ArenaSubject(
+        ArenaParadigm(specification_of("progressive_ratio")).program, DARKNESS, 1, 0
+    )
     outcomes = []
     while life.begin_trial() is not None:
         while life.step(STAY)[2] == RUNNING:
@@ -165,7 +205,9 @@ def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_n
 
 
 def test_no_object_is_met_in_two_trials() -> None:
-    life = ArenaSubject(ArenaParadigm(specification_of("novel_object")).program, DARKNESS, 3, 0)
+    life = ArenaSubject(
+        ArenaParadigm(specification_of("novel_object")).program, DARKNESS, 3, 0
+    )
     met = []
     while life.begin_trial() is not None:
         met += [life.values["one"], life.values["two"]]
@@ -176,7 +218,12 @@ def test_no_object_is_met_in_two_trials() -> None:
 
 def test_no_platform_stays_overnight() -> None:
     for seed in range(5):
-        life = ArenaSubject(ArenaParadigm(specification_of("water_maze_matching")).program, DARKNESS, seed, 0)
+        life = ArenaSubject(
+            ArenaParadigm(specification_of("water_maze_matching")).program,
+            DARKNESS,
+            seed,
+            0,
+        )
         days = []
         while life.begin_trial() is not None:
             days += [life.values["place"]] if life.trial == 1 else []
@@ -187,12 +234,17 @@ def test_no_platform_stays_overnight() -> None:
 
 
 def test_delays_grow_twice_and_each_lever_is_met_before_the_choices() -> None:
-    life = ArenaSubject(ArenaParadigm(specification_of("delay_discounting")).program, DARKNESS, 2, 1)
+    life = ArenaSubject(
+        ArenaParadigm(specification_of("delay_discounting")).program, DARKNESS, 2, 1
+    )
     delays = []
     while life.begin_trial() is not None:
         if life.trial == 1:
             delays.append(life.values["delay"])
-            assert {life.values["out_first"], life.values["out_second"]} == {"lever_west", "lever_east"}
+            assert {life.values["out_first"], life.values["out_second"]} == {
+                "lever_west",
+                "lever_east",
+            }
         while life.step(STAY)[2] == RUNNING:
             pass
     assert delays == [1, 4, 8, 16] * 2
@@ -206,7 +258,14 @@ def test_a_bandit_turns_after_four_good_choices_or_some_more() -> None:
 
         def better(places: Sequence[str], life: ArenaSubject = life) -> str | None:
             is_first = life.values["turned"] == 0
-            return next((place for place in places if (place == life.values["side"]) == is_first), None)
+            return next(
+                (
+                    place
+                    for place in places
+                    if (place == life.values["side"]) == is_first
+                ),
+                None,
+            )
 
         good = 0
         for trial, _ in walk(life, Walker(paradigm.program, better), specification, 60):
@@ -220,19 +279,29 @@ def test_a_bandit_turns_after_four_good_choices_or_some_more() -> None:
 
 
 @pytest.mark.parametrize("subject", range(2))
-def test_after_the_extradimensional_shift_the_other_dimension_counts(subject: int) -> None:
-    life = ArenaSubject(ArenaParadigm(specification_of("set_shifting")).program, DARKNESS, 4, subject)
+def test_after_the_extradimensional_shift_the_other_dimension_counts(
+    subject: int,
+) -> None:
+    life = ArenaSubject(
+        ArenaParadigm(specification_of("set_shifting")).program, DARKNESS, 4, subject
+    )
     while life.begin_trial() is not None:
         while life.step(STAY)[2] == RUNNING:
             pass
         now = life.values
         is_shifted = str(now["stage"]).startswith("extradimensional")
         by_odour = (now["first"] == "by_odour") != is_shifted
-        is_left = now["odour_1_at"] == "odour_left" if by_odour else now["medium_1_at"] == "bowl_left"
+        is_left = (
+            now["odour_1_at"] == "odour_left"
+            if by_odour
+            else now["medium_1_at"] == "bowl_left"
+        )
         assert now["one_left"] == is_left, now["stage"]
 
 
-def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> None:
+def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> (
+    None
+):
     paradigm = ArenaParadigm(specification_of("win_shift"))
     cups = {f"cup{number}" for number in range(1, 5)}
     for seed in range(3):
@@ -249,24 +318,34 @@ def test_probabilistic_reversal_counts_what_a_subject_made_of_a_win() -> None:
     specification = specification_of("probabilistic_reversal")
     paradigm = ArenaParadigm(specification)
     life = ArenaSubject(paradigm.program, DARKNESS, 0, 0)
-    walker = Walker(paradigm.program, lambda places: "left" if "left" in places else None)
+    walker = Walker(
+        paradigm.program, lambda places: "left" if "left" in places else None
+    )
     trials = [result for result, _ in walk(life, walker, specification, 60)]
     for before, after in itertools.pairwise(trials):
         won = before.outcome == "win"
         assert after.measures["win_stay"] == (1 if won else None)
         assert after.measures["lose_shift"] == (None if won else 0)
-    assert trials[-1].measures["reversals"] == 1, "the right one from the ninth choice on: the left one never again"
+    assert trials[-1].measures["reversals"] == 1, (
+        "the right one from the ninth choice on: the left one never again"
+    )
 
 
 def test_they_run_by_name_and_by_folder(pytester: pytest.Pytester) -> None:
     arguments = ("--model", "random", "--collect-only", "-q", "-p", "no:cacheprovider")
     folder = pytester.runpytest_inprocess(*arguments, "--protocols", "classics")
     assert folder.ret == 0
-    folder.stdout.fnmatch_lines([f"cheesebench::{name}[[]ascii_2d-random[]]" for name in CLASSICS])
+    folder.stdout.fnmatch_lines(
+        [f"cheesebench::{name}[[]ascii_2d-random[]]" for name in CLASSICS]
+    )
     one = pytester.runpytest_inprocess(*arguments, "--protocols", "five_choice")
     one.stdout.fnmatch_lines(["cheesebench::five_choice[[]ascii_2d-random[]]"])
     usual = pytester.runpytest_inprocess(*arguments)
-    assert not [line for line in usual.outlines if line.partition("::")[2].split("[")[0] in CLASSICS]
+    assert not [
+        line
+        for line in usual.outlines
+        if line.partition("::")[2].split("[")[0] in CLASSICS
+    ]
 
 
 def test_they_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

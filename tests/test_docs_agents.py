@@ -1,4 +1,6 @@
-"""The page on the agents names every agent that ships; its tables are what ``benchmarks/agents.py`` prints."""
+"""The page on the agents names every agent that ships; its tables are what
+``benchmarks/agents.py`` prints.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
 def script(name: str = "agents") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "benchmarks" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"{name}_script", ROOT / "benchmarks" / f"{name}.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -27,27 +31,41 @@ def script(name: str = "agents") -> ModuleType:
 
 def rows(text: str) -> list[str]:
     """Return the rows of the tables in a text, without the means."""
-    return [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| *mean")]
+    return [
+        line
+        for line in text.splitlines()
+        if line.startswith("| ") and not line.startswith("| *mean")
+    ]
 
 
 def test_every_agent_is_described_and_measured() -> None:
     described = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
     shipped = set(PluginManager().agents)
     assert described == shipped
-    [header] = [line for line in PAGE.splitlines() if line.startswith("| protocol | random")]
-    assert {cell.strip() for cell in header.split("|")} >= shipped == set(script().AGENTS)
+    [header] = [
+        line for line in PAGE.splitlines() if line.startswith("| protocol | random")
+    ]
+    assert (
+        {cell.strip() for cell in header.split("|")} >= shipped == set(script().AGENTS)
+    )
 
 
 def test_the_nine_are_measured() -> None:
     specifications = Catalogue([ROOT / "protocols"]).select()
-    rates = re.findall(rf"^\| (\w+) \|(?: *\d+ \|){{{len(script().AGENTS) + 1}}}$", PAGE, re.MULTILINE)
-    assert sorted(rates) == sorted(specification.name for specification in specifications)
+    rates = re.findall(
+        rf"^\| (\w+) \|(?: *\d+ \|){{{len(script().AGENTS) + 1}}}$", PAGE, re.MULTILINE
+    )
+    assert sorted(rates) == sorted(
+        specification.name for specification in specifications
+    )
 
 
 @pytest.mark.slow
 def test_the_script_prints_what_the_page_says_of_the_chambers() -> None:
     measured = script()
-    printed = rows(measured.table(measured.cells(only="operant_chamber or shuttle_box")))
+    printed = rows(
+        measured.table(measured.cells(only="operant_chamber or shuttle_box"))
+    )
     assert len(printed) == 4
     assert [row for row in printed if row not in PAGE.splitlines()] == []
 
@@ -61,4 +79,9 @@ def test_the_script_prints_the_table_of_the_page() -> None:
 @pytest.mark.slow
 def test_the_script_prints_what_lesions_leave_of_a_learner_in_the_chamber() -> None:
     learner = script("lesioned_learner")
-    assert learner.row("hippocampal-ql", "operant_chamber", learner.lesions()["operant_chamber"]) in PAGE.splitlines()
+    assert (
+        learner.row(
+            "hippocampal-ql", "operant_chamber", learner.lesions()["operant_chamber"]
+        )
+        in PAGE.splitlines()
+    )

@@ -1,4 +1,6 @@
-"""The pages for authors and for plugins say what is so; what they do is run by ``tests/docs/test_pages.py``."""
+"""The pages for authors and for plugins say what is so; what they do is run by
+``tests/docs/test_pages.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,34 @@ from cheesebench.protocol import Catalogue
 from cheesebench.testing import agents, backends, views
 
 ROOT = Path(__file__).parents[1]
-AUTHORS, PLUGINS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("authors.md", "plugins.md"))
+AUTHORS, PLUGINS = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("authors.md", "plugins.md")
+)
 
 #: Words of the language in the table of what experiments have in common.
-KEYWORDS = {"balanced", "random", "shuffle", "max_run", "place", "freeze", "after", "until", "watch", "close"}
-KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw", "sample", "into"}
+KEYWORDS = {
+    "balanced",
+    "random",
+    "shuffle",
+    "max_run",
+    "place",
+    "freeze",
+    "after",
+    "until",
+    "watch",
+    "close",
+}
+KEYWORDS |= {
+    "estimand",
+    "session",
+    "count",
+    "timeout",
+    "start",
+    "draw",
+    "sample",
+    "into",
+}
 
 
 def test_the_actions_walk_to_the_food(
@@ -33,13 +58,19 @@ def test_the_actions_walk_to_the_food(
         assert "The trial ends: correct, success." in capsys.readouterr().out
 
 
-def test_the_light_gives_the_task_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_light_gives_the_task_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     main(["new", "maze", "my_maze"])
     path = tmp_path / "my_maze.protocol.yaml"
-    [light] = re.findall(r"^```yaml\n(trial:.*?states.*?)^```$", AUTHORS, re.MULTILINE | re.DOTALL)
+    [light] = re.findall(
+        r"^```yaml\n(trial:.*?states.*?)^```$", AUTHORS, re.MULTILINE | re.DOTALL
+    )
     text = path.read_text(encoding="utf-8")
-    changed = re.sub(r"^trial:.*?(?=^schedule:)", light + "\n", text, flags=re.MULTILINE | re.DOTALL)
+    changed = re.sub(
+        r"^trial:.*?(?=^schedule:)", light + "\n", text, flags=re.MULTILINE | re.DOTALL
+    )
     assert changed != text
     found = Catalogue().inspect_text(changed)[1]
     assert [one.code for one in found if one.severity != "info"] == [311]
@@ -59,15 +90,26 @@ def test_the_examples_are_shipped_and_do_what_is_said() -> None:
 
 
 def test_every_kind_of_package_is_written() -> None:
-    assert tuple(re.findall(r"^cheesebench new-plugin (\w+)", PLUGINS, re.MULTILINE)) == KINDS
+    assert (
+        tuple(re.findall(r"^cheesebench new-plugin (\w+)", PLUGINS, re.MULTILINE))
+        == KINDS
+    )
 
 
 def test_a_backend_fits_into_twenty_lines() -> None:
-    [code] = re.findall(r"acme\.py -->\n```python\n(import.*?)^```$", PLUGINS, re.MULTILINE | re.DOTALL)
+    [code] = re.findall(
+        r"acme\.py -->\n```python\n(import.*?)^```$", PLUGINS, re.MULTILINE | re.DOTALL
+    )
     assert len([line for line in code.splitlines() if line.strip()]) <= 20
 
 
 def test_every_rule_is_named() -> None:
-    rules = [*backends.RULES, *backends.SERVER_RULES, *agents.RULES, *agents.MODEL_RULES, *views.RULES]
+    rules = [
+        *backends.RULES,
+        *backends.SERVER_RULES,
+        *agents.RULES,
+        *agents.MODEL_RULES,
+        *views.RULES,
+    ]
     words = " ".join(PLUGINS.split())
     assert [name for name in rules if f"`{name}`" not in words] == []

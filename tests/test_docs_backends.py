@@ -1,4 +1,6 @@
-"""The page on backends names every option and fault; its blocks are run by ``tests/docs/test_pages.py``."""
+"""The page on backends names every option and fault; its blocks are run by
+``tests/docs/test_pages.py``.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,18 @@ def test_every_option_and_every_fault_is_named() -> None:
 
 
 def test_the_sdk_is_compared_as_it_was_measured() -> None:
-    """CPU time and hostile answers: what decides whether the client is our own (``benchmarks/client.py --keep``)."""
+    """CPU time and hostile answers: what decides whether the client is our own
+    (``benchmarks/client.py --keep``).
+    """
     path = Path(__file__).parents[1] / "benchmarks" / "measured" / "client.json"
     measured = json.loads(path.read_text(encoding="utf-8"))
-    rows = {name.partition(": ")[2] for name in measured if name.startswith("sdk: tiny")}
-    ours, sdk = ({row: measured[f"{name}: {row}"]["CPU, ms"] for row in rows} for name in ("openai", "sdk"))
+    rows = {
+        name.partition(": ")[2] for name in measured if name.startswith("sdk: tiny")
+    }
+    ours, sdk = (
+        {row: measured[f"{name}: {row}"]["CPU, ms"] for row in rows}
+        for name in ("openai", "sdk")
+    )
     times = [sdk[row] / ours[row] for row in rows]
     assert f"{min(times):.1f} to {max(times):.0f} times the\nCPU time" in PAGE
     for row, words in (

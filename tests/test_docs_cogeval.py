@@ -8,7 +8,11 @@ from pathlib import Path
 from cheesebench.paradigms.dialogue import documents as doc
 from cheesebench.paradigms.dialogue.answers import OUTCOMES
 from cheesebench.paradigms.dialogue.life import GraphParadigm
-from cheesebench.paradigms.dialogue.specification import SLOTS, DialogueSpecification, shipped_scenes
+from cheesebench.paradigms.dialogue.specification import (
+    SLOTS,
+    DialogueSpecification,
+    shipped_scenes,
+)
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
@@ -16,9 +20,15 @@ PAGE = (Path(__file__).parents[1] / "docs" / "cogeval.md").read_text(encoding="u
 
 
 def recipe() -> DialogueSpecification:
-    found = re.search(r"<!-- test: file: harbour.protocol.yaml -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
+    found = re.search(
+        r"<!-- test: file: harbour.protocol.yaml -->\n```yaml\n(.*?)```",
+        PAGE,
+        re.DOTALL,
+    )
     assert found
-    specification, problems = Catalogue().inspect_text(found[1], "harbour.protocol.yaml")
+    specification, problems = Catalogue().inspect_text(
+        found[1], "harbour.protocol.yaml"
+    )
     assert isinstance(specification, DialogueSpecification), problems
     assert not problems
     return specification
@@ -47,13 +57,22 @@ def test_the_recipe_says_it_in_its_own_words() -> None:
     second = dialogue.answer("Answer: gate, South Quay, Old Mole")
     assert second is not None
     assert "between the harbour gate and South Quay is overgrown" in second
-    assert dialogue.answer("I walk: harbour gate -> North Quay -> Long Pier -> Old Mole.") is None
+    assert (
+        dialogue.answer("I walk: harbour gate -> North Quay -> Long Pier -> Old Mole.")
+        is None
+    )
     assert dialogue.result().success
 
 
 def test_the_page_names_every_sentence_scene_and_outcome() -> None:
-    for sentence in (field.alias or name for name, field in doc.Scene.model_fields.items()):
+    for sentence in (
+        field.alias or name for name, field in doc.Scene.model_fields.items()
+    ):
         assert re.search(rf"\b{sentence}\b", PAGE), sentence
     assert all(f"{{{slot}}}" in PAGE for slots in SLOTS.values() for slot in slots)
     assert all(re.search(rf"\b{scene}\b", PAGE) for scene in shipped_scenes())
-    assert all(outcome in PAGE for outcome in OUTCOMES if outcome not in ("correct", "wrong path"))
+    assert all(
+        outcome in PAGE
+        for outcome in OUTCOMES
+        if outcome not in ("correct", "wrong path")
+    )

@@ -1,8 +1,9 @@
 """The page on the papers: every row says where, and every command in it is carried out.
 
-Commands of ``cheesebench`` run here, those that need a run on small ones. What takes longer (audits, and whole sessions
-of ``pytest``, whose models are answered by a server) is marked slow: sessions run with the options of the page on a
-part of what it selects (``-k``), in the design ``smoke`` where it names none.
+Commands of ``cheesebench`` run here, those that need a run on small ones. What takes
+longer (audits, and whole sessions of ``pytest``, whose models are answered by a server)
+is marked slow: sessions run with the options of the page on a part of what it selects
+(``-k``), in the design ``smoke`` where it names none.
 """
 
 from __future__ import annotations
@@ -33,10 +34,17 @@ ROWS = [
     for line in PAGE.read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith(("| ---", "| what |"))
 ]
-COMMANDS = sorted({command for row in ROWS for command in re.findall(r"`((?:cheesebench|pytest) [^`]+)`", row[-1])})
+COMMANDS = sorted(
+    {
+        command
+        for row in ROWS
+        for command in re.findall(r"`((?:cheesebench|pytest) [^`]+)`", row[-1])
+    }
+)
 #: Runs that the page speaks of.
 RUNS = ("20250131-093000-ab12", "20250131-093000-cd34")
-#: What takes minutes over all rows; of the published models of dialogues one is compared at once.
+#: What takes minutes over all rows; of the published models of dialogues one is
+#: compared at once.
 LONG = ("audit", "plan")
 SHORT = [
     one
@@ -61,7 +69,9 @@ def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
     assert len({row[0] for row in ROWS}) == len(ROWS), "a row stands twice"
 
 
-def session(here: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def session(
+    here: Path, *words: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder, as a user does."""
     environment = {
         **os.environ,
@@ -77,11 +87,27 @@ def session(here: Path, *words: str, **variables: str) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a reader of the page would have: runs, scores and a prompt."""
+    """Return a folder with what a reader of the page would have: runs, scores and a
+    prompt.
+    """
     here = tmp_path_factory.mktemp("papers")
     for kind, words in {
-        "walked": ("--model", "random", "--edition", "paper", "--protocols", "t_maze@paper"),
-        "asked": ("--model", "random-walk", "--protocols", "cogeval", "-k", "n7line and valuePath"),
+        "walked": (
+            "--model",
+            "random",
+            "--edition",
+            "paper",
+            "--protocols",
+            "t_maze@paper",
+        ),
+        "asked": (
+            "--model",
+            "random-walk",
+            "--protocols",
+            "cogeval",
+            "-k",
+            "n7line and valuePath",
+        ),
         "told": ("--model", "openai/tiny", "--protocols", "t_maze"),
     }.items():
         (here / kind).mkdir()
@@ -89,7 +115,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             base = ("--base-url", server.base_url) if kind == "told" else ()
             done = session(here / kind, *words, *base, "--cheese-run-id", RUNS[0])
             assert done.returncode == 0, done.stdout + done.stderr
-    shutil.copytree(here / "walked" / "results" / RUNS[0], here / "walked" / "results" / RUNS[1])
+    shutil.copytree(
+        here / "walked" / "results" / RUNS[0], here / "walked" / "results" / RUNS[1]
+    )
     columns = "graph,domain,condition,model,temperature,successes,total"
     rows = [
         f"{graph},{domain},{condition},{model},{temperature},{(len(graph) + 3 * n + len(model)) % 11},10"
@@ -99,19 +127,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for model in ("one", "other one")
         for temperature in ("0", "1")
     ]
-    (here / "asked" / "scores.csv").write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
+    (here / "asked" / "scores.csv").write_text(
+        "\n".join([columns, *rows]) + "\n", encoding="utf-8"
+    )
     return here
 
 
 def place(folder: Path, command: str) -> Path:
-    """Return the folder in which a command can be carried out: that of dialogues, of calls to a model, or of walks."""
+    """Return the folder in which a command can be carried out: that of dialogues, of
+    calls to a model, or of walks.
+    """
     kinds = {"cogeval-stats": "asked", "show": "told"}
     return folder / kinds.get(command.split()[1], "walked")
 
 
 @pytest.mark.parametrize("command", SHORT)
 def test_the_command_runs(
-    command: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = shlex.split(command)[1:]
     monkeypatch.chdir(place(folder, command))
@@ -120,39 +155,65 @@ def test_the_command_runs(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("cheese") and one not in SHORT])
+@pytest.mark.parametrize(
+    "command",
+    [one for one in COMMANDS if one.startswith("cheese") and one not in SHORT],
+)
 def test_the_long_command_runs(
-    command: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = shlex.split(command)[1:]
     monkeypatch.chdir(place(folder, command))
-    # An audit of all parts takes minutes for each protocol; tests/test_audit_shipped.py has all of them.
+    # An audit of all parts takes minutes for each protocol; tests/test_audit_shipped.py
+    # has all of them.
     quick = ["--part", "blind", "--trials", "20"] if words[0] == "audit" else []
     assert main([*words, *quick]) in (0, 1), capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[tuple[FakeServer, Path]]:
-    """Yield a server, and a registry in which it answers for every model that the page names."""
-    studied = {model for study in shipped_studies() for model in find_study(study, Path()).models}
-    named = {name for command in COMMANDS for name in re.findall(r"--model (\S+)", command)}
+    """Yield a server, and a registry in which it answers for every model that the page
+    names.
+    """
+    studied = {
+        model
+        for study in shipped_studies()
+        for model in find_study(study, Path()).models
+    }
+    named = {
+        name for command in COMMANDS for name in re.findall(r"--model (\S+)", command)
+    }
     with FakeServer(REPLY) as server:
         entries = [
             f"  {name}: {{backend: openai, id: tiny, images: true, options: {{base_url: '{server.base_url}'}}}}"
-            for name in sorted(studied | {name for name in named if re.search(r"\d", name)})
+            for name in sorted(
+                studied | {name for name in named if re.search(r"\d", name)}
+            )
         ]
         registry = folder / "models.yaml"
         registry.write_text("\n".join(["models:", *entries]) + "\n", encoding="utf-8")
-        (folder / "walked" / "my.txt").write_text("Reply with ACTIONS.\n", encoding="utf-8")
+        (folder / "walked" / "my.txt").write_text(
+            "Reply with ACTIONS.\n", encoding="utf-8"
+        )
         yield server, registry
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("pytest ")])
-def test_the_session_runs(command: str, folder: Path, served: tuple[FakeServer, Path]) -> None:
+@pytest.mark.parametrize(
+    "command", [one for one in COMMANDS if one.startswith("pytest ")]
+)
+def test_the_session_runs(
+    command: str, folder: Path, served: tuple[FakeServer, Path]
+) -> None:
     server, registry = served
     words = shlex.split(command)[1:]
-    asks = any(name in registry.read_text(encoding="utf-8") for name in re.findall(r"--model (\S+)", command))
+    asks = any(
+        name in registry.read_text(encoding="utf-8")
+        for name in re.findall(r"--model (\S+)", command)
+    )
     asks = asks or "--model" not in words
     part = [] if "-k" in words else ["-k", "t_maze or n7line"]
     before = server.count
@@ -164,7 +225,9 @@ def test_the_session_runs(command: str, folder: Path, served: tuple[FakeServer, 
 
 
 def test_most_kinds_of_commands_are_carried_out() -> None:
-    assert {command.split()[1] for command in COMMANDS if command.startswith("cheesebench")} > set(LONG)
+    assert {
+        command.split()[1] for command in COMMANDS if command.startswith("cheesebench")
+    } > set(LONG)
     assert any(command.startswith("pytest ") for command in COMMANDS)
 
 

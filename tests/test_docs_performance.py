@@ -1,4 +1,6 @@
-"""The pages on performance and on scale have the figures that the benchmarks have kept (``benchmarks/pages.py``)."""
+"""The pages on performance and on scale have the figures that the benchmarks have kept
+(``benchmarks/pages.py``).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_the_tables_are_what_was_measured(pages: Any) -> None:
     found = []
     for page in pages["PAGES"]:
         written = text(pages, page)
-        assert pages["filled"](written) == written, f"python benchmarks/pages.py writes {page} anew"
+        assert pages["filled"](written) == written, (
+            f"python benchmarks/pages.py writes {page} anew"
+        )
         found += re.findall(r"<!-- measured: (.*?) -->", written)
     assert sorted(found) == sorted(pages["BLOCKS"]), "every table is in one page"
 
@@ -50,14 +54,27 @@ def peaks(pages: Any, trials: int) -> dict[str, float]:
     """The peaks of commands, in MB, with the log of that size."""
     begins = f"{pages['size'](trials)}: "
     rows = pages["kept"]("large_logs").items()
-    found = {name.removeprefix(begins): row["peak MB"] for name, row in rows if name.startswith(begins)}
-    return {command: peak for command, peak in found.items() if command != pages["INSPECT"]}
+    found = {
+        name.removeprefix(begins): row["peak MB"]
+        for name, row in rows
+        if name.startswith(begins)
+    }
+    return {
+        command: peak for command, peak in found.items() if command != pages["INSPECT"]
+    }
 
 
 def test_no_command_takes_more_memory_than_the_pages_say(pages: Any) -> None:
     largest = pages["sizes"]()[-1]
     assert largest >= 100_000
-    assert peaks(pages, largest).keys() >= {"write", "report", "report --html", "compare", "runs", "show"}
+    assert peaks(pages, largest).keys() >= {
+        "write",
+        "report",
+        "report --html",
+        "compare",
+        "runs",
+        "show",
+    }
     for trials in pages["sizes"]():
         assert max(peaks(pages, trials).values()) <= pages["LIMIT"]
     for page in ("performance.md", "scale.md"):
@@ -67,8 +84,12 @@ def test_no_command_takes_more_memory_than_the_pages_say(pages: Any) -> None:
 def test_memory_does_not_grow_with_the_log(pages: Any) -> None:
     smaller, larger = pages["sizes"]()[-2:]
     few, many = peaks(pages, smaller), peaks(pages, larger)
-    grown = {command: many[command] - few[command] for command in few.keys() & many.keys()}
-    del grown["report --html"]  # it grows until as many steps as it may are replayed; the test above bounds it
+    grown = {
+        command: many[command] - few[command] for command in few.keys() & many.keys()
+    }
+    del grown[
+        "report --html"
+    ]  # it grows until as many steps as it may are replayed; the test above bounds it
     assert grown
     # What a process takes varies by a few MB.
     most = (larger - smaller) / 36 * PER_SUBJECT / 1024 + 8
@@ -81,13 +102,17 @@ def test_groups_of_parquet_are_as_large_as_the_page_says(pages: Any) -> None:
 
 
 def test_every_other_figure_is_compared(pages: Any) -> None:
-    """A figure in a sentence would be copied by hand, so all of them are derived here."""
+    """A figure in a sentence would be copied by hand, so all of them are derived
+    here.
+    """
     written = text(pages, "performance.md")
     sentences = re.sub(pages["BLOCK"], "", written)
     sentences = re.sub(r"(?m)^\|.*$|`[^`]*`|\]\(.*?\)", "", sentences)
     calls = benchmark("calls")
     [machine] = {
-        row["machine"] for name in ("calls", "large_logs", "ray_speed") for row in pages["kept"](name).values()
+        row["machine"]
+        for name in ("calls", "large_logs", "ray_speed")
+        for row in pages["kept"](name).values()
     }
     assert machine in written
     compared = [
@@ -104,15 +129,26 @@ def test_every_other_figure_is_compared(pages: Any) -> None:
 def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
     """Characters do not depend on the machine: one row is counted again."""
     counted = benchmark("prompt_size")
-    paradigm = installed_plugins().compile(next(counted["common"].specifications(["t_maze"])))
+    paradigm = installed_plugins().compile(
+        next(counted["common"].specifications(["t_maze"]))
+    )
     found = counted["measure"](paradigm, "3-7", 8, "full")
     kept = pages["kept"]("prompt_size")["t_maze full h=3-7 k=8"]
     again = {column: float(f"{found[column]:.4g}") for column in counted["KEPT"]}
-    assert again.items() <= kept.items(), "benchmarks/prompt_size.py t_maze morris_water_maze --keep counts them anew"
+    assert again.items() <= kept.items(), (
+        "benchmarks/prompt_size.py t_maze morris_water_maze --keep counts them anew"
+    )
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
-    """A table that no test compares can be measured again with the script that is named beside it."""
-    named = set(re.findall(r"`(?:python )?(?:benchmarks/)?([a-z_]+\.py)\b", text(pages, "performance.md")))
+    """A table that no test compares can be measured again with the script that is named
+    beside it.
+    """
+    named = set(
+        re.findall(
+            r"`(?:python )?(?:benchmarks/)?([a-z_]+\.py)\b",
+            text(pages, "performance.md"),
+        )
+    )
     assert {"engine.py", "views.py", "whole_runs.py", "calls.py", "client.py"} <= named
     assert {name for name in named if not (BENCHMARKS / name).is_file()} == set()

@@ -1,4 +1,6 @@
-"""The page on prompts shows what is really sent, lists every setting, every count, and every name of an action."""
+"""The page on prompts shows what is really sent, lists every setting, every count, and
+every name of an action.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def block(name: str) -> str:
 
 
 def rows(header: str) -> dict[str, list[str]]:
-    """Return the rows of the table with this header, by the name in their first cell."""
+    """Return the rows of the table with this header, by the name in their first
+    cell.
+    """
     table = PAGE.split(header)[1].split("\n\n")[0]
     found = (re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()[2:])
     return {cells[0].strip("`"): cells[1:] for cells in found}
@@ -34,7 +38,9 @@ def rows(header: str) -> dict[str, list[str]]:
 
 def test_the_conversation_is_what_is_sent() -> None:
     plugins = PluginManager()
-    paradigm = plugins.compile(with_arena(Catalogue(plugins.protocol_directories).find("shuttle_box")))
+    paradigm = plugins.compile(
+        with_arena(Catalogue(plugins.protocol_directories).find("shuttle_box"))
+    )
     life = paradigm.environment(plugins.view("ascii_2d"), 3, 1)
     spec = plugins.model_agent("llm")
     settings = {**spec.settings, "history": 1, "actions": 4}
@@ -49,20 +55,32 @@ def test_the_conversation_is_what_is_sent() -> None:
         for action in agent.read(ChatReply(text=reply)):
             observation, reward, status = life.step(action)
             agent.observe(action, reward, observation, bool(status))
-    sent = "".join(f"{message.role.upper()}\n{message.text}\n" for message in agent.prompt()[1:])
+    sent = "".join(
+        f"{message.role.upper()}\n{message.text}\n" for message in agent.prompt()[1:]
+    )
     assert block("conversation") == sent
 
 
 def test_the_system_prompt_is_what_is_sent() -> None:
-    assert block("system") == system_prompt("default", "[...]", 8, 500, patience=5) + "\n"
+    assert (
+        block("system") == system_prompt("default", "[...]", 8, 500, patience=5) + "\n"
+    )
 
 
 def test_what_dropped_plans_cost_is_what_was_measured() -> None:
-    found = json.loads((ROOT / "benchmarks/measured/dropped_plans.json").read_text(encoding="utf-8"))
-    never, change = (sum(one[setting] for one in found.values()) for setting in ("never", "change"))
+    found = json.loads(
+        (ROOT / "benchmarks/measured/dropped_plans.json").read_text(encoding="utf-8")
+    )
+    never, change = (
+        sum(one[setting] for one in found.values()) for setting in ("never", "change")
+    )
     box = found["shuttle_box"]
-    assert {name for name, one in found.items() if one["change"] - one["never"] > 0.5} == {"shuttle_box"}
-    said = re.search(r"<!-- dropped -->(\d+) % more calls .*\((\d+) a subject, not (\d+);", PAGE)
+    assert {
+        name for name, one in found.items() if one["change"] - one["never"] > 0.5
+    } == {"shuttle_box"}
+    said = re.search(
+        r"<!-- dropped -->(\d+) % more calls .*\((\d+) a subject, not (\d+);", PAGE
+    )
     assert said
     assert list(map(int, said.groups())) == [
         round(100 * change / never - 100),
@@ -72,7 +90,10 @@ def test_what_dropped_plans_cost_is_what_was_measured() -> None:
 
 def test_every_setting_is_listed_with_its_default() -> None:
     settings = PluginManager().model_agent("llm").settings
-    listed = {name: cells[0].strip("`") for name, cells in rows("| setting | default | what it is |").items()}
+    listed = {
+        name: cells[0].strip("`")
+        for name, cells in rows("| setting | default | what it is |").items()
+    }
     assert listed == {name: str(value) for name, value in settings.items()}
 
 
@@ -87,6 +108,9 @@ def test_every_name_of_an_action_is_listed() -> None:
 def names_table() -> str:
     lines = ["| action | everywhere | only after the label |", "| --- | --- | --- |"]
     for number, action in enumerate(ACTIONS):
-        cells = [", ".join(name for name in names if names[name] == number) for names in (FULL, SHORT)]
+        cells = [
+            ", ".join(name for name in names if names[name] == number)
+            for names in (FULL, SHORT)
+        ]
         lines.append(f"| `{action}` | {cells[0]} | {cells[1]} |")
     return "\n".join(lines) + "\n"

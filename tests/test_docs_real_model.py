@@ -1,4 +1,6 @@
-"""The table of what a real model did, against the figures that the script has stored."""
+"""The table of what a real model did, against the figures that the script has
+stored.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-FOUND = json.loads((ROOT / "benchmarks/measured/real_model.json").read_text(encoding="utf-8"))
+FOUND = json.loads(
+    (ROOT / "benchmarks/measured/real_model.json").read_text(encoding="utf-8")
+)
 
 
 def shown_rows(mark: str) -> set[tuple[str, ...]]:
     page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
-    lines = page.partition(f"<!-- {mark} -->")[2].partition("\n\n")[0].strip().splitlines()[2:]
-    return {tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines}
+    lines = (
+        page.partition(f"<!-- {mark} -->")[2]
+        .partition("\n\n")[0]
+        .strip()
+        .splitlines()[2:]
+    )
+    return {
+        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines
+    }
 
 
 def test_plans_by_first_answers_come_within_a_factor_of_one_and_a_half() -> None:
@@ -26,7 +37,11 @@ def test_plans_by_first_answers_come_within_a_factor_of_one_and_a_half() -> None
         (
             one["design"],
             one["protocol"],
-            *(f"{one[kind][name]:,}" for name in ("calls", "tokens") for kind in ("planned", "made")),
+            *(
+                f"{one[kind][name]:,}"
+                for name in ("calls", "tokens")
+                for kind in ("planned", "made")
+            ),
         )
         for one in rows
     }
@@ -44,7 +59,12 @@ def test_the_readme_counts_the_replies_of_all_paradigms() -> None:
 
 def test_the_table_is_what_was_measured() -> None:
     measured = {
-        (agent, name, *map(str, numbers[:3]), *(f"{tokens:,}" for tokens in numbers[3:]))
+        (
+            agent,
+            name,
+            *map(str, numbers[:3]),
+            *(f"{tokens:,}" for tokens in numbers[3:]),
+        )
         for agent, run in ((name, FOUND[name]) for name in ("llm", "llm-tools"))
         for name, one in run["protocols"].items()
         for numbers in [

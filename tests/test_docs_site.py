@@ -1,4 +1,6 @@
-"""The documentation site: it is built without a warning, fetches nothing, and leaves nothing out that the code has."""
+"""The documentation site: it is built without a warning, fetches nothing, and leaves
+nothing out that the code has.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ HELPERS = "reference/python.html"
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "griffe_sphinx")
 PLUGINS = PluginManager(entry_points=False)
 
-#: What stands in the first column of the tables of each section, by the section's anchor.
+#: What stands in the first column of the tables of each section, by the section's
+#: anchor.
 Tables = dict[str, list[str]]
 
 
@@ -59,7 +62,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[docs]')")
     target = tmp_path_factory.mktemp("site")
     build = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(target)],
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--site-dir",
+            str(target),
+        ],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -67,14 +78,21 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         timeout=600,
     )
     assert build.returncode == 0, build.stdout + build.stderr
-    return {path.relative_to(target).as_posix(): path.read_text(encoding="utf-8") for path in target.rglob("*.html")}
+    return {
+        path.relative_to(target).as_posix(): path.read_text(encoding="utf-8")
+        for path in target.rglob("*.html")
+    }
 
 
-# One test, because the site is built once for it: workers of xdist would build one each.
+# One test, because the site is built once for it: workers of xdist would build one
+# each.
 @pytest.mark.slow
 def test_the_site(pages: Mapping[str, str]) -> None:
-    # Nothing is fetched from elsewhere: readers may be offline, and their privacy is theirs.
-    fetched = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")
+    # Nothing is fetched from elsewhere: readers may be offline, and their privacy is
+    # theirs.
+    fetched = re.compile(
+        r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//"""
+    )
     assert [name for name, text in pages.items() if fetched.search(text)] == []
     assert [name for name, text in pages.items() if "<!-- generated:" in text] == []
     for name, wanted in listed().items():
@@ -82,7 +100,11 @@ def test_the_site(pages: Mapping[str, str]) -> None:
     left_out = {
         name: missing
         for name, texts in named().items()
-        if (missing := [text for text in texts if text not in html.unescape(pages[name])])
+        if (
+            missing := [
+                text for text in texts if text not in html.unescape(pages[name])
+            ]
+        )
     }
     assert left_out == {}
     # Fields without a description of their own stand in the signature of their class.
@@ -96,7 +118,11 @@ def tables(page: str) -> Tables:
     _, *sections = re.split(r'<h[23] id="([^"]+)"', page)
     for anchor, text in zip(sections[::2], sections[1::2], strict=True):
         cells = re.findall(r"<tr>\s*<td>(.*?)</td>", text, re.DOTALL)
-        if names := [name.split()[0] for cell in cells for name in re.findall(r"<code[^>]*>(.*?)</code>", cell)]:
+        if names := [
+            name.split()[0]
+            for cell in cells
+            for name in re.findall(r"<code[^>]*>(.*?)</code>", cell)
+        ]:
             found[anchor] = names
     return found
 
@@ -106,12 +132,24 @@ def listed() -> Mapping[str, Tables]:
     commands = _commands(build_parser())
     with closing(sqlite3.connect(":memory:")) as log:
         log.executescript(SCHEMA)
-        names = [name for (name,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
-        columns = {name: [row[1] for row in log.execute(f"PRAGMA table_info({name})")] for name in names}
+        names = [
+            name
+            for (name,) in log.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+            )
+        ]
+        columns = {
+            name: [row[1] for row in log.execute(f"PRAGMA table_info({name})")]
+            for name in names
+        }
     return {
         "reference/commands.html": {
             "the-cheesebench-command": list(commands),
-            **{f"cheesebench-{name}": found for name, found in commands.items() if found},
+            **{
+                f"cheesebench-{name}": found
+                for name, found in commands.items()
+                if found
+            },
             "options-of-a-run": [f"--{option.name}" for option in OPTIONS],
             "settings-of-the-ini-file": [setting.name for setting in INI],
             "environment-variables": [variable.name for variable in VARIABLES],
@@ -125,23 +163,59 @@ def named() -> Mapping[str, list[str]]:
     """Return what each of the other pages must name."""
     agents = [f"--model {name}" for name in (*PLUGINS.agents, *PLUGINS.respondents)]
     agents += [f"--agent {name}" for name in PLUGINS.model_agents]
-    settings = [name for spec in PLUGINS.model_agents.values() for name in spec.settings]
-    backends = [name for spec in PLUGINS.backends.values() for name in (spec.name, *spec.options)]
+    settings = [
+        name for spec in PLUGINS.model_agents.values() for name in spec.settings
+    ]
+    backends = [
+        name
+        for spec in PLUGINS.backends.values()
+        for name in (spec.name, *spec.options)
+    ]
     catalogue = Catalogue(PLUGINS.protocol_directories)
-    files = [*catalogue.files.values(), *(p for f in catalogue.folders.values() for p in f.glob("*.protocol.yaml"))]
-    models = [name for entry in PLUGINS.models.values() for name in (entry.name, *entry.aliases)]
-    hooks = [f"hookspecs.{name}" for name in vars(hookspecs) if name.startswith("cheesebench_")]
-    python = _by_page({name: getattr(cheesebench, name) for name in cheesebench.__all__})
+    files = [
+        *catalogue.files.values(),
+        *(p for f in catalogue.folders.values() for p in f.glob("*.protocol.yaml")),
+    ]
+    models = [
+        name
+        for entry in PLUGINS.models.values()
+        for name in (entry.name, *entry.aliases)
+    ]
+    hooks = [
+        f"hookspecs.{name}"
+        for name in vars(hookspecs)
+        if name.startswith("cheesebench_")
+    ]
+    python = _by_page(
+        {name: getattr(cheesebench, name) for name in cheesebench.__all__}
+    )
     python["reference/plugin-api.html"] += [
-        f'id="cheesebench.{name}"' for name in (*hooks, *(f"testing.{name}" for name in testing.__all__))
+        f'id="cheesebench.{name}"'
+        for name in (*hooks, *(f"testing.{name}" for name in testing.__all__))
     ]
     return {
-        "reference/findings.html": [f'id="{LETTERS[kind].lower()}{code}"' for code, (kind, _) in MEANINGS.items()],
-        "reference/protocols.html": _code(f"protocols/{_within(path)}" for path in files),
-        "reference/built-in.html": _code(
-            [*agents, *settings, *backends, *PLUGINS.views, *PLUGINS.reporters, *DESIGNS, *shipped_studies(), *models]
+        "reference/findings.html": [
+            f'id="{LETTERS[kind].lower()}{code}"'
+            for code, (kind, _) in MEANINGS.items()
+        ],
+        "reference/protocols.html": _code(
+            f"protocols/{_within(path)}" for path in files
         ),
-        "reference/verdicts.html": _code([*Verdict, *TAXONOMY, *Flags.__dataclass_fields__]),
+        "reference/built-in.html": _code(
+            [
+                *agents,
+                *settings,
+                *backends,
+                *PLUGINS.views,
+                *PLUGINS.reporters,
+                *DESIGNS,
+                *shipped_studies(),
+                *models,
+            ]
+        ),
+        "reference/verdicts.html": _code(
+            [*Verdict, *TAXONOMY, *Flags.__dataclass_fields__]
+        ),
         **python,
     }
 
@@ -149,14 +223,23 @@ def named() -> Mapping[str, list[str]]:
 def public_fields() -> Mapping[str, set[str]]:
     """Return the fields of the public data classes, by page."""
     found: dict[str, set[str]] = {}
-    for one in filter(dataclasses.is_dataclass, (getattr(cheesebench, name) for name in cheesebench.__all__)):
+    for one in filter(
+        dataclasses.is_dataclass,
+        (getattr(cheesebench, name) for name in cheesebench.__all__),
+    ):
         page = PAGES.get(one.__module__, HELPERS)
-        found.setdefault(page, set()).update(field.name for field in dataclasses.fields(one))
+        found.setdefault(page, set()).update(
+            field.name for field in dataclasses.fields(one)
+        )
     return found
 
 
 def _commands(parser: argparse.ArgumentParser) -> Tables:
-    [subparsers] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    [subparsers] = [
+        action
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     return {
         name: [
             spelling
@@ -175,10 +258,14 @@ def _positional(action: argparse.Action) -> str:
 
 def _keys(module: ModuleType) -> Tables:
     models = [
-        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, documents.DocumentModel)
+        one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, documents.DocumentModel)
     ]
     return {
-        one.__name__.lower(): [field.alias or name for name, field in one.model_fields.items()]
+        one.__name__.lower(): [
+            field.alias or name for name, field in one.model_fields.items()
+        ]
         for one in models
         if one.__module__ == module.__name__ and one is not documents.DocumentModel
     }
@@ -189,11 +276,17 @@ def _code(names: Any) -> list[str]:
 
 
 def _within(path: Path) -> str:
-    return path.name if path.parent.name == "protocols" else f"{path.parent.name}/{path.name}"
+    return (
+        path.name
+        if path.parent.name == "protocols"
+        else f"{path.parent.name}/{path.name}"
+    )
 
 
 def _by_page(python: Mapping[str, object]) -> Mapping[str, list[str]]:
-    """Return the pages that must have the public classes and functions; constants have no module of their own."""
+    """Return the pages that must have the public classes and functions; constants have
+    no module of their own.
+    """
     found: dict[str, list[str]] = {page: [] for page in (*PAGES.values(), HELPERS)}
     for name, value in python.items():
         if (module := getattr(value, "__module__", "")).startswith("cheesebench"):

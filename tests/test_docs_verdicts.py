@@ -1,4 +1,6 @@
-"""The pages on verdicts have the figures of the stored simulation, which are what is promised; and the picture."""
+"""The pages on verdicts have the figures of the stored simulation, which are what is
+promised; and the picture.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from cheesebench.statistics.question import Question
 from website import purse
 
 FOUND = json.loads(engine.RESULTS.read_text(encoding="utf-8"))
-EXPLAINED = " ".join((Path(__file__).parents[1] / "docs/explanation/verdicts.md").read_text(encoding="utf-8").split())
+EXPLAINED = " ".join(
+    (Path(__file__).parents[1] / "docs/explanation/verdicts.md")
+    .read_text(encoding="utf-8")
+    .split()
+)
 
 
 def expected(name: str, key: str) -> float:
@@ -31,7 +37,9 @@ def test_the_page_has_the_stored_figures() -> None:
 
 
 def test_no_error_is_above_five_percent() -> None:
-    """Within two standard errors, with new animals: nine paradigms, eleven kinds of subjects, and measures."""
+    """Within two standard errors, with new animals: nine paradigms, eleven kinds of
+    subjects, and measures.
+    """
     most = 0.05 + 2 * (0.05 * 0.95 / FOUND["runs"]) ** 0.5
     assert FOUND["runs"] >= 10_000
     assert set(FOUND["errors"]) == set(engine.CASES)
@@ -47,17 +55,28 @@ def test_no_error_is_above_five_percent() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", ["20 points worse", "as good", "10 points better"])
 def test_a_plan_is_right_to_three_points(truth: str) -> None:
-    """The package's simulation against the stored one, which shares no code with it; both have sampling errors."""
+    """The package's simulation against the stored one, which shares no code with it;
+    both have sampling errors.
+    """
     shift, icc = engine.TRUTHS[truth]
     assert shift is not None
     for seed, setting in enumerate(engine.shipped()):
-        animals = ReferenceValue(value=setting.reference, sd=setting.sd, n_animals=setting.animals)
+        animals = ReferenceValue(
+            value=setting.reference, sd=setting.sd, n_animals=setting.animals
+        )
         mean = min(1.0, setting.reference + shift)
         if setting.sessions[0][1]:
             subjects = Subjects(sessions=setting.sessions, icc=icc).at(mean)
         else:  # a measure
-            subjects = Subjects(sessions=((mean, 1),), icc=icc, spread=(icc * mean * (1 - mean)) ** 0.5)
-        found = simulate(Question(animals, -setting.margin, -setting.margin), subjects, MOST_SUBJECTS, seed=seed)
+            subjects = Subjects(
+                sessions=((mean, 1),), icc=icc, spread=(icc * mean * (1 - mean)) ** 0.5
+            )
+        found = simulate(
+            Question(animals, -setting.margin, -setting.margin),
+            subjects,
+            MOST_SUBJECTS,
+            seed=seed,
+        )
         row = FOUND["expectations"][truth][setting.name]
         for own, stored in ((found.passes, row["PASS"]), (found.fails, row["FAIL"])):
             noise = 2 * (stored * (1 - stored) * (1 / RUNS + 5 / FOUND["runs"])) ** 0.5
@@ -98,53 +117,94 @@ def test_the_picture_is_that_of_the_rule() -> None:
 
 
 def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And within what was asked for: $12 of a hopeless, weak or competent model, $30 of one like the animals."""
+    """And within what was asked for: $12 of a hopeless, weak or competent model, $30 of
+    one like the animals.
+    """
     monkeypatch.syspath_prepend(Path(engine.__file__).parent)
     costs = importlib.import_module("verdict_cost")
     page = costs.PAGE.read_text(encoding="utf-8")
     assert costs.filled(page) == page
-    rows = [line.split("|") for line in page.partition(costs.START)[2].partition(costs.END)[0].splitlines()[2:]]
+    rows = [
+        line.split("|")
+        for line in page.partition(costs.START)[2]
+        .partition(costs.END)[0]
+        .splitlines()[2:]
+    ]
     dollars = {row[1].strip(): float(row[7]) for row in rows}
-    assert {name: cost <= (30 if name == "ratlike" else 12) for name, cost in dollars.items()} == dict.fromkeys(
-        costs.LAPSES, True
+    assert {
+        name: cost <= (30 if name == "ratlike" else 12)
+        for name, cost in dollars.items()
+    } == dict.fromkeys(costs.LAPSES, True)
+    readme = " ".join(
+        (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split()
     )
-    readme = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
-    assert f"${dollars['hopeless']:.2f} for a model that never names an action and ${dollars['ratlike']:.2f}" in readme
+    assert (
+        f"${dollars['hopeless']:.2f} for a model that never names an action and ${dollars['ratlike']:.2f}"
+        in readme
+    )
     open_ = [
         f"{1 - expected(name, 'PASS') - expected(name, 'FAIL'):.0%}".replace("%", " %")
         for name in ("as good", "20 points worse", "30 points worse")
     ]
-    assert f"{open_[0]} of verdicts on a model as good as the animals are INCONCLUSIVE" in readme
-    assert f"{open_[1]} on one that is 20 points worse, and {open_[2]} on one that is 30 points worse" in readme
+    assert (
+        f"{open_[0]} of verdicts on a model as good as the animals are INCONCLUSIVE"
+        in readme
+    )
+    assert (
+        f"{open_[1]} on one that is 20 points worse, and {open_[2]} on one that is 30 points worse"
+        in readme
+    )
 
 
 def test_what_a_gpu_does_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/servers.md says how long nine verdicts take; ``verdict_cost.py`` has the rates of 90 calls in flight."""
+    """docs/servers.md says how long nine verdicts take; ``verdict_cost.py`` has the
+    rates of 90 calls in flight.
+    """
     monkeypatch.syspath_prepend(Path(engine.__file__).parent)
     costs = importlib.import_module("verdict_cost")
     root = Path(__file__).parents[1]
-    found = json.loads((root / "benchmarks/measured/gpu.json").read_text(encoding="utf-8"))
+    found = json.loads(
+        (root / "benchmarks/measured/gpu.json").read_text(encoding="utf-8")
+    )
     first = found["loads"][0]
     took = costs.Cost(
-        prompt=first["prefix_cache_queries"], cached=first["prefix_cache_hits"], completion=first["generation_tokens"]
+        prompt=first["prefix_cache_queries"],
+        cached=first["prefix_cache_hits"],
+        completion=first["generation_tokens"],
     )
     assert took.gpu_hours * 3600 == pytest.approx(first["seconds"], rel=0.05)
     page = " ".join((root / "docs/servers.md").read_text(encoding="utf-8").split())
     rate = first["request_success"] / first["seconds"]
-    protocols = json.loads(costs.SHIPPED.read_text(encoding="utf-8"))["protocols"].values()
+    protocols = json.loads(costs.SHIPPED.read_text(encoding="utf-8"))[
+        "protocols"
+    ].values()
     minutes = {
-        kind: sum(one["respondents"][kind]["stopped"] * one["respondents"][kind]["each"]["calls"] for one in protocols)
+        kind: sum(
+            one["respondents"][kind]["stopped"]
+            * one["respondents"][kind]["each"]["calls"]
+            for one in protocols
+        )
         / (60 * rate)
         for kind in ("competent", "ratlike")
     }
     assert f"At {rate:.0f} calls a second" in page
-    assert f"{minutes['competent']:.1f} minutes for a competent model and {minutes['ratlike']:.1f} for one" in page
+    assert (
+        f"{minutes['competent']:.1f} minutes for a competent model and {minutes['ratlike']:.1f} for one"
+        in page
+    )
     assert not any(one["num_preemptions"] for one in found["loads"])
-    cold, warm = (line.split()[1] for line in found["said"] if line.startswith("after "))
+    cold, warm = (
+        line.split()[1] for line in found["said"] if line.startswith("after ")
+    )
     assert f"up after {cold} s, the second time {warm} s" in page
     said = " ".join(found["said"])
-    sizes = re.search(r"took ([\d.]+ GiB) .*memory: ([\d.]+ GiB) .*size: ([\d,]+ tokens)", said)
+    sizes = re.search(
+        r"took ([\d.]+ GiB) .*memory: ([\d.]+ GiB) .*size: ([\d,]+ tokens)", said
+    )
     assert sizes is not None
     assert "{} of weights, {} of cache for {}".format(*sizes.groups()) in page
     [seen] = [one for one in found["loads"] if one["view"] == "topdown_2d"]
-    assert f"With {seen['mm_cache_queries'] / seen['request_success']:.0f} pictures a call" in page
+    assert (
+        f"With {seen['mm_cache_queries'] / seen['request_success']:.0f} pictures a call"
+        in page
+    )

@@ -26,15 +26,26 @@ def test_the_gallery_is_up_to_date(tmp_path: Path) -> None:
     catalogue = Catalogue([ROOT / "protocols"])
     shown = [with_arena(catalogue.find(name)) for name in GALLERY]
     plugins = PluginManager()
-    text, pictures = gallery(shown, [plugins.view(name) for name in SHIPPED], 0, "views")
-    assert kept(PAGE) + text == PAGE, f"cheesebench gallery {' '.join(GALLERY)} --output docs/views.md"
+    text, pictures = gallery(
+        shown, [plugins.view(name) for name in SHIPPED], 0, "views"
+    )
+    assert kept(PAGE) + text == PAGE, (
+        f"cheesebench gallery {' '.join(GALLERY)} --output docs/views.md"
+    )
     assert len(pictures) == len(shown)
-    assert {path.name for path in (ROOT / "docs" / "views").iterdir()} == {Path(name).name for name in pictures}
+    assert {path.name for path in (ROOT / "docs" / "views").iterdir()} == {
+        Path(name).name for name in pictures
+    }
     for name, picture in pictures.items():
         (tmp_path / "now.png").write_bytes(picture.png)
         # Compressors may differ from machine to machine; pixels do not.
-        now, then = (Image.open(path).convert("RGB") for path in (tmp_path / "now.png", ROOT / "docs" / name))
-        assert ImageChops.difference(now, then).getbbox() is None, f"{name} is not what is drawn now"
+        now, then = (
+            Image.open(path).convert("RGB")
+            for path in (tmp_path / "now.png", ROOT / "docs" / name)
+        )
+        assert ImageChops.difference(now, then).getbbox() is None, (
+            f"{name} is not what is drawn now"
+        )
 
 
 def test_the_example_of_a_view_works() -> None:
@@ -43,7 +54,11 @@ def test_the_example_of_a_view_works() -> None:
     exec(code, names)
     (view,) = names["cheesebench_views"]()
     plugins = PluginManager()
-    specification = with_arena(Catalogue().load(ROOT / "tests" / "fixtures" / "old_nine" / "star_maze.protocol.yaml"))
+    specification = with_arena(
+        Catalogue().load(
+            ROOT / "tests" / "fixtures" / "old_nine" / "star_maze.protocol.yaml"
+        )
+    )
     still = plugins.compile(specification).still(view, 0, 0)
     observation = view.render(still.scene, still.column, still.row, still.heading)
     assert len(observation) <= view.max_length(still.scene)
@@ -55,7 +70,9 @@ def test_the_example_of_a_view_works() -> None:
             return [view]
 
     plugins.register(Plugin())
-    report = audit_specification(specification, AuditSettings(trials=60, parts=("cues",)), [view.name], plugins)
+    report = audit_specification(
+        specification, AuditSettings(trials=60, parts=("cues",)), [view.name], plugins
+    )
     (failure,) = report.failures
     assert failure.rule == "cues, beneath"
     assert failure.text.endswith("their absence: landmark SE, landmark SW")

@@ -13,19 +13,31 @@ from cheesebench.options import VARIABLES
 ROOT = Path(cheesebench.__file__).parent
 #: Calls whose argument at this place is the name of a variable.
 READERS = {"get": 0, "setdefault": 0, "getenv": 0, "key_from_environment": 1}
-#: What is set for other programs, name by name: not in a call that can be read from the code.
+#: What is set for other programs, name by name: not in a call that can be read from the
+#: code.
 SET = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_MODE", "LITELLM_LOG")
 
 
 def test_every_variable_is_in_the_list_and_no_other() -> None:
-    # Looking for files does not follow links on every Python, so the linked folders are gone through by themselves.
+    # Looking for files does not follow links on every Python, so the linked folders are
+    # gone through by themselves.
     folders = (ROOT, *(ROOT / name for name in ("paradigms", "plugins", "reports")))
-    used = {name for folder in folders for path in sorted(folder.rglob("*.py")) for name in _used(path)}
+    used = {
+        name
+        for folder in folders
+        for path in sorted(folder.rglob("*.py"))
+        for name in _used(path)
+    }
     assert sorted(used | set(SET)) == sorted(variable.name for variable in VARIABLES)
 
 
 def test_what_is_set_for_litellm_is_in_the_list() -> None:
-    assert tuple(importlib.import_module("cheesebench.plugins.backends.litellm").ENVIRONMENT) == SET
+    assert (
+        tuple(
+            importlib.import_module("cheesebench.plugins.backends.litellm").ENVIRONMENT
+        )
+        == SET
+    )
 
 
 def _used(path: Path) -> Iterator[str]:
@@ -44,9 +56,15 @@ def _used(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             place = READERS.get(name.rpartition(".")[2])
-            ours = name in ("os.getenv", "key_from_environment") or name.startswith("os.environ.")
+            ours = name in ("os.getenv", "key_from_environment") or name.startswith(
+                "os.environ."
+            )
             if place is not None and ours and len(node.args) > place:
                 found = node.args[place]
-        value = constants.get(found.id) if isinstance(found, ast.Name) else getattr(found, "value", None)
+        value = (
+            constants.get(found.id)
+            if isinstance(found, ast.Name)
+            else getattr(found, "value", None)
+        )
         if isinstance(value, str) and value.isupper():
             yield value

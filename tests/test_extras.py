@@ -18,7 +18,9 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the only installation says what it was made from."""
     folder = tmp_path / f"{DISTRIBUTION.replace('-', '_')}-1.0.dist-info"
     folder.mkdir()
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: 1.0\n", encoding="utf-8"
+    )
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     return folder / "direct_url.json"
 
@@ -29,12 +31,18 @@ def test_what_came_from_a_clone_is_installed_from_there(
 ) -> None:
     clone = tmp_path / "a clone"
     clone.mkdir()
-    record.write_text(json.dumps({"url": clone.as_uri(), "dir_info": {"editable": editable}}), encoding="utf-8")
+    record.write_text(
+        json.dumps({"url": clone.as_uri(), "dir_info": {"editable": editable}}),
+        encoding="utf-8",
+    )
     assert install_command("pandas") == f"pip install {flag}'{clone}[pandas]'"
 
 
 def test_else_from_the_package_index(record: Path, tmp_path: Path) -> None:
     released = f"pip install '{DISTRIBUTION}[pandas]'"
     assert install_command("pandas") == released
-    record.write_text(json.dumps({"url": (tmp_path / "removed").as_uri(), "dir_info": {}}), encoding="utf-8")
+    record.write_text(
+        json.dumps({"url": (tmp_path / "removed").as_uri(), "dir_info": {}}),
+        encoding="utf-8",
+    )
     assert install_command("pandas") == released

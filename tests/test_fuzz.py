@@ -1,4 +1,6 @@
-"""Every case that ever broke something, and the first cases of each campaign: none breaks anything."""
+"""Every case that ever broke something, and the first cases of each campaign: none
+breaks anything.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,13 @@ from fuzz.__main__ import CAMPAIGNS
 from fuzz.campaign import CORPUS, Campaign, attempt, corpus
 from fuzz.protocols import EVERYTHING
 
-#: Cases of each campaign; ``python -m fuzz``, which CI runs, tries as many as there is time for.
+#: Cases of each campaign; ``python -m fuzz``, which CI runs, tries as many as there is
+#: time for.
 CASES = 6
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="no timers here"
+)
 
 
 @cache
@@ -33,7 +38,10 @@ def test_first_cases(name: str) -> None:
         assert error is None, case
 
 
-@pytest.mark.parametrize(("name", "file"), [(name, path.name) for name in sorted(CAMPAIGNS) for path in corpus(name)])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [(name, path.name) for name in sorted(CAMPAIGNS) for path in corpus(name)],
+)
 def test_corpus(name: str, file: str) -> None:
     assert attempt(campaign(name), (CORPUS / name / file).read_bytes()) is None
 
@@ -42,9 +50,13 @@ def test_every_function_of_the_language_is_drawn() -> None:
     chance = random.Random(0)
     text = EVERYTHING.read_text(encoding="utf-8")
     drawn = {
-        "expressions": " ".join(campaign("expressions").draw(chance).decode() for _ in range(3000)),
+        "expressions": " ".join(
+            campaign("expressions").draw(chance).decode() for _ in range(3000)
+        ),
         "loader": " ".join(loader.changed(text, chance) for _ in range(3000)),
         "lives": " ".join(protocols.changed(text, chance) for _ in range(3000)),
     }
     for name, texts in drawn.items():
-        assert [function for function in CALLED if f"{function}(" not in texts] == [], name
+        assert [function for function in CALLED if f"{function}(" not in texts] == [], (
+            name
+        )

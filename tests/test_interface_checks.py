@@ -1,4 +1,6 @@
-"""What a plugin supplies is compared with its interface: a mistake is one line with plugin, type and remedy."""
+"""What a plugin supplies is compared with its interface: a mistake is one line with
+plugin, type and remedy.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Mouse:
     def act(self, observation: str) -> list[int]:
         return [0]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None: ...
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None: ...
 
 
 class Half:
@@ -125,15 +129,27 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
 ]  # fmt: skip
 HOOKS: list[tuple[Callable[[], Any], str]] = [
     (lambda: None, "returned None. Return a list of AgentSpec objects."),
-    (lambda: AgentSpec("mouse", Mouse), "returned AgentSpec(*, an AgentSpec. Return a list of AgentSpec objects."),
-    (lambda: {"mouse": Mouse}, "returned {'mouse': *, a dict. Return a list of AgentSpec objects."),
-    (lambda: Mouse, "returned <class '*.Mouse'>, a type. Return a list of AgentSpec objects."),
+    (
+        lambda: AgentSpec("mouse", Mouse),
+        "returned AgentSpec(*, an AgentSpec. Return a list of AgentSpec objects.",
+    ),
+    (
+        lambda: {"mouse": Mouse},
+        "returned {'mouse': *, a dict. Return a list of AgentSpec objects.",
+    ),
+    (
+        lambda: Mouse,
+        "returned <class '*.Mouse'>, a type. Return a list of AgentSpec objects.",
+    ),
     (
         lambda: [Unfinished()],  # type: ignore[abstract]
         "TypeError: Can't instantiate abstract class Unfinished with*cells* (test_interface_checks.py:*). Fix it, or *",
     ),
     (later, "returned a coroutine. Write 'def', not 'async def'."),
-    (raising, "ZeroDivisionError: no luck (test_interface_checks.py:*). Fix it, or remove it."),
+    (
+        raising,
+        "ZeroDivisionError: no luck (test_interface_checks.py:*). Fix it, or remove it.",
+    ),
 ]
 
 
@@ -157,8 +173,14 @@ def is_like(text: str, pattern: str) -> bool:
     return at >= 0
 
 
-@pytest.mark.parametrize(("hook", "supply", "said"), MISTAKES, ids=lambda one: one[:30] if isinstance(one, str) else "")
-def test_what_does_not_fit_is_said(hook: str, supply: Callable[[], Any], said: str) -> None:
+@pytest.mark.parametrize(
+    ("hook", "supply", "said"),
+    MISTAKES,
+    ids=lambda one: one[:30] if isinstance(one, str) else "",
+)
+def test_what_does_not_fit_is_said(
+    hook: str, supply: Callable[[], Any], said: str
+) -> None:
     text = said_of(f"cheesebench_{hook}", supply)
     assert is_like(text, f"returned a list with {said}"), text
 
@@ -178,7 +200,10 @@ def test_what_is_built_in_fits(hook: str) -> None:
         for item in supplied_by(one.function, hook, one.plugin_name)
     ]
     assert supplied or hook == "cheesebench_commands"
-    assert all(one.plugin_name in BUILT_INS for one in getattr(plugins.hook, hook).get_hookimpls())
+    assert all(
+        one.plugin_name in BUILT_INS
+        for one in getattr(plugins.hook, hook).get_hookimpls()
+    )
 
 
 def test_a_kind_of_agent_that_a_family_adds_is_its_own_affair() -> None:
@@ -189,13 +214,22 @@ def test_a_kind_of_agent_that_a_family_adds_is_its_own_affair() -> None:
 @pytest.mark.parametrize(
     ("agent", "said"),
     [
-        (Half(), "a Half, which has no begin_trial and observe. Add them (see cheesebench.Agent)."),
+        (
+            Half(),
+            "a Half, which has no begin_trial and observe. Add them (see cheesebench.Agent).",
+        ),
         (
             Curt(None),
             "a Curt, whose 'observe' takes (action). Write 'def observe(self, action, reward, observation, ended)'.",
         ),
-        (Late(None), "a Late, whose 'act' is an 'async def'. Write 'def act(self, observation)'."),
-        (Actor(None), "an Actor, whose 'act' is None. Write 'def act(self, observation)'."),
+        (
+            Late(None),
+            "a Late, whose 'act' is an 'async def'. Write 'def act(self, observation)'.",
+        ),
+        (
+            Actor(None),
+            "an Actor, whose 'act' is None. Write 'def act(self, observation)'.",
+        ),
         (None, "None. Return an Agent."),
         (Mouse, "the class Mouse. Return an object of it, Mouse(...)."),
     ],
@@ -207,6 +241,10 @@ def test_what_an_agent_lacks_is_said(agent: object, said: str) -> None:
 
 
 def test_what_is_set_in_the_constructor_counts() -> None:
-    free = SimpleNamespace(begin_trial=lambda seen: None, act=lambda seen: [0], observe=lambda *all_of_it: None)
+    free = SimpleNamespace(
+        begin_trial=lambda seen: None,
+        act=lambda seen: [0],
+        observe=lambda *all_of_it: None,
+    )
     assert misfit(free, Agent) == ""
     assert misfit(Mouse(None), Agent) == ""

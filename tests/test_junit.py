@@ -64,7 +64,11 @@ def test_a_case_says_what_was_compared_with_what() -> None:
     assert short["reference"] == "0.8"
     assert short["reference_declared"] == "true"
     assert short["margin"] == "0.1"
-    assert float(short["interval_low"]) < float(short["rate"]) < float(short["interval_high"])
+    assert (
+        float(short["interval_low"])
+        < float(short["rate"])
+        < float(short["interval_high"])
+    )
     assert len(found) == len(case_properties(cell)), "a name twice"
 
 
@@ -83,7 +87,10 @@ def test_what_is_unknown_is_left_out() -> None:
 
 
 def test_the_suite_says_which_run_and_what_each_model_came_to() -> None:
-    found = {name.removeprefix(PREFIX): value for name, value in suite_properties(run(ReferenceValue(value=0.8)))}
+    found = {
+        name.removeprefix(PREFIX): value
+        for name, value in suite_properties(run(ReferenceValue(value=0.8)))
+    }
     assert found["run_id"] == "r1"
     assert found["options.seed"] == "7"
     assert found["options.models"] == "walker,other"

@@ -18,7 +18,9 @@ LESIONS = st.builds(
     st.frozensets(st.sampled_from(list(WORDS))),
     st.frozensets(st.just("trial") | NAMES, max_size=2),
     st.frozensets(
-        st.sampled_from(["landmarks", "text", "glyph:+", "glyph:o", "glyph:="]) | NAMES | NAMES.map("text:{}".format),
+        st.sampled_from(["landmarks", "text", "glyph:+", "glyph:o", "glyph:="])
+        | NAMES
+        | NAMES.map("text:{}".format),
         max_size=3,
     ),
 )
@@ -30,7 +32,18 @@ def test_a_text_is_read_back(lesion: Lesion) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "blnd", "blind=1", "amnesia", "amnesia=", "hide=", "hide=glyph:", "blind+", "a=b"]
+    "text",
+    [
+        "",
+        "blnd",
+        "blind=1",
+        "amnesia",
+        "amnesia=",
+        "hide=",
+        "hide=glyph:",
+        "blind+",
+        "a=b",
+    ],
 )
 def test_what_is_no_lesion_is_an_error_with_a_remedy(text: str) -> None:
     with pytest.raises(OptionError, match=r"is not a lesion\..*Known: blind, "):
@@ -64,7 +77,12 @@ class Copy:
         return len(self.render(scene, 99, 99, 9))
 
 
-FLOOR, WALL, SIGN, CUP = Tile("floor", "."), Tile("wall", "#"), Tile("landmark", "1"), Tile("solid", "o")
+FLOOR, WALL, SIGN, CUP = (
+    Tile("floor", "."),
+    Tile("wall", "#"),
+    Tile("landmark", "1"),
+    Tile("solid", "o"),
+)
 SCENE = Scene(((WALL, SIGN, WALL), (WALL, FLOOR, CUP)), ("GO",))
 
 
@@ -75,8 +93,16 @@ SCENE = Scene(((WALL, SIGN, WALL), (WALL, FLOOR, CUP)), ("GO",))
         ("pose-only", Hidden(), "1 1 4"),
         ("blind+pose-only", Hidden(), "."),
         ("hide=landmarks", Hidden(landmarks=True), "# #\n#.o\nGO\n1 1 4"),
-        ("hide=landmarks", Hidden(landmarks=True, instead={(1, 0): WALL}), "###\n#.o\nGO\n1 1 4"),
-        ("hide=cup", Hidden(squares=frozenset({(2, 1)}), instead={(2, 1): WALL}), "#1#\n#.#\nGO\n1 1 4"),
+        (
+            "hide=landmarks",
+            Hidden(landmarks=True, instead={(1, 0): WALL}),
+            "###\n#.o\nGO\n1 1 4",
+        ),
+        (
+            "hide=cup",
+            Hidden(squares=frozenset({(2, 1)}), instead={(2, 1): WALL}),
+            "#1#\n#.#\nGO\n1 1 4",
+        ),
         ("hide=glyph:o", Hidden(glyphs=frozenset("o")), "#1#\n#. \nGO\n1 1 4"),
         ("hide=text", Hidden(text=True), "#1#\n#.o\n1 1 4"),
         ("hide=text:run", Hidden(texts=(re.compile("GO"),)), "#1#\n#.o\n1 1 4"),
@@ -84,7 +110,9 @@ SCENE = Scene(((WALL, SIGN, WALL), (WALL, FLOOR, CUP)), ("GO",))
         ("anhedonia", Hidden(), "#1#\n#.o\nGO\n1 1 4"),
     ],
 )
-def test_what_a_lesion_leaves_of_a_scene(lesion: str, hidden: Hidden, left: str) -> None:
+def test_what_a_lesion_leaves_of_a_scene(
+    lesion: str, hidden: Hidden, left: str
+) -> None:
     view = lesioned_view(Copy(), Lesion.parse(lesion), hidden)
     assert view.render(SCENE, 1, 1, 4) == left
     assert len(left) <= view.max_length(SCENE)

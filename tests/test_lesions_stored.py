@@ -5,9 +5,19 @@ from __future__ import annotations
 from cheesebench.protocol import Specification
 from cheesebench.protocol.validation import construct_status
 from website.installed import CATALOGUE
-from website.lesions import CLASSICS, WHY, classics, is_current, lesions, rows_of, stored, validated
+from website.lesions import (
+    CLASSICS,
+    WHY,
+    classics,
+    is_current,
+    lesions,
+    rows_of,
+    stored,
+    validated,
+)
 
-#: The pass rate that an intact subject who knows the rules must reach over judged trials, and once it can know.
+#: The pass rate that an intact subject who knows the rules must reach over judged
+#: trials, and once it can know.
 INTACT, AT_LAST = 0.95, 0.99
 
 
@@ -17,7 +27,9 @@ def test_what_is_stored_was_measured_on_the_protocols_as_they_are() -> None:
     old = [name for name in kept if not is_current(named[name], kept[name])]
     assert old == [], f"python -m website.lesions {' '.join(old)}"
     for name, one in named.items():
-        assert ("Best pass rate under each lesion" if name in kept else "not measured") in lesions(one)
+        assert (
+            "Best pass rate under each lesion" if name in kept else "not measured"
+        ) in lesions(one)
 
 
 def test_all_shipped_constructs_are_measured() -> None:
@@ -29,23 +41,46 @@ def test_what_is_stored_holds() -> None:
         rows = rows_of(entry)
         assert rows["intact"]["found"]["rate"] >= INTACT, name
         assert rows["intact"]["at_last"] >= AT_LAST, name
-        assert {lesion: row["verdict"] for lesion, row in rows.items() if row["verdict"] == "FAIL"} == {}, name
+        assert {
+            lesion: row["verdict"]
+            for lesion, row in rows.items()
+            if row["verdict"] == "FAIL"
+        } == {}, name
 
 
 def test_a_report_says_validated_of_what_is_stored_and_of_nothing_else() -> None:
-    searched = {"go_no_go", "novel_object", "temporal_order", "two_armed_bandit", "water_maze_matching", "win_shift"}
+    searched = {
+        "go_no_go",
+        "novel_object",
+        "temporal_order",
+        "two_armed_bandit",
+        "water_maze_matching",
+        "win_shift",
+    }
     said = {name: construct_status(one) for name, one in validated().items()}
-    assert said == {name: "searched" if name in searched else "validated" for name in stored()}
+    assert said == {
+        name: "searched" if name in searched else "validated" for name in stored()
+    }
 
 
 def test_a_protocol_without_a_construct_is_not_validated() -> None:
-    plain = [one for one in map(CATALOGUE.load, CATALOGUE.files.values()) if isinstance(one, Specification)]
+    plain = [
+        one
+        for one in map(CATALOGUE.load, CATALOGUE.files.values())
+        if isinstance(one, Specification)
+    ]
     without = [one for one in plain if one.construct is None]
     assert all(lesions(one).startswith("*Not validated*") for one in without)
 
 
-def test_a_classic_that_lacks_a_construct_or_a_reference_says_why_and_no_other_does() -> None:
+def test_a_classic_that_lacks_a_construct_or_a_reference_says_why_and_no_other_does() -> (
+    None
+):
     lines = classics().splitlines()[2:]
     assert len(lines) == len(list(CLASSICS.glob("*.protocol.yaml")))
-    lacking = {line.split("`")[1] for line in lines if "not validated" in line or "no reference" in line}
+    lacking = {
+        line.split("`")[1]
+        for line in lines
+        if "not validated" in line or "no reference" in line
+    }
     assert lacking == WHY.keys()

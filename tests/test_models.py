@@ -15,7 +15,14 @@ from cheesebench.models import check_options, load_models, resolve_model, user_m
 from cheesebench.plugin_manager import PluginManager
 
 PLUGINS = PluginManager()
-MINE = ModelEntry(name="mine", backend="openai", id="org/mine-7B", aliases=("my-model",), context=99, drops=("seed",))
+MINE = ModelEntry(
+    name="mine",
+    backend="openai",
+    id="org/mine-7B",
+    aliases=("my-model",),
+    context=99,
+    drops=("seed",),
+)
 
 LIST = """
 models:
@@ -38,14 +45,20 @@ models:
 """
 
 
-@pytest.mark.parametrize("name", ["mine", "MINE", "my-model", "org/mine-7B", "ORG/MINE-7b"])
+@pytest.mark.parametrize(
+    "name", ["mine", "MINE", "my-model", "org/mine-7B", "ORG/MINE-7b"]
+)
 def test_names_aliases_and_ids(name: str) -> None:
     assert resolve_model(PLUGINS, name, [MINE]) is MINE
 
 
 @pytest.mark.parametrize("name", ["openai/org/mine-7B", "openai:org/mine-7B"])
-def test_what_is_known_of_an_id_holds_where_it_is_named_with_its_backend(name: str) -> None:
-    assert resolve_model(PLUGINS, name, [MINE]) == dataclasses.replace(MINE, name=name, aliases=())
+def test_what_is_known_of_an_id_holds_where_it_is_named_with_its_backend(
+    name: str,
+) -> None:
+    assert resolve_model(PLUGINS, name, [MINE]) == dataclasses.replace(
+        MINE, name=name, aliases=()
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,12 @@ def test_as_it_stands(name: str, backend: str, identity: str) -> None:
 
 def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
     shipped = resolve_model(PLUGINS, "gpt-4.1")
-    assert resolve_model(PLUGINS, "gpt-4.1", [dataclasses.replace(MINE, aliases=("gpt-4.1",))]) == shipped
+    assert (
+        resolve_model(
+            PLUGINS, "gpt-4.1", [dataclasses.replace(MINE, aliases=("gpt-4.1",))]
+        )
+        == shipped
+    )
     mine = dataclasses.replace(MINE, name="gpt-4.1")
     assert resolve_model(PLUGINS, "gpt-4.1", [mine]) is mine
     theirs = dataclasses.replace(MINE, name="theirs")
@@ -82,8 +100,14 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("opena", "Did you mean 'openai'?"),
         ("opnai/x", "There is no backend 'opnai'. Did you mean 'openai'?"),
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),
-        ("somebody/something", "Put one of them before the id, as in openai/somebody/something"),
-        ("opnai/x", "A plugin of yours? 'cheesebench plugins' shows what is installed."),
+        (
+            "somebody/something",
+            "Put one of them before the id, as in openai/somebody/something",
+        ),
+        (
+            "opnai/x",
+            "A plugin of yours? 'cheesebench plugins' shows what is installed.",
+        ),
         ("zzzzzz", "'cheesebench models' lists the models; or write BACKEND/ID ("),
         ("", "There is no model ''."),
         ("/x", "There is no model '/x'."),
@@ -107,7 +131,9 @@ def test_an_unknown_backend_of_a_plugin_that_was_not_loaded(plugin: str) -> None
 
 def test_an_id_that_several_have_must_be_named() -> None:
     other = dataclasses.replace(MINE, name="mine-thinking", aliases=())
-    with pytest.raises(UnknownNameError, match=r"Known: mine, mine-thinking. Name one of these"):
+    with pytest.raises(
+        UnknownNameError, match=r"Known: mine, mine-thinking. Name one of these"
+    ):
         resolve_model(PLUGINS, "org/mine-7B", [MINE, other])
 
 
@@ -117,14 +143,17 @@ def test_a_backend_without_an_id() -> None:
 
 
 def test_an_entry_whose_backend_is_not_installed() -> None:
-    with pytest.raises(UnknownNameError, match=r"no backend 'opnai'. Did you mean 'openai'"):
+    with pytest.raises(
+        UnknownNameError, match=r"no backend 'opnai'. Did you mean 'openai'"
+    ):
         resolve_model(PLUGINS, "mine", [dataclasses.replace(MINE, backend="opnai")])
 
 
 def test_options_that_a_backend_does_not_take() -> None:
     check_options(PLUGINS.backend("openai"), {"base_url": "x"})
     with pytest.raises(
-        UnknownNameError, match=r"no option of the backend openai named 'bas_url'. Did you mean 'base_url'"
+        UnknownNameError,
+        match=r"no option of the backend openai named 'bas_url'. Did you mean 'base_url'",
     ):
         check_options(PLUGINS.backend("openai"), {"bas_url": "x"})
 
@@ -156,17 +185,45 @@ def test_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("backend: openai\n    id", "bakend: openai\n    id", "4:5: error E121: There is no key 'bakend' in 'mine'."),
-        ("parameters: 7", "parameters: seven", "8:17: error E123: The value of 'parameters' does not fit: 'seven'."),
-        ("prompt: 1,", "prompt: -1,", "16:21: error E123: The value of 'prompt' does not fit: '-1'."),
+        (
+            "backend: openai\n    id",
+            "bakend: openai\n    id",
+            "4:5: error E121: There is no key 'bakend' in 'mine'.",
+        ),
+        (
+            "parameters: 7",
+            "parameters: seven",
+            "8:17: error E123: The value of 'parameters' does not fit: 'seven'.",
+        ),
+        (
+            "prompt: 1,",
+            "prompt: -1,",
+            "16:21: error E123: The value of 'prompt' does not fit: '-1'.",
+        ),
         ("2026-10-21", "last week", "Expected a date such as 2026-10-21."),
         ("2026-10-21", "2026-13-21", "Expected a date such as 2026-10-21."),
-        ("[seed]", "[sed]", "15:13: error E123: The value of entry 1 of 'drops' does not fit: 'sed'."),
-        (", id: plain", "", "18:10: error E122: The key 'id' is missing in 'plain'. Add 'id: ...'."),
-        ("images: true", "images: true\n    images: true", "E105: The key 'images' appears twice"),
+        (
+            "[seed]",
+            "[sed]",
+            "15:13: error E123: The value of entry 1 of 'drops' does not fit: 'sed'.",
+        ),
+        (
+            ", id: plain",
+            "",
+            "18:10: error E122: The key 'id' is missing in 'plain'. Add 'id: ...'.",
+        ),
+        (
+            "images: true",
+            "images: true\n    images: true",
+            "E105: The key 'images' appears twice",
+        ),
         ("images: true", "images: *yes", "E107"),
         ("id: plain", 'id: ""', "E123"),
-        ("models:", "model:", "2:1: error E121: There is no key 'model'. Did you mean 'models'?"),
+        (
+            "models:",
+            "model:",
+            "2:1: error E121: There is no key 'model'. Did you mean 'models'?",
+        ),
     ],
 )
 def test_mistakes_in_a_list(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -182,17 +239,24 @@ def test_mistakes_in_a_list(tmp_path: Path, old: str, new: str, said: str) -> No
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
-    path.write_text("models:\n  a: {backend: 1, id: x}\n  b: {id: x}\n  c: 5\n", encoding="utf-8")
+    path.write_text(
+        "models:\n  a: {backend: 1, id: x}\n  b: {id: x}\n  c: 5\n", encoding="utf-8"
+    )
     with pytest.raises(FileError) as error:
         load_models(path)
-    assert [line.removeprefix(str(path)).split(":")[1] for line in str(error.value).splitlines()] == ["2", "3", "4"]
+    assert [
+        line.removeprefix(str(path)).split(":")[1]
+        for line in str(error.value).splitlines()
+    ] == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize("text", ["", "- a", "just text"])
 def test_no_list(tmp_path: Path, text: str) -> None:
     path = tmp_path / "models.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(FileError, match=r"A list of models is a mapping of keys. Begin with 'models:'"):
+    with pytest.raises(
+        FileError, match=r"A list of models is a mapping of keys. Begin with 'models:'"
+    ):
         load_models(path)
 
 

@@ -1,4 +1,6 @@
-"""One wheel from five folders: links, mapping and list agree; a plain pytest pays next to nothing for us."""
+"""One wheel from five folders: links, mapping and list agree; a plain pytest pays next
+to nothing for us.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "tool"
+]["setuptools"]
 MAPPING: dict[str, str] = SETUPTOOLS["package-dir"]
 PACKAGES: list[str] = SETUPTOOLS["packages"]
 
 
 def test_every_linked_folder_is_mapped() -> None:
     linked = {
-        f"cheesebench.{path.name}": path.readlink() for path in (ROOT / "cheesebench").iterdir() if path.is_symlink()
+        f"cheesebench.{path.name}": path.readlink()
+        for path in (ROOT / "cheesebench").iterdir()
+        if path.is_symlink()
     }
     if not linked:
         pytest.skip("this checkout has no symbolic links")
@@ -30,7 +36,10 @@ def test_every_package_is_listed() -> None:
         top = ROOT / folder
         for init in top.rglob("__init__.py"):
             relative = init.parent.relative_to(top)
-            if name == "cheesebench" and (top / relative.parts[0] if relative.parts else top).is_symlink():
+            if (
+                name == "cheesebench"
+                and (top / relative.parts[0] if relative.parts else top).is_symlink()
+            ):
                 continue
             found.add(".".join([name, *relative.parts]))
     assert found == set(PACKAGES)
@@ -52,21 +61,27 @@ HEAVY = (
 )
 
 
-@pytest.mark.parametrize("module", ["cheesebench", "cheesebench.pytest_plugin", "cheesebench.cli"])
+@pytest.mark.parametrize(
+    "module", ["cheesebench", "cheesebench.pytest_plugin", "cheesebench.cli"]
+)
 def test_light_at_import(module: str) -> None:
     code = (
         "import sys, pytest; before = set(sys.modules); "
         f"import {module}; "
         f"print(sorted({{name.split('.')[0] for name in set(sys.modules) - before}} & set({HEAVY!r})))"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("order", ["cheesebench, gymnasium", "gymnasium, cheesebench"])
 def test_environments_are_registered_whichever_is_imported_first(order: str) -> None:
     code = f"import {order}; print('cheesebench/Protocol-v1' in gymnasium.registry)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "True"
 
 

@@ -1,6 +1,8 @@
-"""The paper's own rules: found as an edition, never run by default, and as easy for random as the package is.
+"""The paper's own rules: found as an edition, never run by default, and as easy for
+random as the package is.
 
-That they are the package's rules, step for step, is tested beside the package in tests/peer.
+That they are the package's rules, step for step, is tested beside the package in
+tests/peer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.statistics import judge
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-#: Results of the package's random agent over 99 seeds of the paper's trials, in percent: rate, 95 % interval.
+#: Results of the package's random agent over 99 seeds of the paper's trials, in
+#: percent: rate, 95 % interval.
 PACKAGE = {name: (task.rate, task.low, task.high) for name, task in TASKS.items()}
 #: Table 1 of the paper: trials, and most steps of each.
 TABLE_1 = {
@@ -77,7 +80,9 @@ def test_it_says_what_it_keeps_of_the_laboratory_s_protocol(name: str) -> None:
 
 @every_paradigm
 def test_its_own_tests_pass(name: str) -> None:
-    reports = ArenaParadigm(specification_of(name)).own_tests(installed_plugins().view("ascii_2d"))
+    reports = ArenaParadigm(specification_of(name)).own_tests(
+        installed_plugins().view("ascii_2d")
+    )
     assert len(reports) >= 2
     assert [str(report) for report in reports if not report.passed] == []
 
@@ -88,7 +93,14 @@ def random_rate(name: str, subjects: int) -> tuple[float, int]:
     agent, design = plugins.agent("random"), Design(name="check", subjects=subjects)
     plan = plan_cell(specification, agent.name, "ascii_2d", design, agent.memory)
     paradigm, view = ArenaParadigm(specification), plugins.view("ascii_2d")
-    cell = judge(plan, [record for n in range(subjects) for record, _ in live(paradigm, view, agent, plan, 1, n)])
+    cell = judge(
+        plan,
+        [
+            record
+            for n in range(subjects)
+            for record, _ in live(paradigm, view, agent, plan, 1, n)
+        ],
+    )
     assert cell.rate is not None
     return cell.rate, cell.valid
 
@@ -98,14 +110,25 @@ def random_rate(name: str, subjects: int) -> tuple[float, int]:
 def test_random_is_as_good_as_in_the_package(name: str, subjects: int) -> None:
     published, low, high = (number / 100 for number in PACKAGE[name])
     rate, trials = random_rate(name, subjects)
-    error = math.hypot((high - low) / 2 / 1.96, math.sqrt(max(published * (1 - published), 0.001) / trials))
+    error = math.hypot(
+        (high - low) / 2 / 1.96,
+        math.sqrt(max(published * (1 - published), 0.001) / trials),
+    )
     assert abs(rate - published) < 3 * error
     assert subjects > 4 or error < 0.07, "so few trials would let anything pass"
 
 
-def test_the_page_has_rates_of_many_trials_that_lie_inside_the_package_s_intervals() -> None:
-    row = re.compile(r"^\| `(\w+)@paper` \| (\d+) \| ([\d.]+) ± ([\d.]+) \| .* \| yes \|", re.MULTILINE)
-    found = {name: (int(n), float(rate), float(error)) for name, n, rate, error in row.findall(PAGE.read_text("utf-8"))}
+def test_the_page_has_rates_of_many_trials_that_lie_inside_the_package_s_intervals() -> (
+    None
+):
+    row = re.compile(
+        r"^\| `(\w+)@paper` \| (\d+) \| ([\d.]+) ± ([\d.]+) \| .* \| yes \|",
+        re.MULTILINE,
+    )
+    found = {
+        name: (int(n), float(rate), float(error))
+        for name, n, rate, error in row.findall(PAGE.read_text("utf-8"))
+    }
     assert set(found) == set(PACKAGE)
     for name, (subjects, rate, error) in found.items():
         _, low, high = PACKAGE[name]
@@ -120,19 +143,30 @@ def test_the_chance_level_that_it_states_is_the_package_s(name: str) -> None:
     assert stated is not None
     published, low, high = (number / 100 for number in PACKAGE[name])
     own = math.sqrt(published * (1 - published) / stated.trials)
-    assert abs(stated.value - published) < 3 * math.hypot((high - low) / 2 / 1.96, own) + 0.001
+    assert (
+        abs(stated.value - published)
+        < 3 * math.hypot((high - low) / 2 / 1.96, own) + 0.001
+    )
 
 
 @pytest.mark.parametrize("name", ["t_maze", "operant_chamber"])
 def test_its_audit_says_what_is_wrong_with_it(name: str) -> None:
     settings = AuditSettings(trials=60, parts=("blind",))
-    findings = ArenaParadigm(specification_of(name)).audit([installed_plugins().view("ascii_2d")], settings)
+    findings = ArenaParadigm(specification_of(name)).audit(
+        [installed_plugins().view("ascii_2d")], settings
+    )
     assert "blind ceiling" in {one.rule for one in findings if one.verdict == "FAIL"}
 
 
 def quoted() -> dict[str, tuple[str, str]]:
-    """Return the lines of the audit that the documentation quotes: policy and rate by protocol."""
-    lines = re.findall(r"^\| `(\w+)@paper` \| (.+?) \| (.+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    """Return the lines of the audit that the documentation quotes: policy and rate by
+    protocol.
+    """
+    lines = re.findall(
+        r"^\| `(\w+)@paper` \| (.+?) \| (.+?) \|",
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     return {name: (policy, rate) for name, policy, rate in lines}
 
 
@@ -145,7 +179,10 @@ def test_all_nine_are_quoted() -> None:
 def test_the_audit_says_what_the_documentation_quotes(name: str) -> None:
     settings = AuditSettings(trials=400, parts=("blind",), processes=2)
     view = installed_plugins().view("ascii_2d")
-    findings = {one.rule: one for one in ArenaParadigm(specification_of(name)).audit([view], settings)}
+    findings = {
+        one.rule: one
+        for one in ArenaParadigm(specification_of(name)).audit([view], settings)
+    }
     policy, rate = quoted()[name]
     assert f": {policy} {rate};" in findings["blind ceiling"].text
 

@@ -1,4 +1,6 @@
-"""Which plugins are taken, and why others are not; ``cheesebench plugins`` says both."""
+"""Which plugins are taken, and why others are not; ``cheesebench plugins`` says
+both.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,12 @@ def install(directory: Path, module: str, code: str) -> None:
     (directory / f"{module}.py").write_text(code, encoding="utf-8")
     information = directory / f"{module}-2.5.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 2.5\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(f"[cheesebench]\n{module} = {module}\n", encoding="utf-8")
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {module}\nVersion: 2.5\n", encoding="utf-8"
+    )
+    (information / "entry_points.txt").write_text(
+        f"[cheesebench]\n{module} = {module}\n", encoding="utf-8"
+    )
 
 
 @pytest.fixture(name="site")
@@ -44,8 +50,16 @@ def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> None:
-    install(site, "kit_future", f"cheesebench_api = {API_VERSION + 1}\n" + VIEW.format(name="future"))
-    install(site, "kit_present", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="present"))
+    install(
+        site,
+        "kit_future",
+        f"cheesebench_api = {API_VERSION + 1}\n" + VIEW.format(name="future"),
+    )
+    install(
+        site,
+        "kit_present",
+        f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="present"),
+    )
     plugins = PluginManager()
     assert plugins.failures["kit_future"] == (
         f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks; this CheeseBench supports "
@@ -76,16 +90,37 @@ def test_a_plugin_that_ends_the_program_silences_nothing(
         assert len(capsys.readouterr().out.splitlines()) > 5
 
 
-def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_plugin_does_not_load_is_told_without_the_key(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
-    install(site, "kit_broken", "import os\nraise RuntimeError(os.environ['ACME_API_KEY'] + '\\nis no key')\n")
-    assert PluginManager().failures["kit_broken"] == "RuntimeError: [redacted] is no key (kit_broken.py:2)"
+    install(
+        site,
+        "kit_broken",
+        "import os\nraise RuntimeError(os.environ['ACME_API_KEY'] + '\\nis no key')\n",
+    )
+    assert (
+        PluginManager().failures["kit_broken"]
+        == "RuntimeError: [redacted] is no key (kit_broken.py:2)"
+    )
 
 
-@pytest.mark.parametrize(("kind", "text"), [("ValueError", "no luck"), ("SystemExit", "0")])
-def test_a_view_that_fails_is_named(site: Path, capsys: pytest.CaptureFixture[str], kind: str, text: str) -> None:
-    install(site, f"kit_{kind}", VIEW.format(name="eyes").replace('return ""', f"raise {kind}('{text}')"))
-    for command in ("render y_maze", "audit y_maze --trials 1", "plan --model openai/tiny --protocols y_maze"):
+@pytest.mark.parametrize(
+    ("kind", "text"), [("ValueError", "no luck"), ("SystemExit", "0")]
+)
+def test_a_view_that_fails_is_named(
+    site: Path, capsys: pytest.CaptureFixture[str], kind: str, text: str
+) -> None:
+    install(
+        site,
+        f"kit_{kind}",
+        VIEW.format(name="eyes").replace('return ""', f"raise {kind}('{text}')"),
+    )
+    for command in (
+        "render y_maze",
+        "audit y_maze --trials 1",
+        "plan --model openai/tiny --protocols y_maze",
+    ):
         assert main([*command.split(), "--view", "eyes"]) == 2
         said = f"The view 'eyes': render raises {kind}: {text} (kit_{kind}.py:5). Fix it, or remove the plugin.\n"
         # What an audit found before is said as it comes, each in a line of its own.
@@ -95,17 +130,26 @@ def test_a_view_that_fails_is_named(site: Path, capsys: pytest.CaptureFixture[st
         assert not before or command.startswith("audit")
 
 
-@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Set it to"), (True, "Set it to")])
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [(0, "Upgrade the plugin"), ("1", "Set it to"), (True, "Set it to")],
+)
 def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
     with pytest.raises(PluginError, match=said):
         PluginManager().register(SimpleNamespace(cheesebench_api=version), name="odd")
 
 
 def test_a_conftest_for_newer_hooks_is_refused(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(f"cheesebench_api = {API_VERSION + 1}\ndef cheesebench_views(): return []\n")
-    result = pytester.runpytest_subprocess("--model", "random", "--protocols", "t_maze", "--design", "smoke")
+    pytester.makeconftest(
+        f"cheesebench_api = {API_VERSION + 1}\ndef cheesebench_views(): return []\n"
+    )
+    result = pytester.runpytest_subprocess(
+        "--model", "random", "--protocols", "t_maze", "--design", "smoke"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*is written for version {API_VERSION + 1} of the hooks*"])
+    result.stderr.fnmatch_lines(
+        [f"*is written for version {API_VERSION + 1} of the hooks*"]
+    )
 
 
 def test_plugins_are_listed_with_where_they_come_from(
@@ -121,15 +165,30 @@ def test_plugins_are_listed_with_where_they_come_from(
     install(site, "kit_typo", "def cheesebench_vievs(): return []")
     assert main(["plugins"]) == 0
     out = capsys.readouterr().out
-    lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.startswith(("kit", "cheese"))}
+    lines = {
+        line.split()[0]: " ".join(line.split())
+        for line in out.splitlines()
+        if line.startswith(("kit", "cheese"))
+    }
     assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 views: eyes"
-    assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
+    assert lines["kit_broken"].startswith(
+        "kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck"
+    )
     assert lines["kit_raising"].endswith(
         "views: fails: ZeroDivisionError: division by zero (kit_raising.py:1). Fix it, or remove it."
     )
-    assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
-    assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
-    assert "The command 'list' of kit_command is not used: there is a built-in one. Rename it." in out
+    assert (
+        "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?"
+        in lines["kit_typo"]
+    )
+    assert (
+        "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views."
+        in out
+    )
+    assert (
+        "The command 'list' of kit_command is not used: there is a built-in one. Rename it."
+        in out
+    )
     assert set(BUILT_INS) <= set(lines)
     assert "\x1b" not in out
 
@@ -142,23 +201,38 @@ def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
         points = site / f"{module}-2.5.dist-info" / "entry_points.txt"
         points.write_text(f"[cheesebench]\nkit_same = {module}\n", encoding="utf-8")
     assert main(["plugins", "--json"]) == 0
-    same = [one for one in json.loads(capsys.readouterr().out)["plugins"] if one["name"] == "kit_same"]
+    same = [
+        one
+        for one in json.loads(capsys.readouterr().out)["plugins"]
+        if one["name"] == "kit_same"
+    ]
     [used] = [one for one in same if not one["failure"]]
     [other] = [one for one in same if one["failure"]]
     assert {used["module"], other["module"]} == {"kit_first", "kit_second"}
     assert used["hooks"] == {"cheesebench_views": [used["module"]]}
     said = f"Another plugin also has this name, and is used: {used['module']}. Uninstall one of them."
     assert (other["failure"], other["hooks"]) == (said, {})
-    assert PluginManager().strangers()["kit_same"] == f"{used['module']} 2.5", "not of the one that is not used"
+    assert PluginManager().strangers()["kit_same"] == f"{used['module']} 2.5", (
+        "not of the one that is not used"
+    )
 
 
 def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    install(site, "kit_ears", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears"))
+    install(
+        site,
+        "kit_ears",
+        f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears"),
+    )
     assert main(["plugins", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     [ears] = [one for one in found["plugins"] if one["name"] == "kit_ears"]
     assert ears["hooks"] == {"cheesebench_views": ["ears"]}
-    assert (ears["distribution"], ears["version"], ears["api"], ears["failure"]) == ("kit_ears", "2.5", API_VERSION, "")
+    assert (ears["distribution"], ears["version"], ears["api"], ears["failure"]) == (
+        "kit_ears",
+        "2.5",
+        API_VERSION,
+        "",
+    )
     assert found["api"] == API_VERSION
 
 
@@ -167,17 +241,24 @@ def test_an_agent_with_a_memory_that_there_is_not_is_refused() -> None:
         @hookimpl
         def cheesebench_agents(self) -> list[AgentSpec]:
             memory: Any = "session"
-            return [AgentSpec("lab-rat", lambda context: pytest.fail("created"), memory=memory)]
+            return [
+                AgentSpec(
+                    "lab-rat", lambda context: pytest.fail("created"), memory=memory
+                )
+            ]
 
     plugins = PluginManager()
     plugins.register(Lab())
     with pytest.raises(
-        PluginError, match=r"the AgentSpec 'lab-rat', whose memory is 'session', a str. Make it 'none' or"
+        PluginError,
+        match=r"the AgentSpec 'lab-rat', whose memory is 'session', a str. Make it 'none' or",
     ):
         plugins.agent("random")
 
 
-@pytest.mark.parametrize("command", [["render", "mazed"], ["render", "t_maze", "--view", "eyes"], ["mazed"]])
+@pytest.mark.parametrize(
+    "command", [["render", "mazed"], ["render", "t_maze", "--view", "eyes"], ["mazed"]]
+)
 def test_what_a_broken_plugin_may_have_supplied_is_said(
     site: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:

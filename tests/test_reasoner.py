@@ -1,4 +1,6 @@
-"""What the prompts hold: a reasoner that reads nothing else passes, and without a memory it fails, by the real path."""
+"""What the prompts hold: a reasoner that reads nothing else passes, and without a
+memory it fails, by the real path.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +38,37 @@ CATALOGUE = Catalogue(PLUGINS.protocol_directories)
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", NINE)
 @pytest.mark.parametrize(("view", "history", "learnings", "wanted"), ROWS)
-def test_memory_decides(protocol: str, view: str, history: str, learnings: int, wanted: str, tmp_path: Path) -> None:
+def test_memory_decides(
+    protocol: str, view: str, history: str, learnings: int, wanted: str, tmp_path: Path
+) -> None:
     assert judged(protocol, history, learnings, tmp_path, view).verdict == wanted
 
 
 def test_the_table_of_the_page_says_so() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "prompts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "prompts.md").read_text(
+        encoding="utf-8"
+    )
     table = page.split("<!-- reasoner -->\n")[1].split("\n\n")[0].splitlines()
-    head, _, *rows = [[part.strip() for part in line.strip("|").split("|")] for line in table]
+    head, _, *rows = [
+        [part.strip() for part in line.strip("|").split("|")] for line in table
+    ]
     assert head[3:] == list(NINE)
-    assert [row[:3] for row in rows] == [[view, history, str(learnings)] for view, history, learnings, _ in ROWS]
+    assert [row[:3] for row in rows] == [
+        [view, history, str(learnings)] for view, history, learnings, _ in ROWS
+    ]
     for row, (*_, wanted) in zip(rows, ROWS, strict=True):
         assert {cell[-1] for cell in row[3:]} == {wanted[0]}
 
 
 def test_memory_decides_in_the_star_maze(tmp_path: Path) -> None:
     run = cheesebench.run(
-        "ideal", "star_maze", results=tmp_path, seed=0, plugins=[reasoner], progress=False, control=["no-memory"]
+        "ideal",
+        "star_maze",
+        results=tmp_path,
+        seed=0,
+        plugins=[reasoner],
+        progress=False,
+        control=["no-memory"],
     )
     assert run.verdicts().iloc[0].verdict == "PASS"
     rates = run.trials().groupby("variant").success.mean()
@@ -68,42 +84,69 @@ def environment(protocol: str, seed: int = 1) -> SubjectEnvironment:
 
 
 def subject(**settings: Any) -> LlmAgent:
-    return LlmAgent(ModelAgentContext(seed=1, view="ascii_2d", settings={**LLM.settings, **settings}))
+    return LlmAgent(
+        ModelAgentContext(
+            seed=1, view="ascii_2d", settings={**LLM.settings, **settings}
+        )
+    )
 
 
 def walk(
-    life: SubjectEnvironment, agent: LlmAgent, interrupts: Interrupts, trials: int, seed: int = 0
+    life: SubjectEnvironment,
+    agent: LlmAgent,
+    interrupts: Interrupts,
+    trials: int,
+    seed: int = 0,
 ) -> list[tuple[str, str]]:
-    """Let a chatterbox act at random; return the last message of each prompt, and the observation at its time."""
+    """Let a chatterbox act at random; return the last message of each prompt, and the
+    observation at its time.
+    """
     chance, told = random.Random(seed), []
     for _ in range(trials):
         observation = life.begin_trial()
         assert observation is not None
         agent.begin_trial(observation)
-        loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+        loop = TrialLoop(
+            life,
+            observation,
+            agent.observe,
+            interrupts=interrupts,
+            listener=lambda: agent,
+        )
         while not loop.ended:
             told.append((agent.prompt()[-1].text, loop.observation))
             said = ", ".join(chance.choice(ACTIONS) for _ in range(8))
             if plan := agent.read(
-                ChatReply(text=f"Remember {seed}.\nLEARNINGS: {seed}\nACTIONS: {said}\nNote {seed}.")
+                ChatReply(
+                    text=f"Remember {seed}.\nLEARNINGS: {seed}\nACTIONS: {said}\nNote {seed}."
+                )
             ):
                 loop.act(plan)
     return told
 
 
 @pytest.mark.parametrize("protocol", NINE)
-def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(protocol: str) -> None:
-    """No note comes through: not in the reply, the plan, its tail, the last action, or the way the body is turned."""
+def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(
+    protocol: str,
+) -> None:
+    """No note comes through: not in the reply, the plan, its tail, the last action, or
+    the way the body is turned.
+    """
     begun = 0
     for seed in range(3):
         agent = subject(history=0, learnings=0, interrupt="never")
-        for message, observation in walk(environment(protocol), agent, "boundary", 4, seed):
+        for message, observation in walk(
+            environment(protocol), agent, "boundary", 4, seed
+        ):
             assert f"Remember {seed}" not in message
             # The first step of a trial in the water maze is not asked for.
             own = message.replace("\nwaited: reward 0, unchanged", "", 1)
             if own.startswith(("NEW TRIAL", "YOUR TURN")) and own.count("reward") == 0:
                 begun += 1
-                assert own == f"{message[:9]}\n{observation}\n\nYour answer (at most 8 actions):"
+                assert (
+                    own
+                    == f"{message[:9]}\n{observation}\n\nYour answer (at most 8 actions):"
+                )
     assert begun >= 12
 
 
@@ -113,18 +156,27 @@ def test_with_a_history_boundaries_change_no_prompt(protocol: str) -> None:
         def freed(self, observation: str) -> None:
             pass
 
-    context = ModelAgentContext(seed=1, view="ascii_2d", settings={**LLM.settings, "history": 1})
-    told = [walk(environment(protocol), kind(context), "change", 3) for kind in (LlmAgent, Deaf)]
+    context = ModelAgentContext(
+        seed=1, view="ascii_2d", settings={**LLM.settings, "history": 1}
+    )
+    told = [
+        walk(environment(protocol), kind(context), "change", 3)
+        for kind in (LlmAgent, Deaf)
+    ]
     assert told[0] == told[1]
 
 
-def plans(life: SubjectEnvironment, interrupts: Interrupts, reply: Callable[[LlmAgent], str]) -> list[str]:
+def plans(
+    life: SubjectEnvironment, interrupts: Interrupts, reply: Callable[[LlmAgent], str]
+) -> list[str]:
     """Return what is carried out of each reply of a trial."""
     observation = life.begin_trial()
     assert observation is not None
     agent = subject()
     agent.begin_trial(observation)
-    loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+    loop = TrialLoop(
+        life, observation, agent.observe, interrupts=interrupts, listener=lambda: agent
+    )
     pieces = []
     while not loop.ended:
         before = len(loop.letters)
@@ -138,13 +190,24 @@ def stays(times: int) -> Callable[[LlmAgent], str]:
 
 
 def test_a_plan_is_dropped_when_the_world_answers() -> None:
-    # Some quiet steps, then a signal: the animal looks again, and again when it is over.
-    assert plans(environment("shuttle_box"), "change", stays(8))[:4] == ["SS", "SSSSSSSS", "S", "SSSS"]
-    assert plans(environment("shuttle_box"), "never", stays(8)) == [*["SSSSSSSS"] * 3, "SSSSSS"]
+    # Some quiet steps, then a signal: the animal looks again, and again when it is
+    # over.
+    assert plans(environment("shuttle_box"), "change", stays(8))[:4] == [
+        "SS",
+        "SSSSSSSS",
+        "S",
+        "SSSS",
+    ]
+    assert plans(environment("shuttle_box"), "never", stays(8)) == [
+        *["SSSSSSSS"] * 3,
+        "SSSSSS",
+    ]
 
 
 @pytest.mark.parametrize("interrupts", ["change", "boundary"])
-def test_what_was_planned_is_not_played_blind_after_the_subject_was_held(interrupts: Interrupts) -> None:
+def test_what_was_planned_is_not_played_blind_after_the_subject_was_held(
+    interrupts: Interrupts,
+) -> None:
     def longer(agent: LlmAgent) -> str:
         return think(agent.prompt()) + ", STAY, STAY, STAY, STAY, STAY"
 

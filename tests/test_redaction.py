@@ -7,23 +7,43 @@ import pytest
 from cheesebench.redaction import REDACTED, inert, redact
 
 
-def test_values_of_secret_variables_and_what_looks_like_a_key_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_secret_variables_and_what_looks_like_a_key_are_taken_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SOME_API_KEY", "correct horse battery")
     monkeypatch.setenv("SHORT_TOKEN", "maze")
     text = "401: correct horse battery; Authorization: Bearer abcdefgh12345; sk-proj-0123456789abcdef in the maze"
-    assert redact(text) == f"401: {REDACTED}; Authorization: Bearer {REDACTED}; {REDACTED} in the maze"
+    assert (
+        redact(text)
+        == f"401: {REDACTED}; Authorization: Bearer {REDACTED}; {REDACTED} in the maze"
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["VENN_AUTH", "DB_PASS", "VENN_PAT", "PAT", "VENN_LICENCE", "VENN_LICENSE", "My_Access"]
+    "name",
+    [
+        "VENN_AUTH",
+        "DB_PASS",
+        "VENN_PAT",
+        "PAT",
+        "VENN_LICENCE",
+        "VENN_LICENSE",
+        "My_Access",
+    ],
 )
-def test_names_that_end_in_a_word_for_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_end_in_a_word_for_a_key(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(name, "correct horse battery")
     assert redact("401: correct horse battery") == f"401: {REDACTED}"
 
 
-@pytest.mark.parametrize("name", ["VENN_PATH", "SSH_AUTH_SOCK", "VENN_COMPASS", "PATTERN", "AUTHOR"])
-def test_names_that_only_look_like_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name", ["VENN_PATH", "SSH_AUTH_SOCK", "VENN_COMPASS", "PATTERN", "AUTHOR"]
+)
+def test_names_that_only_look_like_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(name, "correct horse battery")
     assert redact("the correct horse battery") == "the correct horse battery"
 
@@ -43,7 +63,9 @@ KEY = "sk-proj-Xy7Qw2Lm9Zr4Tb6Nv8Kc1"
         f"{KEY}{KEY[::-1]}{KEY[8:18]}",
     ],
 )
-def test_no_piece_of_a_key_stays_however_it_is_split(echo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_piece_of_a_key_stays_however_it_is_split(
+    echo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MOUSE_KEY", KEY)
     for text in (f"before {echo} after", f"{'#..#' * 99}\n{echo} {'#' * 400}"):
         bare = re.sub(r"\x1b\[31m|[\s\u200b]", "", redact(text))
@@ -53,20 +75,31 @@ def test_no_piece_of_a_key_stays_however_it_is_split(echo: str, monkeypatch: pyt
     assert redact(f"before {echo} after").endswith(" after")
 
 
-def test_paths_and_words_in_secret_variables_have_no_secret_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/home/mouse/projects/key-2026.json")
+def test_paths_and_words_in_secret_variables_have_no_secret_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(
+        "GOOGLE_APPLICATION_CREDENTIALS", "/home/mouse/projects/key-2026.json"
+    )
     monkeypatch.setenv("DB_PASSWORD", "password4everyone")
     text = "/home/mouse/projects/results: the password is wrong"
     assert redact(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "an ordinary task-list", "risk-averse-subjects-of-the-maze", "sk-1"])
+@pytest.mark.parametrize(
+    "text", ["", "an ordinary task-list", "risk-averse-subjects-of-the-maze", "sk-1"]
+)
 def test_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text
 
 
 def test_no_ci_finds_a_command_in_a_text() -> None:
-    for text in ("::error file=a::x", "a ::warning::b", "##[error]x", "##vso[task.setvariable]x"):
+    for text in (
+        "::error file=a::x",
+        "a ::warning::b",
+        "##[error]x",
+        "##vso[task.setvariable]x",
+    ):
         assert inert(text) != text
         assert not re.search(r"(^|\s)::|##\[|##vso", inert(text))
     for text in ("lab/east.protocol.yaml::east", "a :: b", "## Title", "http://x"):

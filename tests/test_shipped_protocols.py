@@ -1,4 +1,6 @@
-"""Everything that is asked of every shipped protocol; a new file is tested the moment it is there."""
+"""Everything that is asked of every shipped protocol; a new file is tested the moment
+it is there.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from cheesebench.statistics import judge
 TRIALS, STEPS = 12, 400
 #: Steps in a view whose every observation is an array of half a million numbers.
 PICTURES = 60
-#: Subjects of the random agent whose pass rate is compared with the stated chance level: a multiple of most tables.
+#: Subjects of the random agent whose pass rate is compared with the stated chance
+#: level: a multiple of most tables.
 CHANCE_SUBJECTS = 12
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -49,7 +52,9 @@ def paradigm_of(name: str) -> ArenaParadigm:
 def random_life(name: str, view: str, seed: int) -> list[object]:
     """Live some trials with random actions; return all that happened."""
     chance = random.Random(seed)
-    life = ArenaSubject(paradigm_of(name).program, installed_plugins().view(view), seed, subject=1)
+    life = ArenaSubject(
+        paradigm_of(name).program, installed_plugins().view(view), seed, subject=1
+    )
     lived: list[object] = []
     for _ in range(TRIALS):
         if (observation := life.begin_trial()) is None:
@@ -68,17 +73,25 @@ def random_life(name: str, view: str, seed: int) -> list[object]:
 
 @every_protocol
 def test_its_file_has_its_name(name: str) -> None:
-    """A run without ``--protocols`` reads those files only that have its edition in their name."""
+    """A run without ``--protocols`` reads those files only that have its edition in
+    their name.
+    """
     assert specification_of(name).name == protocol_name(name)
 
 
 @every_protocol
 def test_the_stated_chance_level_is_what_the_random_agent_reaches(name: str) -> None:
     specification, plugins = specification_of(name), installed_plugins()
-    agent, design = plugins.agent("random"), Design(name="check", subjects=CHANCE_SUBJECTS)
+    agent, design = (
+        plugins.agent("random"),
+        Design(name="check", subjects=CHANCE_SUBJECTS),
+    )
     plan = plan_cell(specification, agent.name, "ascii_2d", design, agent.memory)
     view = plugins.view(plan.view)
-    lives = (live(paradigm_of(name), view, agent, plan, 99, subject) for subject in range(plan.subjects))
+    lives = (
+        live(paradigm_of(name), view, agent, plan, 99, subject)
+        for subject in range(plan.subjects)
+    )
     cell = judge(plan, [record for life in lives for record, _ in life])
     assert plan.chance is not None
     assert cell.rate is not None
@@ -102,14 +115,18 @@ def test_its_own_tests_pass(name: str) -> None:
 @every_protocol
 @every_view
 def test_gymnasium_accepts_it(name: str, view: str) -> None:
-    environment = environment_class(specification_of(name))(view=view, render_mode="ansi")
+    environment = environment_class(specification_of(name))(
+        view=view, render_mode="ansi"
+    )
     check_env(environment, skip_render_check=True)
     environment.close()
 
 
 @every_protocol
 def test_gymnasium_makes_it(name: str) -> None:
-    camel = "".join(part[:1].upper() + part[1:] for part in name.replace(".", "_").split("_"))
+    camel = "".join(
+        part[:1].upper() + part[1:] for part in name.replace(".", "_").split("_")
+    )
     environment = gymnasium.make(f"cheesebench/{camel}-v1")
     observation, _ = environment.reset(seed=3)
     assert environment.observation_space.contains(observation)
@@ -134,7 +151,9 @@ def test_every_observation_is_in_the_space(name: str, view: str) -> None:
     assert space.contains(observation)
     pictures = isinstance(installed_plugins().view(view), PictureView)
     for _ in range(PICTURES if pictures else 5 * STEPS):
-        observation, _, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        observation, _, terminated, truncated, _ = environment.step(
+            environment.action_space.sample()
+        )
         assert space.contains(observation), observation
         if terminated or truncated:
             observation, _ = environment.reset()

@@ -1,4 +1,6 @@
-"""What is asked of every view on every protocol; a new one of either is tested the moment it is there."""
+"""What is asked of every view on every protocol; a new one of either is tested the
+moment it is there.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,16 @@ from cheesebench.protocol.checks import AGENT_GLYPHS, DRAWN
 
 #: Trials of each life, and steps of each, in which looks are met.
 TRIALS, STEPS = 24, 300
-#: In how many trials poses are met: what follows an error, for two steps, is met with few headings in few of them.
+#: In how many trials poses are met: what follows an error, for two steps, is met with
+#: few headings in few of them.
 MET_IN = 120
 
 _plugins = installed_plugins()
 _catalogue = Catalogue(_plugins.protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
-every_view = pytest.mark.parametrize("view", list(_plugins.views.values()), ids=lambda view: view.name)
+every_view = pytest.mark.parametrize(
+    "view", list(_plugins.views.values()), ids=lambda view: view.name
+)
 
 
 @cache
@@ -44,7 +49,9 @@ def met_in(name: str) -> dict[LookKey, validity.Met]:
 
 
 def cues_of(name: str) -> list[validity.Cue]:
-    return list(validity.cues(paradigm_of(name), _plugins.view("ascii_2d"), met_in(name)))
+    return list(
+        validity.cues(paradigm_of(name), _plugins.view("ascii_2d"), met_in(name))
+    )
 
 
 def places(name: str, poses: list[int]) -> Iterator[tuple[int, int, int]]:
@@ -58,10 +65,16 @@ def places(name: str, poses: list[int]) -> Iterator[tuple[int, int, int]]:
 
 @every_protocol
 @every_view
-def test_every_cue_can_be_seen_from_a_pose_that_can_be_reached(name: str, view: View) -> None:
+def test_every_cue_can_be_seen_from_a_pose_that_can_be_reached(
+    name: str, view: View
+) -> None:
     cues = cues_of(name)
     assert cues
-    hidden = [cue.name for cue in cues if not validity.is_visible(paradigm_of(name), view, cue, random.Random(0))]
+    hidden = [
+        cue.name
+        for cue in cues
+        if not validity.is_visible(paradigm_of(name), view, cue, random.Random(0))
+    ]
     assert not hidden
 
 
@@ -78,28 +91,43 @@ def differing(cue: validity.Cue) -> list[tuple[int, int]]:
 
 @every_protocol
 @pytest.mark.parametrize("view", ["ascii_2d", "topdown_2d"])
-def test_maps_show_a_cue_from_everywhere_but_from_on_top_of_it(name: str, view: str) -> None:
+def test_maps_show_a_cue_from_everywhere_but_from_on_top_of_it(
+    name: str, view: str
+) -> None:
     paradigm, shown = paradigm_of(name), _plugins.view(view)
     for cue in cues_of(name):
         squares = differing(cue)
         poses = random.Random(cue.name).sample(cue.poses, min(12, len(cue.poses)))
         for pose, (column, row, _) in zip(poses, places(name, poses), strict=True):
             beneath = squares == [(column, row)]
-            assert validity.seen_from(paradigm, shown, cue, pose) != beneath or beneath, (cue.name, pose)
+            assert (
+                validity.seen_from(paradigm, shown, cue, pose) != beneath or beneath
+            ), (cue.name, pose)
 
 
 @every_protocol
-@pytest.mark.parametrize(("view", "reach", "wide"), [("ascii_2d_fpv", 1000, 1000.0), ("ascii_3d", 3, 1.0)])
-def test_egocentric_views_show_a_cue_wherever_it_is_in_sight(name: str, view: str, reach: int, wide: float) -> None:
-    """A cue must be seen up to ``reach`` squares ahead, and ``wide`` times as far aside as it is ahead."""
+@pytest.mark.parametrize(
+    ("view", "reach", "wide"), [("ascii_2d_fpv", 1000, 1000.0), ("ascii_3d", 3, 1.0)]
+)
+def test_egocentric_views_show_a_cue_wherever_it_is_in_sight(
+    name: str, view: str, reach: int, wide: float
+) -> None:
+    """A cue must be seen up to ``reach`` squares ahead, and ``wide`` times as far aside
+    as it is ahead.
+    """
     paradigm, shown = paradigm_of(name), _plugins.view(view)
     boards, tried = Boards(), 0
     for cue in cues_of(name):
         squares = differing(cue)
         poses = random.Random(cue.name).sample(cue.poses, min(40, len(cue.poses)))
-        for pose, (column, row, heading) in zip(poses, places(name, poses), strict=True):
+        for pose, (column, row, heading) in zip(
+            poses, places(name, poses), strict=True
+        ):
             board = boards[cue.present]
-            seen = {(number % board.width, number // board.width) for number in board.sight.squares(column, row)}
+            seen = {
+                (number % board.width, number // board.width)
+                for number in board.sight.squares(column, row)
+            }
             across, down = FORWARD_OF[heading]
             in_sight = cue.present.text != cue.absent.text
             for x, y in set(squares) & seen:
@@ -110,13 +138,20 @@ def test_egocentric_views_show_a_cue_wherever_it_is_in_sight(name: str, view: st
                 in_sight |= near and not covered and (x, y) != (column, row)
             if in_sight:
                 tried += 1
-                assert validity.seen_from(paradigm, shown, cue, pose), (cue.name, column, row, heading)
+                assert validity.seen_from(paradigm, shown, cue, pose), (
+                    cue.name,
+                    column,
+                    row,
+                    heading,
+                )
     assert tried
 
 
 @every_protocol
 @every_view
-def test_the_own_heading_can_always_be_told_from_the_observation(name: str, view: View) -> None:
+def test_the_own_heading_can_always_be_told_from_the_observation(
+    name: str, view: View
+) -> None:
     program = paradigm_of(name).program
     gallery = Gallery(program.geometry, view)
     heading_of: dict[str, int] = {}
@@ -129,7 +164,9 @@ def test_the_own_heading_can_always_be_told_from_the_observation(name: str, view
 
 
 def trace(life: ArenaSubject, seed: int) -> list[object]:
-    """Live some trials with random actions; return all that does not depend on the view."""
+    """Live some trials with random actions; return all that does not depend on the
+    view.
+    """
     chance = random.Random(seed)
     lived: list[object] = []
     for _ in range(TRIALS):
@@ -149,7 +186,9 @@ def trace(life: ArenaSubject, seed: int) -> list[object]:
 @every_protocol
 def test_a_life_is_the_same_in_every_view(name: str) -> None:
     program = paradigm_of(name).program
-    first, *others = (trace(ArenaSubject(program, view, 7, 2), 5) for view in _plugins.views.values())
+    first, *others = (
+        trace(ArenaSubject(program, view, 7, 2), 5) for view in _plugins.views.values()
+    )
     assert len(first) > 50
     assert all(other == first for other in others)
 
@@ -172,8 +211,12 @@ class Counting:
 @every_view
 def test_what_is_drawn_once_is_kept(view: View) -> None:
     counting = Counting(view)
-    old = Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"  # its trials are long
-    life = ArenaSubject(ArenaParadigm(with_arena(Catalogue().load(old))).program, counting, 7, 2)
+    old = (
+        Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"
+    )  # its trials are long
+    life = ArenaSubject(
+        ArenaParadigm(with_arena(Catalogue().load(old))).program, counting, 7, 2
+    )
     life.begin_trial()
     before = counting.drawn
     for _ in range(100):
@@ -192,7 +235,10 @@ def test_the_bytes_of_pictures_count(monkeypatch: pytest.MonkeyPatch) -> None:
         picture = gallery.draw(look, pose)
         assert isinstance(picture, Picture)
         drawn += len(picture.png)
-        assert sum(len(frame.png) for frame in look.frames if isinstance(frame, Picture)) <= 40_000
+        assert (
+            sum(len(frame.png) for frame in look.frames if isinstance(frame, Picture))
+            <= 40_000
+        )
     assert drawn > 40_000
 
 
@@ -201,16 +247,35 @@ def test_shipped_views_say_how_they_are_read_and_name_no_task(view: View) -> Non
     assert isinstance(view, ReadableView)
     words = view.reading.lower()
     assert 80 < len(words) < 900
-    for word in ("maze", "goal", "reward", "lever", "cue", "arm", "platform", "food", "shock"):
+    for word in (
+        "maze",
+        "goal",
+        "reward",
+        "lever",
+        "cue",
+        "arm",
+        "platform",
+        "food",
+        "shock",
+    ):
         assert word not in words.replace("arms", "arm").split()
 
 
 def test_glyphs_that_a_view_draws_for_something_else_are_warned_of() -> None:
-    drawn = {character for view in _plugins.views.values() for character in view.characters}
-    # Letters, digits, blanks and punctuation make sentences; where a place has a `?` of its own, fog is drawn as `░`.
-    signs = {character for character in drawn if not (character.isalnum() or character in " \n,.:;()-")} - {FOG}
+    drawn = {
+        character for view in _plugins.views.values() for character in view.characters
+    }
+    # Letters, digits, blanks and punctuation make sentences; where a place has a `?` of
+    # its own, fog is drawn as `░`.
+    signs = {
+        character
+        for character in drawn
+        if not (character.isalnum() or character in " \n,.:;()-")
+    } - {FOG}
     warned = {*AGENT_GLYPHS, *DRAWN}
-    assert signs - warned == set(), "add what a view draws to DRAWN in protocol/checks.py: a cue may not look like it"
+    assert signs - warned == set(), (
+        "add what a view draws to DRAWN in protocol/checks.py: a cue may not look like it"
+    )
     assert warned - signs == set(), "no view draws this any more"
 
 

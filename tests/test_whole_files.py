@@ -1,4 +1,6 @@
-"""Files appear whole, in place of the old ones, with the permissions that their owner wants."""
+"""Files appear whole, in place of the old ones, with the permissions that their owner
+wants.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path: Path) ->
 
 
 def test_an_old_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
-    path, other, link = tmp_path / "report.md", tmp_path / "other.md", tmp_path / "link.md"
+    path, other, link = (
+        tmp_path / "report.md",
+        tmp_path / "other.md",
+        tmp_path / "link.md",
+    )
     path.write_text("old")
     path.chmod(0o600)
     os.link(path, other)
@@ -79,7 +85,9 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("into", [">> told.txt", "| cat > told.txt"])
 def test_standard_output_is_written_to(tmp_path: Path, into: str) -> None:
-    code = "from cheesebench.files import write_whole; write_whole('/dev/stdout', 'it\\n')"
+    code = (
+        "from cheesebench.files import write_whole; write_whole('/dev/stdout', 'it\\n')"
+    )
     command = f'({shlex.quote(sys.executable)} -c "{code}"; echo then) {into}'
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
     assert (tmp_path / "told.txt").read_text() == "it\nthen\n"

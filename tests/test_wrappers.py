@@ -1,4 +1,6 @@
-"""Observations as numbers: nothing is lost, nothing is added, and every process counts alike. Lives as episodes."""
+"""Observations as numbers: nothing is lost, nothing is added, and every process counts
+alike. Lives as episodes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from cheesebench.errors import OptionError, StepAfterEndError
 from cheesebench.interfaces import PictureView
 from cheesebench.wrappers import OneHotCharacters, WholeLife
 
-VIEWS = [name for name, view in installed_plugins().views.items() if not isinstance(view, PictureView)]
+VIEWS = [
+    name
+    for name, view in installed_plugins().views.items()
+    if not isinstance(view, PictureView)
+]
 
 
 def read(encoded: Any, environment: gymnasium.Env[Any, Any]) -> str:
@@ -34,7 +40,9 @@ def read(encoded: Any, environment: gymnasium.Env[Any, Any]) -> str:
     return "".join(characters[column] for column in rows.argmax(axis=1))
 
 
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*is different from the unwrapped version:UserWarning"
+)
 @pytest.mark.parametrize("view", VIEWS)
 def test_an_array_is_its_text(view: str) -> None:
     environment = gymnasium.make("cheesebench/TMaze-v1", view=view, render_mode="ansi")
@@ -44,7 +52,9 @@ def test_an_array_is_its_text(view: str) -> None:
     wrapped.action_space.seed(5)
     seen = set()
     for _ in range(150):
-        encoded, _, terminated, truncated, _ = wrapped.step(wrapped.action_space.sample())
+        encoded, _, terminated, truncated, _ = wrapped.step(
+            wrapped.action_space.sample()
+        )
         text: Any = environment.render()
         assert wrapped.observation_space.contains(encoded)
         assert read(encoded, environment) == text
@@ -54,7 +64,9 @@ def test_an_array_is_its_text(view: str) -> None:
     assert len(seen) > 5
 
 
-def test_columns_are_the_same_in_every_process(under_hash_seeds: Callable[..., list[str]]) -> None:
+def test_columns_are_the_same_in_every_process(
+    under_hash_seeds: Callable[..., list[str]],
+) -> None:
     code = (
         "import gymnasium, cheesebench, hashlib; from cheesebench.wrappers import OneHotCharacters; "
         "env = OneHotCharacters(gymnasium.make('cheesebench/BarnesMaze-v1')); "
@@ -73,7 +85,9 @@ def test_other_texts_are_refused() -> None:
 
 
 def test_in_vector_environments_of_gymnasium_s_own() -> None:
-    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, wrappers=(OneHotCharacters,))
+    vector = gymnasium.make_vec(
+        "cheesebench/TMaze-v1", num_envs=2, wrappers=(OneHotCharacters,)
+    )
     observations, _ = vector.reset(seed=1)
     assert vector.observation_space.contains(observations)
     assert observations.dtype == np.uint8
@@ -84,7 +98,10 @@ def test_in_vector_environments_of_gymnasium_s_own() -> None:
 def test_around_a_vector_environment() -> None:
     own: Any = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
     own.set_attr("subject", [0, 1])
-    with pytest.raises(OptionError, match=r"VectorizeTransformObservation\(environment, OneHotCharacters\)"):
+    with pytest.raises(
+        OptionError,
+        match=r"VectorizeTransformObservation\(environment, OneHotCharacters\)",
+    ):
         OneHotCharacters(own)  # what people try first
     vector: Any = VectorizeTransformObservation(own, OneHotCharacters)
     single = OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1", subject=1))
@@ -102,14 +119,18 @@ def test_around_a_vector_environment() -> None:
 # -- a life as one episode
 
 
-def lives(environment: gymnasium.Env[Any, Any], **reset: Any) -> tuple[list[Any], list[dict[str, Any]]]:
+def lives(
+    environment: gymnasium.Env[Any, Any], **reset: Any
+) -> tuple[list[Any], list[dict[str, Any]]]:
     """Live a life at random; return its observations and rewards, and its infos."""
     environment.action_space.seed(4)
     observation, info = environment.reset(**reset)
     seen, infos = [observation], [info]
     over = False
     while not over:
-        observation, reward, over, truncated, info = environment.step(environment.action_space.sample())
+        observation, reward, over, truncated, info = environment.step(
+            environment.action_space.sample()
+        )
         assert not truncated
         seen += [reward, observation]
         infos.append(info)
@@ -124,7 +145,9 @@ def test_a_life_is_what_a_lane_of_a_vector_environment_lives() -> None:
     ends = []
     over = False
     while not over:
-        (observation,), (reward,), terminated, truncated, infos = lane.step(np.array([whole.action_space.sample()]))
+        (observation,), (reward,), terminated, truncated, infos = lane.step(
+            np.array([whole.action_space.sample()])
+        )
         expected += [reward, observation]
         ends.append(bool(terminated[0] or truncated[0]))
         over = ends[-1] and infos["life_over"][0]
@@ -159,7 +182,9 @@ def test_lives_are_those_of_a_run() -> None:
     assert alike(drawn.reset(), seed, 1)
 
 
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*is different from the unwrapped version:UserWarning"
+)
 def test_gymnasium_accepts_whole_lives() -> None:
     whole = WholeLife(gymnasium.make("cheesebench/TMaze-v1"))
     check_env(whole, skip_render_check=True)
@@ -167,12 +192,18 @@ def test_gymnasium_accepts_whole_lives() -> None:
     assert isinstance(gymnasium.make(whole.spec), WholeLife)
     short = WholeLife(TimeLimit(gymnasium.make("cheesebench/TMaze-v1"), 5))
     _, infos = lives(short, seed=1)
-    plain = [info["life_over"] for info in lives(whole, seed=1)[1] if "life_over" in info]
-    assert sum(info["trial_over"] for info in infos) == len(plain)  # the same schedule, of trials that are cut off
+    plain = [
+        info["life_over"] for info in lives(whole, seed=1)[1] if "life_over" in info
+    ]
+    assert sum(info["trial_over"] for info in infos) == len(
+        plain
+    )  # the same schedule, of trials that are cut off
     assert plain == [False] * (len(plain) - 1) + [True]
 
 
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize(
+    "how", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
 def test_a_copied_life_begins_anew(how: Callable[[Any], Any]) -> None:
     whole = WholeLife(gymnasium.make("cheesebench/TMaze-v1", subject=3))
     whole.reset(seed=8)
@@ -189,7 +220,9 @@ def test_a_copied_life_begins_anew(how: Callable[[Any], Any]) -> None:
 
 
 def test_whole_lives_at_once() -> None:
-    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, wrappers=(WholeLife, OneHotCharacters))
+    vector = gymnasium.make_vec(
+        "cheesebench/TMaze-v1", num_envs=2, wrappers=(WholeLife, OneHotCharacters)
+    )
     vector.reset(seed=1)
     trials = np.zeros(2, int)
     over = np.zeros(2, bool)
@@ -204,7 +237,13 @@ def test_whole_lives_at_once() -> None:
 
 def test_what_has_no_life_is_refused() -> None:
     made: Any = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
-    with pytest.raises(OptionError, match="takes the environment of one subject, not a vector environment"):
+    with pytest.raises(
+        OptionError,
+        match="takes the environment of one subject, not a vector environment",
+    ):
         WholeLife(made)
-    with pytest.raises(OptionError, match=r"takes an environment of CheeseBench, not .*CartPole.*: no other has lives"):
+    with pytest.raises(
+        OptionError,
+        match=r"takes an environment of CheeseBench, not .*CartPole.*: no other has lives",
+    ):
         WholeLife(gymnasium.make("CartPole-v1"))

@@ -1,1 +1,3 @@
-"""What the documentation site makes from the code, when mkdocs builds it; nothing here is shipped."""
+"""What the documentation site makes from the code, when mkdocs builds it; nothing here
+is shipped.
+"""

@@ -1,4 +1,6 @@
-"""How animals that follow a reference exactly fare under the rule that judges models, simulated as a page is built."""
+"""How animals that follow a reference exactly fare under the rule that judges models,
+simulated as a page is built.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from website.markup import code, table
 
 
 def animals() -> str:
-    """Return what becomes of the declared animals of the protocols that run by default."""
+    """Return what becomes of the declared animals of the protocols that run by
+    default.
+    """
     rows = []
     for name in CATALOGUE.names():
         (found,) = audit_animal(with_arena(CATALOGUE.find(name)), AuditSettings())
@@ -23,6 +27,15 @@ def animals() -> str:
         assert isinstance(fails, dict)
         assert isinstance(mean, float)
         assert isinstance(passes, float)
-        rows.append([code(name), percent(mean), *(percent(fails[str(n)]) for n in COHORTS), percent(passes)])
+        rows.append(
+            [
+                code(name),
+                percent(mean),
+                *(percent(fails[str(n)]) for n in COHORTS),
+                percent(passes),
+            ]
+        )
     fail = [f"FAIL, {subjects} subjects" for subjects in COHORTS]
-    return table(["protocol", "animals succeed in", *fail, f"PASS, {MOST} subjects"], rows)
+    return table(
+        ["protocol", "animals succeed in", *fail, f"PASS, {MOST} subjects"], rows
+    )

@@ -1,8 +1,10 @@
-"""What the audit finds of the attacks by hand on the first nine protocols, in one command.
+"""What the audit finds of the attacks by hand on the first nine protocols, in one
+command.
 
-``python -m website.attacks`` plans against the old files, which are kept as fixtures, prints protocol, lesion, what was
-won by hand, what is found, and the seconds that it took, and keeps what the page on lesions shows. With names of
-protocols, only these are tried, and nothing is kept.
+``python -m website.attacks`` plans against the old files, which are kept as fixtures,
+prints protocol, lesion, what was won by hand, what is found, and the seconds that it
+took, and keeps what the page on lesions shows. With names of protocols, only these are
+tried, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from website.markup import code, table
 OLD = Path(__file__).parents[1] / "tests" / "fixtures" / "old_nine"
 #: What was found last.
 KEPT = Path(__file__).with_suffix(".json")
-#: Protocol, lesion, and the least that has to be found over judged trials: what was won by hand, or nearly.
+#: Protocol, lesion, and the least that has to be found over judged trials: what was won
+#: by hand, or nearly.
 FOUND = (
     ("t_maze", "blind", 1.0),
     ("dnms", "pose-only", 0.90),
@@ -44,18 +47,27 @@ FOUND = (
 
 def load(name: str) -> Specification:
     """Return an old protocol."""
-    specification: Specification = with_arena(Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml"))
+    specification: Specification = with_arena(
+        Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml")
+    )
     return specification
 
 
 def attack(name: str, lesion: str) -> Ceiling:
-    """Return what an adversary with the lesion makes of an old protocol, at the default effort."""
+    """Return what an adversary with the lesion makes of an old protocol, at the default
+    effort.
+    """
     settings = AuditSettings()
-    return measure(ArenaParadigm(load(name)), Order(Lesion.parse(lesion), settings.effort, settings.seed))
+    return measure(
+        ArenaParadigm(load(name)),
+        Order(Lesion.parse(lesion), settings.effort, settings.seed),
+    )
 
 
 def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, float]]:
-    """Yield protocol, lesion, what was won by hand, what is found, and the seconds of processor time."""
+    """Yield protocol, lesion, what was won by hand, what is found, and the seconds of
+    processor time.
+    """
     for name, lesion, least in FOUND:
         if not names or name in names:
             begun = time.process_time()
@@ -68,16 +80,35 @@ def attacks() -> str:
     cells = []
     for one in kept:
         name = one["protocol"].replace(".", "@")
-        cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", f"{one['found']:.2f}"])
-    return table(["old protocol", "lesion", "by hand (about)", "found by the audit"], cells)
+        cells.append(
+            [
+                code(name),
+                code(one["lesion"]),
+                f"{one['by_hand']:.2f}",
+                f"{one['found']:.2f}",
+            ]
+        )
+    return table(
+        ["old protocol", "lesion", "by hand (about)", "found by the audit"], cells
+    )
 
 
 def main(names: Sequence[str]) -> None:
     """Print the table; keep it if all was tried."""
     kept = []
     for name, lesion, by_hand, ceiling, seconds in rows(names):
-        print(f"{name:26} {lesion:11} by hand {by_hand:.2f}  found {ceiling.found}  {seconds:.0f} s", flush=True)
-        kept.append({"protocol": name, "lesion": lesion, "by_hand": by_hand, "found": round(ceiling.found.value, 2)})
+        print(
+            f"{name:26} {lesion:11} by hand {by_hand:.2f}  found {ceiling.found}  {seconds:.0f} s",
+            flush=True,
+        )
+        kept.append(
+            {
+                "protocol": name,
+                "lesion": lesion,
+                "by_hand": by_hand,
+                "found": round(ceiling.found.value, 2),
+            }
+        )
     if not names:
         KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 

@@ -1,4 +1,6 @@
-"""What is built in and can be named on a command line: agents, backends, views, formats, designs, studies."""
+"""What is built in and can be named on a command line: agents, backends, views,
+formats, designs, studies.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from pathlib import Path
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.commands.study import varies
 from cheesebench.experiment.cells import DESIGNS, find_study, shipped_studies
-from cheesebench.hookspecs import API_VERSION, OLDEST_API_VERSION, FigureReporter, Reporter, RunReporter
+from cheesebench.hookspecs import (
+    API_VERSION,
+    OLDEST_API_VERSION,
+    FigureReporter,
+    Reporter,
+    RunReporter,
+)
 from cheesebench.interfaces import PictureView, ReadableView
 from website.installed import PLUGINS
 from website.markup import code, escape, prose, sections, sentence, table
@@ -16,7 +24,11 @@ from website.markup import code, escape, prose, sections, sentence, table
 
 def hook_version() -> str:
     """Return the versions of the hooks that are understood."""
-    oldest = "" if OLDEST_API_VERSION == API_VERSION else f"; plugins written for {OLDEST_API_VERSION} or later work"
+    oldest = (
+        ""
+        if OLDEST_API_VERSION == API_VERSION
+        else f"; plugins written for {OLDEST_API_VERSION} or later work"
+    )
     return (
         f"The hooks have **version {API_VERSION}**{oldest}. A plugin declares it in its module: "
         f"`cheesebench_api = {API_VERSION}`."
@@ -24,7 +36,9 @@ def hook_version() -> str:
 
 
 def agents() -> str:
-    """Return the agents that act, those that answer dialogues, and those that ask a model."""
+    """Return the agents that act, those that answer dialogues, and those that ask a
+    model.
+    """
     kinds = (
         ("Agents that act by themselves", "--model", PLUGINS.agents),
         ("Agents that answer dialogues by themselves", "--model", PLUGINS.respondents),
@@ -43,7 +57,10 @@ def agents() -> str:
         parts += [f"### {heading}", table(["name", "what it does", "remembers"], rows)]
         for spec in found.values():
             if isinstance(spec, ModelAgentSpec):
-                settings = [[code(name), code(_shown(value))] for name, value in spec.settings.items()]
+                settings = [
+                    [code(name), code(_shown(value))]
+                    for name, value in spec.settings.items()
+                ]
                 parts += [
                     f"Settings of {code(spec.name)}, with their defaults:",
                     table(["setting", "default"], settings),
@@ -52,17 +69,31 @@ def agents() -> str:
 
 
 def _shown(value: object) -> str:
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value) or '""'
+    return (
+        "none"
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value) or '""'
+    )
 
 
 def backends() -> str:
     """Return the backends with their options."""
     parts = []
     for spec in PLUGINS.backends.values():
-        honours = [name for name in ("temperature", "seed", "stop", "images") if getattr(spec.capabilities, name)]
+        honours = [
+            name
+            for name in ("temperature", "seed", "stop", "images")
+            if getattr(spec.capabilities, name)
+        ]
         rows = [[code(name), prose(meaning)] for name, meaning in spec.options.items()]
         about = f"{sentence(spec.summary)} It supports: {', '.join(honours) or 'no optional parameter'}."
-        parts += [f"### {code(spec.name)}", about, table(["option", "meaning"], rows) if rows else ""]
+        parts += [
+            f"### {code(spec.name)}",
+            about,
+            table(["option", "meaning"], rows) if rows else "",
+        ]
     return sections(parts)
 
 
@@ -83,14 +114,28 @@ def reporters() -> str:
     """Return the report formats."""
     rows = []
     for reporter in PLUGINS.reporters.values():
-        trials = " It also shows single trials." if isinstance(reporter, RunReporter) else ""
-        figures = " It can also draw several runs together." if isinstance(reporter, FigureReporter) else ""
-        rows.append([code(reporter.name), code(reporter.suffix), f"{sentence(_about(reporter))}{trials}{figures}"])
+        trials = (
+            " It also shows single trials." if isinstance(reporter, RunReporter) else ""
+        )
+        figures = (
+            " It can also draw several runs together."
+            if isinstance(reporter, FigureReporter)
+            else ""
+        )
+        rows.append(
+            [
+                code(reporter.name),
+                code(reporter.suffix),
+                f"{sentence(_about(reporter))}{trials}{figures}",
+            ]
+        )
     return table(["name", "file", "what it is"], rows)
 
 
 def _about(reporter: Reporter) -> str:
-    """Return the first sentence of the module that writes the report, or of the reporter."""
+    """Return the first sentence of the module that writes the report, or of the
+    reporter.
+    """
     module = getattr(reporter, "module", None)
     described = importlib.import_module(module) if module else reporter
     return (described.__doc__ or "").split("\n")[0]
@@ -116,5 +161,6 @@ def studies() -> str:
     """Return the shipped studies."""
     found = [find_study(name, Path()) for name in shipped_studies()]
     return table(
-        ["name", "what is varied", "title"], [[code(s.name), escape(varies(s)), escape(s.title)] for s in found]
+        ["name", "what is varied", "title"],
+        [[code(s.name), escape(varies(s)), escape(s.title)] for s in found],
     )

@@ -1,4 +1,6 @@
-"""Commands, options, settings and environment variables, from the parsers that read them."""
+"""Commands, options, settings and environment variables, from the parsers that read
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +17,39 @@ _WIDTH = 88
 def commands() -> str:
     """Return a section for each subcommand of ``cheesebench``."""
     parser = build_parser()
-    [subparsers] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    [subparsers] = [
+        action
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     overview = table(
         ["command", "what it does"],
         [
-            [f"[{code(choice.dest)}](#cheesebench-{choice.dest})", sentence(choice.help or "")]
+            [
+                f"[{code(choice.dest)}](#cheesebench-{choice.dest})",
+                sentence(choice.help or ""),
+            ]
             for choice in subparsers._choices_actions
         ],
     )
-    return sections([overview, *(_command(name, one) for name, one in subparsers.choices.items())])
+    return sections(
+        [overview, *(_command(name, one) for name, one in subparsers.choices.items())]
+    )
 
 
 def _command(name: str, parser: argparse.ArgumentParser) -> str:
     formatter = argparse.HelpFormatter(prog=parser.prog, width=_WIDTH)
-    formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+    formatter.add_usage(
+        parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix=""
+    )
     rows = [
         [_spelling(action), prose(action.help or "")]
         for action in parser._actions
         if not isinstance(action, argparse._HelpAction)
     ]
-    examples = "\n".join(line.strip() for line in (parser.epilog or "").splitlines()[1:])
+    examples = "\n".join(
+        line.strip() for line in (parser.epilog or "").splitlines()[1:]
+    )
     return sections(
         [
             f"## cheesebench {name}",
@@ -53,13 +68,22 @@ def _spelling(action: argparse.Action) -> str:
         metavar = ",".join(map(str, action.choices))
     if not action.option_strings:
         return code(metavar + {"+": " ...", "*": " ..."}.get(str(action.nargs), ""))
-    value = "" if action.nargs == 0 else f" [{metavar}]" if action.nargs == "?" else f" {metavar}"
+    value = (
+        ""
+        if action.nargs == 0
+        else f" [{metavar}]"
+        if action.nargs == "?"
+        else f" {metavar}"
+    )
     return ", ".join(code(f"{name}{value}") for name in action.option_strings)
 
 
 def options() -> str:
     """Return the options of a run."""
-    rows = [[code(f"{option.short}{_value(option)}"), sentence(option.description)] for option in OPTIONS]
+    rows = [
+        [code(f"{option.short}{_value(option)}"), sentence(option.description)]
+        for option in OPTIONS
+    ]
     return table(["option", "meaning"], rows)
 
 
@@ -71,9 +95,14 @@ def _value(option: Option) -> str:
 
 def ini_settings() -> str:
     """Return the settings of pytest's ini file."""
-    return table(["setting", "kind", "meaning"], [[code(s.name), escape(s.kind), sentence(s.help)] for s in INI])
+    return table(
+        ["setting", "kind", "meaning"],
+        [[code(s.name), escape(s.kind), sentence(s.help)] for s in INI],
+    )
 
 
 def environment() -> str:
     """Return the environment variables."""
-    return table(["variable", "meaning"], [[code(v.name), prose(v.meaning)] for v in VARIABLES])
+    return table(
+        ["variable", "meaning"], [[code(v.name), prose(v.meaning)] for v in VARIABLES]
+    )

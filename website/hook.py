@@ -1,4 +1,5 @@
-"""The mkdocs hook: `<!-- generated: NAME -->` in a page is replaced by what ``website.pages`` makes from the code.
+"""The mkdocs hook: `<!-- generated: NAME -->` in a page is replaced by what
+``website.pages`` makes from the code.
 
 Pages are made in memory: building the site writes nothing beside the site.
 """
@@ -10,13 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# The site describes this working tree, whatever is installed. mkdocs takes it from the path again after the import.
+# The site describes this working tree, whatever is installed. mkdocs takes it from the
+# path again after the import.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from website.pages import PARTS
 
 #: In a checkout the line after a mark says where the same can be read.
-_MARK = re.compile(r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE)
+_MARK = re.compile(
+    r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE
+)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
@@ -26,7 +30,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
         if mark[1] not in PARTS:
             from mkdocs.exceptions import PluginError
 
-            raise PluginError(f"{page.file.src_uri}: nothing is called '{mark[1]}'. There are: {', '.join(PARTS)}.")
+            raise PluginError(
+                f"{page.file.src_uri}: nothing is called '{mark[1]}'. There are: {', '.join(PARTS)}."
+            )
         return PARTS[mark[1]]()
 
     return _MARK.sub(generated, markdown)

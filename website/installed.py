@@ -1,4 +1,6 @@
-"""What the site calls built in: the plugins of this distribution, whatever else is installed where it is built."""
+"""What the site calls built in: the plugins of this distribution, whatever else is
+installed where it is built.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The keys of protocol files, from the models that read them; and the codes of findings."""
+"""The keys of protocol files, from the models that read them; and the codes of
+findings.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +53,17 @@ def dialogue_keys() -> str:
 
 
 def _page(root: type[DocumentModel]) -> str:
-    return sections(part for model, places in _reached(root).items() for part in _section(model, places))
+    return sections(
+        part
+        for model, places in _reached(root).items()
+        for part in _section(model, places)
+    )
 
 
 def _reached(root: type[DocumentModel]) -> dict[type[DocumentModel], list[str]]:
-    """Return all models that can be in a document, outer ones first, with the places where each is written."""
+    """Return all models that can be in a document, outer ones first, with the places
+    where each is written.
+    """
     found: dict[type[DocumentModel], list[str]] = {root: []}
     queue = [root]
     for model in queue:
@@ -86,8 +94,16 @@ def _section(model: type[DocumentModel], places: Sequence[str]) -> list[str]:
     hints = get_type_hints(model, include_extras=True)
     rows = []
     for name, field in model.model_fields.items():
-        key = code(field.alias or name) + ("<br>**required**" if field.is_required() else "")
-        rows.append([key, _kind(hints[name], field) + _default(field), prose(field.description or "")])
+        key = code(field.alias or name) + (
+            "<br>**required**" if field.is_required() else ""
+        )
+        rows.append(
+            [
+                key,
+                _kind(hints[name], field) + _default(field),
+                prose(field.description or ""),
+            ]
+        )
     heading = model.__name__ if places else "The file"
     where = f"Written at {', '.join(map(code, places))}" if places else ""
     return [
@@ -104,7 +120,11 @@ def _anchor(model: type[DocumentModel]) -> str:
 
 def _default(field: FieldInfo) -> str:
     """Return what a key is that is left out, where that is something."""
-    default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
+    default = (
+        None
+        if field.is_required()
+        else field.get_default(call_default_factory=True, validated_data={})
+    )
     if default is None or default in ([], {}) or isinstance(default, DocumentModel):
         return ""
     return f"; default {code(str(default).lower() if isinstance(default, bool) else default)}"
@@ -119,7 +139,11 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
         return f"[{hint.__name__}](#{_anchor(hint)})"
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        shorts = [one.json_schema_input_type for one in arguments[1:] if hasattr(one, "json_schema_input_type")]
+        shorts = [
+            one.json_schema_input_type
+            for one in arguments[1:]
+            if hasattr(one, "json_schema_input_type")
+        ]
         wide = [one for one in shorts if one is not PydanticUndefined]
         inside = _kind(arguments[0], field)
         models = list(_models_in(arguments[0]))
@@ -127,7 +151,9 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
     if origin in (Union, types.UnionType):
         rest = [one for one in arguments if one is not type(None)]
         scalars = get_args(documents.Scalar)
-        if set(scalars) <= set(rest):  # a union of unions is flat: what belongs together is called by its name again
+        if set(scalars) <= set(rest):
+            # a union of unions is flat: what belongs together is called by its name
+            # again
             rest = [documents.Scalar, *(one for one in rest if one not in scalars)]
         return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
     if origin is Literal:
@@ -143,10 +169,16 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
 
 
 def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
-    """Return a kind with what may be written for short: a validator takes more than the type says."""
+    """Return a kind with what may be written for short: a validator takes more than the
+    type says.
+    """
     if not has_models:
         return inside
-    short = [one for one in get_args(wide) if not any(_models_in(one)) and get_origin(one) is not dict]
+    short = [
+        one
+        for one in get_args(wide)
+        if not any(_models_in(one)) and get_origin(one) is not dict
+    ]
     return f"{_kind(Union[tuple(short)])} or {inside}" if short else inside  # noqa: UP007  # of a tuple
 
 
@@ -166,7 +198,10 @@ def findings() -> str:
     parts = []
     for low, high, about in GROUPS:
         rows = [
-            [f"{code(f'{LETTERS[severity]}{number}')}{{#{LETTERS[severity].lower()}{number}}}", sentence(meaning)]
+            [
+                f"{code(f'{LETTERS[severity]}{number}')}{{#{LETTERS[severity].lower()}{number}}}",
+                sentence(meaning),
+            ]
             for number, (severity, meaning) in MEANINGS.items()
             if low <= number <= high
         ]

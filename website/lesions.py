@@ -1,7 +1,9 @@
-"""What is left of the shipped protocols under lesions: measured by a script (it takes minutes), and kept beside them.
+"""What is left of the shipped protocols under lesions: measured by a script (it takes
+minutes), and kept beside them.
 
-``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose construct has changed. It writes
-what ``cheesebench audit --part lesions --json`` prints, in short, so that a report's *validated* has the same source.
+``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose
+construct has changed. It writes what ``cheesebench audit --part lesions --json``
+prints, in short, so that a report's *validated* has the same source.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import Any
 from cheesebench.auditing import audit_specification
 from cheesebench.interfaces import AuditSettings
 from cheesebench.protocol import Specification, arenas
-from cheesebench.protocol.validation import RULE, SAID, SUFFIX, applies, construct_status, most_left
+from cheesebench.protocol.validation import (
+    RULE,
+    SAID,
+    SUFFIX,
+    applies,
+    construct_status,
+    most_left,
+)
 from website.installed import CATALOGUE
 from website.markup import code, escape, table
 
@@ -27,7 +36,9 @@ FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
 
 
 def validated() -> dict[str, Specification]:
-    """Return the shipped protocols that name a construct, the classics among them, by their names."""
+    """Return the shipped protocols that name a construct, the classics among them, by
+    their names.
+    """
     files = [*CATALOGUE.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
     loaded = arenas(map(CATALOGUE.load, files))
     return {one.name: one for one in loaded if one.construct is not None}
@@ -35,7 +46,12 @@ def validated() -> dict[str, Specification]:
 
 def stored() -> dict[str, Any]:
     """Return what has been measured, by the names of protocols."""
-    reports = [report for path in FILES if path.is_file() for report in json.loads(path.read_text(encoding="utf-8"))]
+    reports = [
+        report
+        for path in FILES
+        if path.is_file()
+        for report in json.loads(path.read_text(encoding="utf-8"))
+    ]
     return {report["protocol"]: report for report in reports}
 
 
@@ -51,30 +67,44 @@ def store(specification: Specification, report: Mapping[str, Any]) -> None:
 def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return verdict and numbers of each lesion of a kept report."""
     found = report["findings"]
-    return {one["rule"].removeprefix(RULE): {**one["numbers"], "verdict": one["verdict"]} for one in found}
+    return {
+        one["rule"].removeprefix(RULE): {**one["numbers"], "verdict": one["verdict"]}
+        for one in found
+    }
 
 
 def construct(specification: Specification) -> dict[str, float | None]:
-    """Return the lesions of a construct and what may be left; None for those that must not matter."""
+    """Return the lesions of a construct and what may be left; None for those that must
+    not matter.
+    """
     found = specification.construct
     if found is None:
         return {}
-    abolished: dict[str, float | None] = {str(lesion): at_most for lesion, at_most in found.abolished_by}
+    abolished: dict[str, float | None] = {
+        str(lesion): at_most for lesion, at_most in found.abolished_by
+    }
     return abolished | {str(lesion): None for lesion in found.spared_by}
 
 
 def is_current(specification: Specification, entry: Mapping[str, Any] | None) -> bool:
-    """Return whether this was measured on this protocol, with all lesions of its construct."""
+    """Return whether this was measured on this protocol, with all lesions of its
+    construct.
+    """
     return (
         entry is not None
         and applies(specification, entry)
-        and construct(specification).items() <= {name: row["at_most"] for name, row in rows_of(entry).items()}.items()
+        and construct(specification).items()
+        <= {name: row["at_most"] for name, row in rows_of(entry).items()}.items()
     )
 
 
-def measure(specification: Specification, effort: float = 1.0, seed: int = 0) -> dict[str, Any]:
+def measure(
+    specification: Specification, effort: float = 1.0, seed: int = 0
+) -> dict[str, Any]:
     """Return the ceilings of one protocol."""
-    settings = AuditSettings(seed=seed, parts=("lesions",), effort=effort, processes=os.cpu_count() or 1)
+    settings = AuditSettings(
+        seed=seed, parts=("lesions",), effort=effort, processes=os.cpu_count() or 1
+    )
     report = audit_specification(specification, settings)
     findings = [
         {"rule": one.rule, "verdict": one.verdict, "numbers": dict(one.numbers)}
@@ -82,11 +112,19 @@ def measure(specification: Specification, effort: float = 1.0, seed: int = 0) ->
         if one.rule.startswith(RULE)
     ]
     marks = {"sha256": report.sha256, "life_sha256": report.life_sha256}
-    return {"protocol": specification.name, **marks, "effort": effort, "seed": seed, "findings": findings}
+    return {
+        "protocol": specification.name,
+        **marks,
+        "effort": effort,
+        "seed": seed,
+        "findings": findings,
+    }
 
 
 def lesions(specification: Specification) -> str:
-    """Return the table of what is left of a protocol; a sentence where it names no construct."""
+    """Return the table of what is left of a protocol; a sentence where it names no
+    construct.
+    """
     if specification.construct is None:
         return "*Not validated*: the protocol names no construct."
     entry = stored().get(specification.name)
@@ -94,7 +132,12 @@ def lesions(specification: Specification) -> str:
     if entry is None or not is_current(specification, entry):
         return f"{heading}, not measured."
     rows = [
-        [code(name), _left(row), "" if row["at_most"] is None else f"{row['at_most']:g}", _curve(row["by_session"])]
+        [
+            code(name),
+            _left(row),
+            "" if row["at_most"] is None else f"{row['at_most']:g}",
+            _curve(row["by_session"]),
+        ]
         for name, row in rows_of(entry).items()
     ]
     return f"{heading}. Best pass rate under each lesion:\n\n" + table(
@@ -102,7 +145,8 @@ def lesions(specification: Specification) -> str:
     )
 
 
-#: Why a classic has no construct, or none that an audit could validate; and why no number of animals fits.
+#: Why a classic has no construct, or none that an audit could validate; and why no
+#: number of animals fits.
 WHY = {
     "contextual_fear": "the printed shocks tell the chamber",
     "delayed_alternation": "counting alone passes",
@@ -118,7 +162,9 @@ WHY = {
 
 
 def classics() -> str:
-    """Return a table of the classics: whether each is validated and has a reference, and if not, why."""
+    """Return a table of the classics: whether each is validated and has a reference,
+    and if not, why.
+    """
     rows = []
     for one in arenas(map(CATALOGUE.load, sorted(CLASSICS.glob("*.protocol.yaml")))):
         status = SAID[construct_status(one)] if one.construct else "not validated"
@@ -126,13 +172,26 @@ def classics() -> str:
         leaves = most_left(one) if one.construct else None
         other = "" if leaves is None else f"{leaves[0]} {leaves[1]:.2f}"
         rows.append([code(one.name), status, judged, other, WHY.get(one.name, "")])
-    return table(["protocol", "construct", "reference", "most left by an unnamed lesion", "why not"], rows)
+    return table(
+        [
+            "protocol",
+            "construct",
+            "reference",
+            "most left by an unnamed lesion",
+            "why not",
+        ],
+        rows,
+    )
 
 
 def _left(row: Mapping[str, Any]) -> str:
     found = row["found"]
     text = f"found {found['rate']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
-    return f"{text}, proven at most {row['proven']:.2f}" if row["proven"] is not None else text
+    return (
+        f"{text}, proven at most {row['proven']:.2f}"
+        if row["proven"] is not None
+        else text
+    )
 
 
 def _curve(values: Sequence[float]) -> str:
@@ -143,7 +202,9 @@ def main(names: Sequence[str]) -> None:
     """Measure, and write after each protocol."""
     for specification in validated().values():
         found = stored()
-        if specification.name in names or (not names and not is_current(specification, found.get(specification.name))):
+        if specification.name in names or (
+            not names and not is_current(specification, found.get(specification.name))
+        ):
             store(specification, measure(specification))
             print(specification.name, flush=True)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 #: What Markdown would take for markup; an underscore within a word is none.
 _MARKUP = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])")
-#: What is code in help texts and docstrings: ``code``, `code`, an example at the end, --options, *.suffixes, NAME=X.
+#: What is code in help texts and docstrings: ``code``, `code`, an example at the end,
+#: --options, *.suffixes, NAME=X.
 _CODE = re.compile(
     r"``(.+?)``|`([^`]+)`|(?<=Example: )(.+)$"
     r"|(?<![\w-])(--[a-z][\w-]*(?:=[\w./]+)?|\*\.[a-z][\w.]*|[A-Z]+=[A-Z]+)"
@@ -17,7 +18,12 @@ _CODE = re.compile(
 def escape(text: object) -> str:
     """Return text that Markdown shows as it is, on one line."""
     flat = " ".join(str(text).split())
-    return _MARKUP.sub(r"\\\g<0>", flat).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return (
+        _MARKUP.sub(r"\\\g<0>", flat)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
 
 
 def code(text: object) -> str:
@@ -31,7 +37,10 @@ def prose(text: str) -> str:
     """Return a docstring's or help's text, on one line, with its code as code."""
     parts, end = [], 0
     for match in _CODE.finditer(text):
-        parts += [_plain(text[end : match.start()]), code(next(filter(None, match.groups())))]
+        parts += [
+            _plain(text[end : match.start()]),
+            code(next(filter(None, match.groups()))),
+        ]
         end = match.end()
     return " ".join("".join([*parts, _plain(text[end:])]).split())
 
@@ -39,7 +48,12 @@ def prose(text: str) -> str:
 def _plain(text: str) -> str:
     # Blanks at both ends stay: they part the text from the code beside it.
     kept = re.sub(r"\s+", " ", text)
-    return _MARKUP.sub(r"\\\g<0>", kept).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return (
+        _MARKUP.sub(r"\\\g<0>", kept)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
 
 
 def sentence(text: str) -> str:
@@ -51,9 +65,13 @@ def sentence(text: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown already; columns that are empty throughout are left out."""
+    """Return a table of cells that are Markdown already; columns that are empty
+    throughout are left out.
+    """
     rows = [list(row) for row in rows]
-    kept = [number for number, _ in enumerate(headers) if any(row[number] for row in rows)]
+    kept = [
+        number for number, _ in enumerate(headers) if any(row[number] for row in rows)
+    ]
     lines = [[headers[number] for number in kept], ["---"] * len(kept)]
     lines += [[row[number] for number in kept] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

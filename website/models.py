@@ -11,7 +11,9 @@ from website.markup import code, escape, sections, table
 
 def models() -> str:
     """Return a table of models for each family."""
-    entries = sorted(PLUGINS.models.values(), key=lambda entry: (entry.family.casefold(), entry.name))
+    entries = sorted(
+        PLUGINS.models.values(), key=lambda entry: (entry.family.casefold(), entry.name)
+    )
     parts = []
     for family, members in groupby(entries, key=lambda entry: entry.family):
         headers = [
@@ -23,7 +25,10 @@ def models() -> str:
             "$ per million tokens",
             "note",
         ]
-        parts += [f"## {escape(family or 'Others')}", table(headers, [_row(entry) for entry in members])]
+        parts += [
+            f"## {escape(family or 'Others')}",
+            table(headers, [_row(entry) for entry in members]),
+        ]
     return sections(parts)
 
 

@@ -1,4 +1,6 @@
-"""The parts of pages that are made from the code, by the name that a page asks for them with."""
+"""The parts of pages that are made from the code, by the name that a page asks for them
+with.
+"""
 
 from __future__ import annotations
 

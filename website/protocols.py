@@ -27,32 +27,58 @@ def protocols() -> str:
     """Return an overview of all shipped protocols, then a section for each."""
     loaded = [CATALOGUE.load(path) for path in CATALOGUE.files.values()]
     groups: list[tuple[str, str, Sequence[BaseSpecification]]] = [
-        ("The nine", "These run by default.", [s for s in loaded if s.edition == DEFAULT_EDITION]),
-        ("Other editions", "These run with `--edition NAME`.", [s for s in loaded if s.edition != DEFAULT_EDITION]),
+        (
+            "The nine",
+            "These run by default.",
+            [s for s in loaded if s.edition == DEFAULT_EDITION],
+        ),
+        (
+            "Other editions",
+            "These run with `--edition NAME`.",
+            [s for s in loaded if s.edition != DEFAULT_EDITION],
+        ),
     ]
     for name, folder in CATALOGUE.folders.items():
-        inside = [CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))]
-        groups.append((f"The folder {name}", f"These run with `--protocols {name}`.", inside))
+        inside = [
+            CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))
+        ]
+        groups.append(
+            (f"The folder {name}", f"These run with `--protocols {name}`.", inside)
+        )
     parts = [
         "## Fidelity",
         *_fidelity(one for _, _, members in groups for one in members),
     ]
     for heading, about, members in groups:
-        parts += [f"## {heading}", about, _overview(members), *(_section(one) for one in members)]
+        parts += [
+            f"## {heading}",
+            about,
+            _overview(members),
+            *(_section(one) for one in members),
+        ]
     return sections(parts)
 
 
 def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
-    """Return what protocols say that they keep of the laboratory's, as tables: one for each edition."""
+    """Return what protocols say that they keep of the laboratory's, as tables: one for
+    each edition.
+    """
     found: dict[str, list[list[str]]] = {}
     for one in members:
         fidelity = getattr(one.document, "fidelity", None)
         # What an edition inherits was said of its parent.
-        if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(encoding="utf-8"):
+        if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(
+            encoding="utf-8"
+        ):
             said = (fidelity.preserved, fidelity.simplified, fidelity.retained)
             row = [f"[{code(one.paradigm)}](#{_anchor(one)})", *map(prose, said)]
             found.setdefault(one.edition, []).append(row)
-    headers = ["protocol", "preserved", "simplified", "cognitive demand that should remain"]
+    headers = [
+        "protocol",
+        "preserved",
+        "simplified",
+        "cognitive demand that should remain",
+    ]
     parts = []
     for edition, rows in found.items():
         parts += [f"Edition {code(edition)}:", table(headers, rows)]
@@ -68,10 +94,23 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
     for one in members:
         link = f"[{code(one.name)}](#{_anchor(one)})"
         of_family = PLUGINS.family(one).listing(one).row
-        size = [str(of_family.get("trials x limit", "")), str(of_family.get("domains x conditions", ""))]
-        rates = [_rate(getattr(one, "reference", None)), _rate(getattr(one.document, "chance", None))]
+        size = [
+            str(of_family.get("trials x limit", "")),
+            str(of_family.get("domains x conditions", "")),
+        ]
+        rates = [
+            _rate(getattr(one, "reference", None)),
+            _rate(getattr(one.document, "chance", None)),
+        ]
         rows.append([link, escape(one.title), size[0], *rates, size[1]])
-    headers = ["protocol", "title", "trials x steps", "rodent", "random", "domains x conditions"]
+    headers = [
+        "protocol",
+        "title",
+        "trials x steps",
+        "rodent",
+        "random",
+        "domains x conditions",
+    ]
     return table(headers, rows)
 
 
@@ -86,7 +125,9 @@ def _section(one: BaseSpecification) -> str:
     kept = [[label, value] for label, value in facts if value]
     validity = "" if arena is None else lesions(arena)
     heading = f"### {one.name} {{#{_anchor(one)}}}"
-    return sections([heading, escape(one.title), _picture(one), table(["", ""], kept), validity])
+    return sections(
+        [heading, escape(one.title), _picture(one), table(["", ""], kept), validity]
+    )
 
 
 def _facts(one: Specification) -> list[tuple[str, str]]:
@@ -94,27 +135,57 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
         + (f", until {block.until.count} of {block.until.of}" if block.until else "")
-        + (f", repeated until {block.ends.count} of {block.ends.of}" if block.ends else "")
+        + (
+            f", repeated until {block.ends.count} of {block.ends.of}"
+            if block.ends
+            else ""
+        )
         + (f", {block.most} trials in all at most" if block.most else "")
         for block in one.schedule
     ]
     arena = document.arena
-    drawn = next((kind for kind in ("pool", "ring", "radial") if getattr(arena, kind) is not None), "map")
+    drawn = next(
+        (
+            kind
+            for kind in ("pool", "ring", "radial")
+            if getattr(arena, kind) is not None
+        ),
+        "map",
+    )
     return [
         ("dimension", escape(document.dimension)),
         ("species", escape(document.species or "")),
         ("cited", _cited(document.cite)),
-        ("arena", f"{code(drawn)}, {len(one.arena.cells)} cells, {arena.headings} headings"),
+        (
+            "arena",
+            f"{code(drawn)}, {len(one.arena.cells)} cells, {arena.headings} headings",
+        ),
         ("schedule, sessions x trials", "; ".join(blocks)),
         ("steps of a trial", str(one.limit)),
-        ("success", code(document.success) if document.success is not None else "not declared"),
-        ("rodent", f"{_rate(reference)}: {prose(reference.status)}" if reference else "no number, so no verdict"),
-        ("random", f"{_rate(document.chance)} of {document.chance.trials} trials" if document.chance else ""),
+        (
+            "success",
+            code(document.success) if document.success is not None else "not declared",
+        ),
+        (
+            "rodent",
+            f"{_rate(reference)}: {prose(reference.status)}"
+            if reference
+            else "no number, so no verdict",
+        ),
+        (
+            "random",
+            f"{_rate(document.chance)} of {document.chance.trials} trials"
+            if document.chance
+            else "",
+        ),
         ("margin", f"{document.margin:g}"),
         ("pass rate over", escape(one.estimand)),
         ("own measures", ", ".join(map(code, one.measures))),
         ("variables", ", ".join(map(code, one.variables))),
-        ("draws", ", ".join(f"{code(draw.name)} (per {draw.per})" for draw in one.draws)),
+        (
+            "draws",
+            ", ".join(f"{code(draw.name)} (per {draw.per})" for draw in one.draws),
+        ),
         ("the goal", "can be seen" if one.goal_visible else ""),
         ("Gymnasium", _environment(one)),
         ("file", code(_file(one))),
@@ -124,11 +195,18 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
 def _environment(one: Specification) -> str:
     path = Path(one.path)
     shipped = CATALOGUE.files.get(path.name.removesuffix(".protocol.yaml")) == path
-    return code(f"cheesebench/{class_name(path.name.removesuffix('.protocol.yaml'))}-v1") if shipped else ""
+    return (
+        code(f"cheesebench/{class_name(path.name.removesuffix('.protocol.yaml'))}-v1")
+        if shipped
+        else ""
+    )
 
 
 def _dialogue_facts(one: BaseSpecification) -> list[tuple[str, str]]:
-    listed, document = PLUGINS.family(one).listing(one).values, one.document.model_dump()
+    listed, document = (
+        PLUGINS.family(one).listing(one).values,
+        one.document.model_dump(),
+    )
     return [
         ("dimension", escape(document["dimension"])),
         ("cited", _cited(document["cite"])),
@@ -149,8 +227,14 @@ def _file(one: BaseSpecification) -> str:
 def _cited(cite: Mapping[str, str]) -> str:
     links = []
     for kind, number in cite.items():
-        address = next((address for look, address in _ADDRESSES if look.fullmatch(number)), None)
-        shown = f"[{escape(number)}]({address.format(quote(number))})" if address else escape(number)
+        address = next(
+            (address for look, address in _ADDRESSES if look.fullmatch(number)), None
+        )
+        shown = (
+            f"[{escape(number)}]({address.format(quote(number))})"
+            if address
+            else escape(number)
+        )
         links.append(f"{escape(kind)} {shown}")
     return ", ".join(links)
 
@@ -161,4 +245,6 @@ def _picture(one: BaseSpecification) -> str:
     if not paradigm.is_stepwise:
         return ""
     still = paradigm.still(view, 0, 0)
-    return fenced("text", view.render(still.scene, still.column, still.row, still.heading))
+    return fenced(
+        "text", view.render(still.scene, still.column, still.row, still.heading)
+    )

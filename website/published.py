@@ -9,18 +9,29 @@ from website.markup import code, escape, sections, table
 
 
 def numbers() -> str:
-    """Return all published rates in percent: of models by view, of baselines, of ablations."""
+    """Return all published rates in percent: of models by view, of baselines, of
+    ablations.
+    """
     data = published()
     names = list(data["baselines"]["rodent"]["rates"])
     headers = ["model", "view", "trials", *map(code, names), "mean"]
     models = [
-        [escape(model["title"]), code(view), escape(model["trials_each"]), *_cells(rates, names)]
+        [
+            escape(model["title"]),
+            code(view),
+            escape(model["trials_each"]),
+            *_cells(rates, names),
+        ]
         for model in data["models"].values()
         for view, rates in model["views"].items()
     ]
-    overall = [[escape(m["title"]), str(m["trials"]), _percent(m["overall"])] for m in data["models"].values()]
+    overall = [
+        [escape(m["title"]), str(m["trials"]), _percent(m["overall"])]
+        for m in data["models"].values()
+    ]
     baselines = [
-        [escape(name), escape(one["title"]), *_cells(one["rates"], names)] for name, one in data["baselines"].items()
+        [escape(name), escape(one["title"]), *_cells(one["rates"], names)]
+        for name, one in data["baselines"].items()
     ]
     ablations = [
         [axis, escape(level), _percent(rate)]
@@ -40,7 +51,10 @@ def numbers() -> str:
 
 def _cells(rates: Mapping[str, float], names: list[str]) -> list[str]:
     known = [rates[name] for name in names if name in rates]
-    return [*(_percent(rates[name]) if name in rates else "–" for name in names), _percent(sum(known) / len(known))]
+    return [
+        *(_percent(rates[name]) if name in rates else "–" for name in names),
+        _percent(sum(known) / len(known)),
+    ]
 
 
 def _percent(rate: float) -> str:

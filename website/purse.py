@@ -1,4 +1,6 @@
-"""The picture of purses that grow, for docs/explanation/verdicts.md; made by the rule: ``python -m website.purse``."""
+"""The picture of purses that grow, for docs/explanation/verdicts.md; made by the rule:
+``python -m website.purse``.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,14 @@ from cheesebench.records import GOAL
 from cheesebench.statistics.betting import gamblers, purse
 
 PICTURE = Path(__file__).parents[1] / "docs/explanation/purse.svg"
-#: A bar of 70 %; three models that succeed in so many of 20 trials, and where their names stand.
+#: A bar of 70 %; three models that succeed in so many of 20 trials, and where their
+#: names stand.
 BAR, TRIALS, SUBJECTS = 0.7, 20, 24
-MODELS = {"succeeds in 95 %": (0.95, "#1a7f37"), "in 80 %": (0.8, "#0969da"), "in 70 %, the bar": (0.7, "#9a6700")}
+MODELS = {
+    "succeeds in 95 %": (0.95, "#1a7f37"),
+    "in 80 %": (0.8, "#0969da"),
+    "in 70 %, the bar": (0.7, "#9a6700"),
+}
 WIDTH, HEIGHT, LEFT, RIGHT, EDGE = 640, 300, 56, 130, 30
 LEAST, MOST = 0.1, 100.0
 
@@ -23,7 +30,9 @@ def _x(subject: float) -> float:
 
 
 def _y(money: float) -> float:
-    share = (math.log(min(MOST, max(LEAST, money))) - math.log(LEAST)) / (math.log(MOST) - math.log(LEAST))
+    share = (math.log(min(MOST, max(LEAST, money))) - math.log(LEAST)) / (
+        math.log(MOST) - math.log(LEAST)
+    )
     return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share
 
 
@@ -37,14 +46,20 @@ def picture() -> str:
     ]
     for money in (0.1, 1, 10, 100):
         y = _y(money)
-        lines.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{_x(SUBJECTS):.1f}" y2="{y:.1f}" stroke="#d0d7de"/>')
-        lines.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#424a53">{money:g}</text>')
+        lines.append(
+            f'<line x1="{LEFT}" y1="{y:.1f}" x2="{_x(SUBJECTS):.1f}" y2="{y:.1f}" stroke="#d0d7de"/>'
+        )
+        lines.append(
+            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#424a53">{money:g}</text>'
+        )
     goal = _y(GOAL)
     lines.append(
         f'<line x1="{LEFT}" y1="{goal:.1f}" x2="{_x(SUBJECTS):.1f}" y2="{goal:.1f}" stroke="#1f2328" '
         'stroke-dasharray="5 3"/>'
     )
-    lines.append(f'<text x="{_x(SUBJECTS) + 6:.1f}" y="{goal + 4:.1f}" fill="#1f2328">20-fold: PASS</text>')
+    lines.append(
+        f'<text x="{_x(SUBJECTS) + 6:.1f}" y="{goal + 4:.1f}" fill="#1f2328">20-fold: PASS</text>'
+    )
     for subject in range(0, SUBJECTS + 1, 6):
         lines.append(
             f'<text x="{_x(subject):.1f}" y="{HEIGHT - 8}" text-anchor="middle" fill="#424a53">{subject}</text>'
@@ -52,12 +67,27 @@ def picture() -> str:
     for name, (rate, colour) in MODELS.items():
         scores = np.random.default_rng(4).binomial(TRIALS, rate, SUBJECTS) / TRIALS
         purses = [1.0, *gamblers(scores, BAR).mean(axis=0)]
-        end = next((at for at, one in enumerate(purse(gamblers(scores, BAR)), 1) if one >= GOAL), SUBJECTS)
-        points = " ".join(f"{_x(at):.1f},{_y(one):.1f}" for at, one in enumerate(purses[: end + 1]))
-        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        lines.append(f'<circle cx="{_x(end):.1f}" cy="{_y(purses[end]):.1f}" r="3.5" fill="{colour}"/>')
+        end = next(
+            (
+                at
+                for at, one in enumerate(purse(gamblers(scores, BAR)), 1)
+                if one >= GOAL
+            ),
+            SUBJECTS,
+        )
+        points = " ".join(
+            f"{_x(at):.1f},{_y(one):.1f}" for at, one in enumerate(purses[: end + 1])
+        )
+        lines.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
+        lines.append(
+            f'<circle cx="{_x(end):.1f}" cy="{_y(purses[end]):.1f}" r="3.5" fill="{colour}"/>'
+        )
         beside = (_x(end) + 6, _y(purses[end]) + (4 if end == SUBJECTS else -8))
-        lines.append(f'<text x="{beside[0]:.1f}" y="{beside[1]:.1f}" fill="{colour}">{name}</text>')
+        lines.append(
+            f'<text x="{beside[0]:.1f}" y="{beside[1]:.1f}" fill="{colour}">{name}</text>'
+        )
     lines.append(f'<text x="{LEFT}" y="16" fill="#424a53">purse, and subjects</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 

@@ -9,7 +9,13 @@ _README = Path(__file__).parents[1] / "README.md"
 
 
 def readme() -> str:
-    """Return the README, with links as they are from docs/; files outside docs/ are named without a link."""
-    text = re.sub(r"<!-- (?:test|ci): .*? -->\n", "", _README.read_text(encoding="utf-8"))
+    """Return the README, with links as they are from docs/; files outside docs/ are
+    named without a link.
+    """
+    text = re.sub(
+        r"<!-- (?:test|ci): .*? -->\n", "", _README.read_text(encoding="utf-8")
+    )
     link = re.compile(r"\[([^]]+)\]\((docs/)?([^)]+)\)")
-    return link.sub(lambda found: f"[{found[1]}]({found[3]})" if found[2] else found[1], text)
+    return link.sub(
+        lambda found: f"[{found[1]}]({found[3]})" if found[2] else found[1], text
+    )

@@ -1,4 +1,5 @@
-"""The README's screenshot: the player of the report, on a trial that the place learner passed.
+"""The README's screenshot: the player of the report, on a trial that the place learner
+passed.
 
 python -m website.screenshot
 """
@@ -23,11 +24,21 @@ def take(picture: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
         page = Path(folder, "report.html")
         run = cheesebench.run(
-            "place-learner", "barnes_maze", design="cohort", subjects=1, seed=0, results=folder, progress=False
+            "place-learner",
+            "barnes_maze",
+            design="cohort",
+            subjects=1,
+            seed=0,
+            results=folder,
+            progress=False,
         )
         page.write_text(run.report("html"), encoding="utf-8")
-        browser = tools.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+        browser = tools.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        tab = browser.new_page(
+            viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light"
+        )
         tab.goto(f"{page.as_uri()}#barnes_maze/{SUBJECT}/{TRIAL}/{STEP}")
         tab.wait_for_selector("#trials .screen, #trials canvas, #trials pre")
         tab.wait_for_timeout(500)

@@ -1,4 +1,6 @@
-"""How a verdict is reached: names and meanings from the types, thresholds from the code, examples by the real rule."""
+"""How a verdict is reached: names and meanings from the types, thresholds from the
+code, examples by the real rule.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,16 @@ from website.markup import code, escape, sections, sentence, table
 
 #: Constants that a verdict depends on: the module and their names.
 _THRESHOLDS = (
-    ("statistics.betting", ("STAKES", "LIMIT", "LEAST_SUBJECTS", "STALE_FROM", "DOUBLED")),
+    (
+        "statistics.betting",
+        ("STAKES", "LIMIT", "LEAST_SUBJECTS", "STALE_FROM", "DOUBLED"),
+    ),
     ("records", ("GOAL", "MOST_SUBJECTS", "FIRST_SETS")),
     ("statistics.question", ("PASS_TAIL", "FAIL_TAIL")),
-    ("statistics.comparison", ("ALPHA", "LOSS", "LOSS_IN_MARGINS", "BASELINE_SUBJECTS")),
+    (
+        "statistics.comparison",
+        ("ALPHA", "LOSS", "LOSS_IN_MARGINS", "BASELINE_SUBJECTS"),
+    ),
     ("statistics.intervals", ("CONTRADICTING_ICC", "CONTRADICTING_P")),
     ("planning.simulation", ("ICC_FLOOR",)),
     ("statistics.sample", ("CURVE_PARTS",)),
@@ -33,7 +41,9 @@ _REFERENCE = 0.8
 
 @functools.cache
 def _module(name: str) -> griffe.Module:
-    loaded = griffe.load(f"cheesebench.{name}", extensions=griffe.load_extensions("griffe_sphinx"))
+    loaded = griffe.load(
+        f"cheesebench.{name}", extensions=griffe.load_extensions("griffe_sphinx")
+    )
     assert isinstance(loaded, griffe.Module)
     return loaded
 
@@ -41,21 +51,32 @@ def _module(name: str) -> griffe.Module:
 def _described(module: str, owner: str) -> list[tuple[str, str]]:
     """Return the attributes of a class with what their docstrings say."""
     members = _module(module)[owner].members.values()
-    return [(one.name, one.docstring.value) for one in members if one.is_attribute and one.docstring]
+    return [
+        (one.name, one.docstring.value)
+        for one in members
+        if one.is_attribute and one.docstring
+    ]
 
 
 def verdicts() -> str:
     """Return the verdicts and their meanings."""
     return table(
         ["verdict", "meaning"],
-        [[code(name), sentence(text)] for name, text in _described("statistics.summary", "Verdict")],
+        [
+            [code(name), sentence(text)]
+            for name, text in _described("statistics.summary", "Verdict")
+        ],
     )
 
 
 def flags() -> str:
     """Return what is said beside a verdict."""
     return table(
-        ["flag", "meaning"], [[code(name), sentence(text)] for name, text in _described("statistics.summary", "Flags")]
+        ["flag", "meaning"],
+        [
+            [code(name), sentence(text)]
+            for name, text in _described("statistics.summary", "Flags")
+        ],
     )
 
 
@@ -71,19 +92,35 @@ def thresholds() -> str:
     for module, names in _THRESHOLDS:
         for name in names:
             constant = _module(module)[name]
-            rows.append([code(name), code(constant.value), sentence(constant.docstring.value)])
+            rows.append(
+                [code(name), code(constant.value), sentence(constant.docstring.value)]
+            )
     margin = ProtocolDocument.model_fields["margin"]
-    rows.append([code("margin"), code(margin.default), sentence(f"{margin.description} A protocol may set another.")])
+    rows.append(
+        [
+            code("margin"),
+            code(margin.default),
+            sentence(f"{margin.description} A protocol may set another."),
+        ]
+    )
     return table(["name", "value", "meaning"], rows)
 
 
 def examples() -> str:
-    """Return what the rule says of made-up runs, by share of right trials and number of subjects."""
+    """Return what the rule says of made-up runs, by share of right trials and number of
+    subjects.
+    """
     shown = []
     for share in _SHARES:
         cells = [_judged(share, subjects) for subjects in _SUBJECTS]
         shown.append([percent(share), *(_in_short(cell) for cell in cells)])
-    headers = ["right", *(f"{number} subject{'s' * (number > 1)} x {_TRIALS} trials" for number in _SUBJECTS)]
+    headers = [
+        "right",
+        *(
+            f"{number} subject{'s' * (number > 1)} x {_TRIALS} trials"
+            for number in _SUBJECTS
+        ),
+    ]
     sentences = [
         f"* {percent(share)} right, {subjects} subjects: **{cell.verdict}**. {escape(cell.reason)}"
         for share, subjects in ((0.9, 10), (0.75, 10), (0.5, 10))
@@ -100,7 +137,9 @@ def _in_short(cell: CellResult) -> str:
 
 @functools.cache
 def _judged(share: float, subjects: int) -> CellResult:
-    """Return the verdict on subjects that differ a little, and have so many trials right together."""
+    """Return the verdict on subjects that differ a little, and have so many trials
+    right together.
+    """
     plan = CellPlan(
         model="a model",
         protocol="a_maze",
@@ -117,7 +156,8 @@ def _judged(share: float, subjects: int) -> CellResult:
     )
     records = []
     for subject in range(subjects):
-        # Every other subject is a trial better or worse; the last of an odd number is neither.
+        # Every other subject is a trial better or worse; the last of an odd number is
+        # neither.
         odd = 0 if subject == subjects - 1 and subjects % 2 else 1 - 2 * (subject % 2)
         right = round(share * _TRIALS) + (odd if 0 < share < 1 else 0)
         for trial in range(_TRIALS):

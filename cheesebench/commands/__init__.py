@@ -1,6 +1,8 @@
-"""The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and ``run(options)``.
+"""The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and
+``run(options)``.
 
-A new command is a module and a line in the table; ``cheesebench.cli`` imports the module when the command is called.
+A new command is a module and a line in the table; ``cheesebench.cli`` imports the
+module when the command is called.
 """
 
 from __future__ import annotations
@@ -13,51 +15,125 @@ FINDINGS = 1
 #: The commands, grouped by purpose in the order of the help.
 GROUPS = {
     "write": (
-        CommandSpec("new", "create a protocol from a template", "cheesebench.commands.new"),
+        CommandSpec(
+            "new", "create a protocol from a template", "cheesebench.commands.new"
+        ),
         CommandSpec("lint", "check protocol files", "cheesebench.commands.lint"),
-        CommandSpec("test", "run the tests in protocol files", "cheesebench.commands.testing"),
-        CommandSpec("audit", "check that a protocol measures what it claims", "cheesebench.commands.audit"),
-        CommandSpec("render", "show the picture of a state", "cheesebench.commands.render"),
+        CommandSpec(
+            "test", "run the tests in protocol files", "cheesebench.commands.testing"
+        ),
+        CommandSpec(
+            "audit",
+            "check that a protocol measures what it claims",
+            "cheesebench.commands.audit",
+        ),
+        CommandSpec(
+            "render", "show the picture of a state", "cheesebench.commands.render"
+        ),
         CommandSpec("play", "play a protocol yourself", "cheesebench.commands.play"),
-        CommandSpec("trace", "show the effect of a series of actions, step by step", "cheesebench.commands.trace"),
+        CommandSpec(
+            "trace",
+            "show the effect of a series of actions, step by step",
+            "cheesebench.commands.trace",
+        ),
     ),
     "run": (
-        CommandSpec("plan", "estimate the cost and power of a run before any call", "cheesebench.commands.plan"),
+        CommandSpec(
+            "plan",
+            "estimate the cost and power of a run before any call",
+            "cheesebench.commands.plan",
+        ),
         CommandSpec("study", "list all studies", "cheesebench.commands.study"),
-        CommandSpec("people", "run protocols with people, in the browser", "cheesebench.commands.people"),
-        CommandSpec("serve", "serve protocols to programs that train language models", "cheesebench.commands.serve"),
-        CommandSpec("models", "show the models that --model can name", "cheesebench.commands.models"),
+        CommandSpec(
+            "people",
+            "run protocols with people, in the browser",
+            "cheesebench.commands.people",
+        ),
+        CommandSpec(
+            "serve",
+            "serve protocols to programs that train language models",
+            "cheesebench.commands.serve",
+        ),
+        CommandSpec(
+            "models",
+            "show the models that --model can name",
+            "cheesebench.commands.models",
+        ),
         CommandSpec("list", "show what is installed", "cheesebench.commands.listing"),
     ),
     "read": (
         CommandSpec("report", "report on a run", "cheesebench.commands.report"),
-        CommandSpec("show", "show the calls of a language model: prompts and replies", "cheesebench.commands.show"),
-        CommandSpec("view", "show runs in the browser, even while they are in progress", "cheesebench.commands.view"),
-        CommandSpec("runs", "list the runs of a directory", "cheesebench.commands.runs"),
         CommandSpec(
-            "compare", "compare two runs: better, worse, no loss, or undecided", "cheesebench.commands.compare"
+            "show",
+            "show the calls of a language model: prompts and replies",
+            "cheesebench.commands.show",
+        ),
+        CommandSpec(
+            "view",
+            "show runs in the browser, even while they are in progress",
+            "cheesebench.commands.view",
+        ),
+        CommandSpec(
+            "runs", "list the runs of a directory", "cheesebench.commands.runs"
+        ),
+        CommandSpec(
+            "compare",
+            "compare two runs: better, worse, no loss, or undecided",
+            "cheesebench.commands.compare",
         ),
     ),
     "share": (
         CommandSpec(
-            "verdict", "judge logs of other evaluations: better, worse, or PASS", "cheesebench.commands.verdict"
+            "verdict",
+            "judge logs of other evaluations: better, worse, or PASS",
+            "cheesebench.commands.verdict",
         ),
-        CommandSpec("export", "export a run for other programs", "cheesebench.commands.export"),
-        CommandSpec("figures", "draw figures of the results of runs", "cheesebench.commands.figures"),
-        CommandSpec("bless", "save the results of a run as a baseline", "cheesebench.commands.bless"),
+        CommandSpec(
+            "export", "export a run for other programs", "cheesebench.commands.export"
+        ),
+        CommandSpec(
+            "figures",
+            "draw figures of the results of runs",
+            "cheesebench.commands.figures",
+        ),
+        CommandSpec(
+            "bless",
+            "save the results of a run as a baseline",
+            "cheesebench.commands.bless",
+        ),
     ),
     "rarely needed": (
-        CommandSpec("twin", "make a held-out variant of a protocol", "cheesebench.commands.twin"),
-        CommandSpec("diff", "show the differences between two protocols", "cheesebench.commands.diff"),
-        CommandSpec("reference", "show the animals' numbers and their sources", "cheesebench.commands.reference"),
-        CommandSpec("gallery", "show protocols in every view", "cheesebench.commands.gallery"),
-        CommandSpec("schema", "print the JSON Schema of protocol files", "cheesebench.commands.schema"),
+        CommandSpec(
+            "twin", "make a held-out variant of a protocol", "cheesebench.commands.twin"
+        ),
+        CommandSpec(
+            "diff",
+            "show the differences between two protocols",
+            "cheesebench.commands.diff",
+        ),
+        CommandSpec(
+            "reference",
+            "show the animals' numbers and their sources",
+            "cheesebench.commands.reference",
+        ),
+        CommandSpec(
+            "gallery", "show protocols in every view", "cheesebench.commands.gallery"
+        ),
+        CommandSpec(
+            "schema",
+            "print the JSON Schema of protocol files",
+            "cheesebench.commands.schema",
+        ),
         CommandSpec(
             "new-plugin",
             "create a plugin package: backend, agent, view, executor, family or command",
             "cheesebench.commands.new_plugin",
         ),
-        CommandSpec("plugins", "show which plugins are loaded, and from where", "cheesebench.commands.plugins"),
+        CommandSpec(
+            "plugins",
+            "show which plugins are loaded, and from where",
+            "cheesebench.commands.plugins",
+        ),
         CommandSpec("merge", "merge the shards of a run", "cheesebench.commands.merge"),
     ),
 }

@@ -1,4 +1,6 @@
-"""``cheesebench audit``: does a protocol measure what it claims to measure, or can it be gamed?"""
+"""``cheesebench audit``: does a protocol measure what it claims to measure, or can it
+be gamed?
+"""
 
 from __future__ import annotations
 
@@ -39,26 +41,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
     parser.add_argument(
-        "--edition", metavar="NAME", help="edition of the protocols; without PROTOCOL, audit all of that edition"
+        "--edition",
+        metavar="NAME",
+        help="edition of the protocols; without PROTOCOL, audit all of that edition",
     )
     parser.add_argument(
-        "--trials", metavar="N", type=positive_number, default=2000, help="trials per chance level (default: 2000)"
+        "--trials",
+        metavar="N",
+        type=positive_number,
+        default=2000,
+        help="trials per chance level (default: 2000)",
     )
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the audit (default: 0)")
-    parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="seed of the audit (default: 0)",
+    )
+    parser.add_argument(
+        "--view",
+        metavar="NAME",
+        action="append",
+        help="a view, repeatable (default: all)",
+    )
     parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
-    parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
-    effort = "search N times as long for ways to succeed under lesions (default: 1)"
-    parser.add_argument("--effort", metavar="N", type=positive_number, default=1, help=effort)
     parser.add_argument(
-        "--processes", metavar="N", type=positive_number, help="worker processes (default: one per processor)"
+        "--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts
+    )
+    effort = "search N times as long for ways to succeed under lesions (default: 1)"
+    parser.add_argument(
+        "--effort", metavar="N", type=positive_number, default=1, help=effort
+    )
+    parser.add_argument(
+        "--processes",
+        metavar="N",
+        type=positive_number,
+        help="worker processes (default: one per processor)",
     )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Audit every named protocol; return FINDINGS when a rule fails."""
-    # Load all of them first: an error in the last file should not surface after minutes of auditing the others.
+    # Load all of them first: an error in the last file should not surface after minutes
+    # of auditing the others.
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
@@ -85,11 +112,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
-    """Return the named protocols, or all of the edition; raises OptionError if neither is given."""
+    """Return the named protocols, or all of the edition; raises OptionError if neither
+    is given.
+    """
     if options.edition is not None:
         return installed_catalogue().select(options.protocols, options.edition)
     if not options.protocols:
-        raise OptionError("cheesebench audit: no protocol given. Name one or more, or give --edition.")
+        raise OptionError(
+            "cheesebench audit: no protocol given. Name one or more, or give --edition."
+        )
     return [load_protocol(name) for name in options.protocols]
 
 
@@ -108,16 +139,28 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
         "seed": report.seed,
         "passed": report.passed,
         "findings": [
-            {"rule": one.rule, "verdict": one.verdict, "text": one.text, "numbers": dict(one.numbers)}
+            {
+                "rule": one.rule,
+                "verdict": one.verdict,
+                "text": one.text,
+                "numbers": dict(one.numbers),
+            }
             for one in report.findings
         ],
     }
 
 
 def _progress(name: str) -> Callable[[str], None]:
-    """Return a function that shows parts and verdicts as they come: on one line of a terminal, else a line each."""
+    """Return a function that shows parts and verdicts as they come: on one line of a
+    terminal, else a line each.
+    """
     before, after = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-    return lambda what: print(f"{before}{one_line(name)}: {one_line(what)}", end=after, file=sys.stderr, flush=True)
+    return lambda what: print(
+        f"{before}{one_line(name)}: {one_line(what)}",
+        end=after,
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _clear_progress() -> None:

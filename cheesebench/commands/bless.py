@@ -1,4 +1,6 @@
-"""``cheesebench bless``: save the results of a run as a baseline that later runs are compared with."""
+"""``cheesebench bless``: save the results of a run as a baseline that later runs are
+compared with.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
-from cheesebench.commands.common import add_baselines, add_run, describe, one_line, paragraph, shown_path
+from cheesebench.commands.common import (
+    add_baselines,
+    add_run,
+    describe,
+    one_line,
+    paragraph,
+    shown_path,
+)
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
 from cheesebench.files import write_whole
 from cheesebench.records import CellKey
-from cheesebench.statistics.comparison import BASELINE_SUBJECTS, CountedRun, false_alarms
+from cheesebench.statistics.comparison import (
+    BASELINE_SUBJECTS,
+    CountedRun,
+    false_alarms,
+)
 from cheesebench.statistics.wording import percent
 
 
@@ -30,14 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("name", metavar="NAME", help="name of the baseline")
     add_baselines(parser)
-    parser.add_argument("--incomplete", action="store_true", help="accept a run with missing trials")
+    parser.add_argument(
+        "--incomplete", action="store_true", help="accept a run with missing trials"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     check_name(options.name, "a baseline")
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         counted = count_run(log)
-        floors = {plan.key: plan.chance for plan in log.plans() if plan.measured is None}
+        floors = {
+            plan.key: plan.chance for plan in log.plans() if plan.measured is None
+        }
     gaps = list(incomplete(counted))
     if gaps and not options.incomplete:
         raise OptionError(
@@ -51,9 +68,14 @@ def run(options: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
     except OSError as error:
-        raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --baselines.") from None
+        raise OptionError(
+            f"{path} cannot be written: {error.strerror}. Give another --baselines."
+        ) from None
     size = f"{len(text) / 1000:.0f} kB"
-    print(f"Saved run {one_line(counted.name)} as the baseline {shown_path(path)} ({size}).", file=sys.stderr)
+    print(
+        f"Saved run {one_line(counted.name)} as the baseline {shown_path(path)} ({size}).",
+        file=sys.stderr,
+    )
     if replaced:
         print("It replaces the previous one.", file=sys.stderr)
     if low := list(_at_chance(counted, floors)):
@@ -69,27 +91,43 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _at_chance(run: CountedRun, floors: Mapping[CellKey, float | None]) -> Iterator[str]:
+def _at_chance(
+    run: CountedRun, floors: Mapping[CellKey, float | None]
+) -> Iterator[str]:
     """Yield the cells that do not succeed more often than random moves."""
     for cell in run.cells:
         floor = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
-        rates = [one.passed / one.scored for one in cell.subjects.values() if one.scored]
+        rates = [
+            one.passed / one.scored for one in cell.subjects.values() if one.scored
+        ]
         if floor is not None and rates and sum(rates) / len(rates) <= floor:
             yield f"{cell.protocol} ({percent(sum(rates) / len(rates))}, chance {percent(floor)})"
 
 
 def _lucky(run: CountedRun) -> Iterator[str]:
-    """Yield warnings about a baseline with few subjects, or with a number of subjects that depended on its results."""
+    """Yield warnings about a baseline with few subjects, or with a number of subjects
+    that depended on its results.
+    """
     if any(cell.sequential for cell in run.cells):
         yield (
             "the run stopped because of its results, so it is lucky (or unlucky) on average, and later runs look worse "
             f"(or better) than they are. Bless a run of --design cohort --subjects {BASELINE_SUBJECTS}."
         )
         return
-    few = {len(cell.subjects) for cell in run.cells if len(cell.subjects) < BASELINE_SUBJECTS}
-    rates = [[one.passed / one.scored for one in cell.subjects.values() if one.scored] for cell in run.cells]
+    few = {
+        len(cell.subjects)
+        for cell in run.cells
+        if len(cell.subjects) < BASELINE_SUBJECTS
+    }
+    rates = [
+        [one.passed / one.scored for one in cell.subjects.values() if one.scored]
+        for cell in run.cells
+    ]
     if few and any(len(own) > 1 for own in rates):
-        alarms = [percent(max(false_alarms(own, luck) for own in rates)) for luck in (1.0, 2.0)]
+        alarms = [
+            percent(max(false_alarms(own, luck) for own in rates))
+            for luck in (1.0, 2.0)
+        ]
         worse = (
             f"An unchanged model is called worse in {alarms[0]} of comparisons if they were lucky by one standard "
             f"error, and in {alarms[1]} if by two. "

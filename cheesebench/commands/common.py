@@ -1,4 +1,6 @@
-"""Helpers that commands share: their arguments, finding a protocol, printable text, writing a result."""
+"""Helpers that commands share: their arguments, finding a protocol, printable text,
+writing a result.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from cheesebench.terminal import coloured, printable
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
-#: Most characters of a table cell: wrapping the megabytes of a hostile log repeatedly would take hours.
+#: Most characters of a table cell: wrapping the megabytes of a hostile log repeatedly
+#: would take hours.
 LONGEST_CELL = 2_000
 
 
@@ -33,9 +36,11 @@ def installed_catalogue() -> Catalogue:
 
 
 def find_protocol(catalogue: Catalogue, name: str) -> Path:
-    """Return the file of a protocol: a path, a file of that name in this directory, or an installed protocol.
+    """Return the file of a protocol: a path, a file of that name in this directory, or
+    an installed protocol.
 
-    Raises OptionError for a path that leads nowhere, UnknownNameError for an unknown name.
+    Raises OptionError for a path that leads nowhere, UnknownNameError for an unknown
+    name.
     """
     path = Path(name)
     if path.is_file():
@@ -47,31 +52,47 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     local = next(filter(Path.is_file, map(Path, file_names(name))), None)
     if local is not None:
         if name in catalogue.files:
-            print(f"cheesebench: {local} is used, not the installed '{printable(name)}'.", file=sys.stderr)
+            print(
+                f"cheesebench: {local} is used, not the installed '{printable(name)}'.",
+                file=sys.stderr,
+            )
         return local
     if name in catalogue.files:
         return catalogue.files[name]
     try:
         return Path(catalogue.find(name).path)
     except UnknownNameError as error:
-        here = [protocol_name(file.name.removesuffix(SUFFIX)) for file in Path().glob(f"*{SUFFIX}")]
+        here = [
+            protocol_name(file.name.removesuffix(SUFFIX))
+            for file in Path().glob(f"*{SUFFIX}")
+        ]
         if not closest(name, here):
             raise
         installed = closest(name, error.known)
-        remedy = f"Of those that are installed, '{installed}' is similar." if installed else ""
+        remedy = (
+            f"Of those that are installed, '{installed}' is similar."
+            if installed
+            else ""
+        )
         raise UnknownNameError("protocol", name, here, remedy=remedy) from None
 
 
 def load_protocol(name: str) -> BaseSpecification:
-    """Return a checked protocol by name or path. Raises ProtocolError with its findings."""
+    """Return a checked protocol by name or path. Raises ProtocolError with its
+    findings.
+    """
     catalogue = installed_catalogue()
     return catalogue.load(find_protocol(catalogue, name))
 
 
 def shown_path(path: Path | str) -> str:
-    """Return a path relative to the working directory if it is inside it, else absolute."""
+    """Return a path relative to the working directory if it is inside it, else
+    absolute.
+    """
     absolute, here = Path(path).absolute(), Path.cwd()
-    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
+    return str(
+        absolute.relative_to(here) if absolute.is_relative_to(here) else absolute
+    )
 
 
 def one_line(text: object) -> str:
@@ -88,7 +109,9 @@ def terminal_width() -> int:
 
 
 def paragraph(text: object, indent: str = "") -> str:
-    """Return text as printable lines that fit the terminal, except for longer words such as paths."""
+    """Return text as printable lines that fit the terminal, except for longer words
+    such as paths.
+    """
     return textwrap.fill(
         one_line(text),
         terminal_width(),
@@ -100,7 +123,8 @@ def paragraph(text: object, indent: str = "") -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain-text table that fits the terminal (80 columns if its width is unknown).
+    """Return a plain-text table that fits the terminal (80 columns if its width is
+    unknown).
 
     Cells are made printable and wrapped as needed; None is an empty cell.
     """
@@ -108,46 +132,82 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
-    cells = [["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)] for row in cells]
+    cells = [
+        ["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)]
+        for row in cells
+    ]
     # Not tabulate's headers, which are two columns wider than their text.
-    text: str = tabulate([cells[0], ["-" * room for room in wide], *cells[1:]], tablefmt="plain", disable_numparse=True)
+    text: str = tabulate(
+        [cells[0], ["-" * room for room in wide], *cells[1:]],
+        tablefmt="plain",
+        disable_numparse=True,
+    )
     return coloured("\n".join(line.rstrip() for line in text.splitlines()))
 
 
 def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Return whether a ``table`` of this would have to break words to fit the terminal."""
+    """Return whether a ``table`` of this would have to break words to fit the
+    terminal.
+    """
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
-    return any(len(word) > room for row in cells for cell, room in zip(row, wide, strict=True) for word in cell.split())
+    return any(
+        len(word) > room
+        for row in cells
+        for cell, room in zip(row, wide, strict=True)
+        for word in cell.split()
+    )
 
 
 def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
     return [
-        ["" if cell is None else shortened(one_line(cell), LONGEST_CELL) for cell in row] for row in (headers, *rows)
+        [
+            "" if cell is None else shortened(one_line(cell), LONGEST_CELL)
+            for cell in row
+        ]
+        for row in (headers, *rows)
     ]
 
 
-#: Where a cell may be wrapped: at blanks, and after slashes and hyphens of words that are too long.
+#: Where a cell may be wrapped: at blanks, and after slashes and hyphens of words that
+#: are too long.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
 def _widths(rows: list[list[str]], width: int) -> list[int]:
-    """Return column widths that fit into ``width``, with two blanks between columns, if possible.
+    """Return column widths that fit into ``width``, with two blanks between columns, if
+    possible.
 
-    The widest is narrowed first, and no word is broken as long as another column can be narrowed. The first column,
-    which names the row, is narrowed last.
+    The widest is narrowed first, and no word is broken as long as another column can be
+    narrowed. The first column, which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
     # Start from at most the whole width, because each narrowing wraps the cells again.
-    wide = [max(len(line) for cell in column for line in _wrapped(cell, width)) for column in columns]
-    words = [max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell))) for column in columns]
-    for places, least in ((range(1, len(wide)), words), (range(1, len(wide)), None), (range(1), None)):
+    wide = [
+        max(len(line) for cell in column for line in _wrapped(cell, width))
+        for column in columns
+    ]
+    words = [
+        max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell)))
+        for column in columns
+    ]
+    for places, least in (
+        (range(1, len(wide)), words),
+        (range(1, len(wide)), None),
+        (range(1), None),
+    ):
         while sum(wide) + 2 * (len(wide) - 1) > width:
-            spare = [(wide[at], at) for at in places if wide[at] > (least[at] if least else SHORTEST)]
+            spare = [
+                (wide[at], at)
+                for at in places
+                if wide[at] > (least[at] if least else SHORTEST)
+            ]
             if not spare:
                 break
             room, at = max(spare)
-            wide[at] = max(len(line) for cell in columns[at] for line in _wrapped(cell, room - 1))
+            wide[at] = max(
+                len(line) for cell in columns[at] for line in _wrapped(cell, room - 1)
+            )
     return wide
 
 
@@ -158,15 +218,21 @@ class _Wrapper(textwrap.TextWrapper):
 def _wrapped(cell: str, room: int) -> list[str]:
     if len(cell) <= room:
         return [cell]
-    return _Wrapper(room, break_on_hyphens=max(map(len, cell.split())) > room).wrap(cell)
+    return _Wrapper(room, break_on_hyphens=max(map(len, cell.split())) > room).wrap(
+        cell
+    )
 
 
 def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
-    """Begin a subject's trial (from 1), after waiting through the earlier ones; return the first observation."""
+    """Begin a subject's trial (from 1), after waiting through the earlier ones; return
+    the first observation.
+    """
     for number in range(1, trial + 1):
         observation = life.begin_trial()
         if observation is None:
-            raise OptionError(f"The schedule ends after {counted(number - 1, 'trial')}. Use a smaller --trial.")
+            raise OptionError(
+                f"The schedule ends after {counted(number - 1, 'trial')}. Use a smaller --trial."
+            )
         while number < trial and life.step(STAY)[2] == RUNNING:
             pass
     return observation or ""
@@ -185,15 +251,21 @@ def counted(number: int, noun: str) -> str:
 
 
 def write_output(text: str, path: str | None) -> None:
-    """Write a result to a file, or to standard output (on a terminal, printable text only)."""
+    """Write a result to a file, or to standard output (on a terminal, printable text
+    only).
+    """
     write_lines([text], path)
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:
-    """Write like ``write_output``, but line by line, without holding the whole text in memory."""
+    """Write like ``write_output``, but line by line, without holding the whole text in
+    memory.
+    """
     if path is None:
         terminal = sys.stdout.isatty()
-        sys.stdout.writelines((coloured(printable(line)) for line in lines) if terminal else lines)
+        sys.stdout.writelines(
+            (coloured(printable(line)) for line in lines) if terminal else lines
+        )
         return
     try:
         with written_whole(path) as file:
@@ -203,7 +275,9 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
 
 
 def _unwritable(path: str, error: OSError) -> OptionError:
-    return OptionError(f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists.")
+    return OptionError(
+        f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists."
+    )
 
 
 #: Help of an argument that is a protocol.
@@ -211,11 +285,17 @@ PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml fi
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
-    """Add a description and example arguments to the command's help; line breaks of the description are kept."""
+    """Add a description and example arguments to the command's help; line breaks of the
+    description are kept.
+    """
     width = shutil.get_terminal_size().columns - 2  # as argparse
     lines = f"{parser.description or ''} {description}".strip().splitlines()
-    parser.description = "\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in lines)
-    parser.epilog = "examples:\n" + "\n".join(f"  {parser.prog} {example}".rstrip() for example in examples)
+    parser.description = "\n".join(
+        textwrap.fill(line, width, break_on_hyphens=False) for line in lines
+    )
+    parser.epilog = "examples:\n" + "\n".join(
+        f"  {parser.prog} {example}".rstrip() for example in examples
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
@@ -225,26 +305,46 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
-    """Add a run option as declared; ``changes`` overrides keywords of ``add_argument``."""
+    """Add a run option as declared; ``changes`` overrides keywords of
+    ``add_argument``.
+    """
     option = BY_KEY[name.replace("-", "_")]
-    default: Any = list(option.default) if isinstance(option.default, tuple) else option.default
-    keywords: dict[str, Any] = {"dest": option.key, "default": default, **option.arguments(), **changes}
+    default: Any = (
+        list(option.default) if isinstance(option.default, tuple) else option.default
+    )
+    keywords: dict[str, Any] = {
+        "dest": option.key,
+        "default": default,
+        **option.arguments(),
+        **changes,
+    }
     parser.add_argument(option.short, **keywords)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, its run.sqlite, or latest")
+    parser.add_argument(
+        "run_id",
+        metavar="RUN",
+        help="the id of a run, its directory, its run.sqlite, or latest",
+    )
     add_option(parser, "results")
 
 
 def add_baselines(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--baselines", metavar="DIR", default="baselines", help="directory of the baselines (default: baselines)"
+        "--baselines",
+        metavar="DIR",
+        default="baselines",
+        help="directory of the baselines (default: baselines)",
     )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", metavar="PATH", help="write the output to this file (default: standard output)")
+    parser.add_argument(
+        "--output",
+        metavar="PATH",
+        help="write the output to this file (default: standard output)",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -252,9 +352,19 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_life(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
     parser.add_argument(
-        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+        "--seed",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="seed of the subject (default: 0)",
+    )
+    parser.add_argument(
+        "--subject",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="number of the subject (default: 0)",
     )
 
 
@@ -294,5 +404,7 @@ def whole_number(text: str) -> int:
 def port_number(text: str) -> int:
     """Parse a port number for argparse; 0 is any free port."""
     if (number := whole_number(text)) > 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port: ports go up to 65535")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a port: ports go up to 65535"
+        )
     return number

@@ -1,11 +1,19 @@
-"""``cheesebench compare``: is one run better than another, worse, or is the difference inconclusive?"""
+"""``cheesebench compare``: is one run better than another, worse, or is the difference
+inconclusive?
+"""
 
 from __future__ import annotations
 
 import argparse
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import add_baselines, add_option, add_output, describe, write_output
+from cheesebench.commands.common import (
+    add_baselines,
+    add_option,
+    add_output,
+    describe,
+    write_output,
+)
 from cheesebench.errors import OptionError
 from cheesebench.functions import compare
 from cheesebench.plugin_manager import installed_plugins
@@ -21,17 +29,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",
     )
-    parser.add_argument("first", metavar="RUN_A", help="a run's id, directory or run.sqlite, or a baseline")
-    parser.add_argument("second", metavar="RUN_B", help="the run or baseline that RUN_A is compared with")
+    parser.add_argument(
+        "first",
+        metavar="RUN_A",
+        help="a run's id, directory or run.sqlite, or a baseline",
+    )
+    parser.add_argument(
+        "second",
+        metavar="RUN_B",
+        help="the run or baseline that RUN_A is compared with",
+    )
     add_option(parser, "results")
     add_baselines(parser)
     parser.add_argument(
-        "--protocols", "--protocol", metavar="NAME", action="append", help="only this protocol; repeatable"
+        "--protocols",
+        "--protocol",
+        metavar="NAME",
+        action="append",
+        help="only this protocol; repeatable",
     )
-    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, if it has several")
-    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, if it has several")
-    parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    parser.add_argument(
+        "--first-model", metavar="NAME", help="the model of RUN_A, if it has several"
+    )
+    parser.add_argument(
+        "--second-model", metavar="NAME", help="the model of RUN_B, if it has several"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        default="text",
+        help="text (default), markdown, json, ...",
+    )
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
     add_option(
         parser,
         "compare-fail",
@@ -41,14 +76,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, write the table, and return 1 if something is worse and that is to count as failure."""
+    """Compare, write the table, and return 1 if something is worse and that is to count
+    as failure.
+    """
     plugins = installed_plugins()
     from cheesebench.statistics.comparison import ComparisonReporter
 
     reporter = plugins.reporter(options.format)
     if not isinstance(reporter, ComparisonReporter):
-        able = sorted(name for name, one in plugins.reporters.items() if isinstance(one, ComparisonReporter))
-        raise OptionError(f"--format {options.format} cannot show comparisons. Use one of {', '.join(able)}.")
+        able = sorted(
+            name
+            for name, one in plugins.reporters.items()
+            if isinstance(one, ComparisonReporter)
+        )
+        raise OptionError(
+            f"--format {options.format} cannot show comparisons. Use one of {', '.join(able)}."
+        )
     found = compare(
         options.first,
         options.second,
@@ -59,4 +102,9 @@ def run(options: argparse.Namespace) -> int:
     )
     write_output(reporter.render_comparison(found), options.output)
     fails = (options.compare_fail or "").split(",")
-    return FINDINGS if ("worse" in fails and found.worse) or ("undecided" in fails and found.undecided) else 0
+    return (
+        FINDINGS
+        if ("worse" in fails and found.worse)
+        or ("undecided" in fails and found.undecided)
+        else 0
+    )

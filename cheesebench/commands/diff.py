@@ -1,4 +1,6 @@
-"""``cheesebench diff``: how two protocols differ after each is merged with the protocols it extends."""
+"""``cheesebench diff``: how two protocols differ after each is merged with the
+protocols it extends.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import PROTOCOL, describe, find_protocol, installed_catalogue, one_line, shown_path
+from cheesebench.commands.common import (
+    PROTOCOL,
+    describe,
+    find_protocol,
+    installed_catalogue,
+    one_line,
+    shown_path,
+)
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import Catalogue
 
@@ -23,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze my_maze.long_delays.protocol.yaml",
     )
     parser.add_argument("parent", metavar="PARENT", help=PROTOCOL)
-    parser.add_argument("child", metavar="CHILD", help="the protocol that PARENT is compared with")
+    parser.add_argument(
+        "child", metavar="CHILD", help="the protocol that PARENT is compared with"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,10 +42,15 @@ def run(options: argparse.Namespace) -> int:
     catalogue = installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
     print(
-        one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"), end="\n\n"
+        one_line(
+            f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"
+        ),
+        end="\n\n",
     )
     if parent.family != child.family:
-        print(f"They are of different families, '{parent.family}' and '{child.family}', whose keys cannot be compared.")
+        print(
+            f"They are of different families, '{parent.family}' and '{child.family}', whose keys cannot be compared."
+        )
         return FINDINGS
     found = list(differences(_values(parent), _values(child)))
     if not found:
@@ -42,7 +58,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for key, old, new in found:
         print(one_line(f"{key}:"))
-        print("".join(f"  {sign} {_shown(value)}\n" for sign, value in (("-", old), ("+", new)) if value is not ABSENT))
+        print(
+            "".join(
+                f"  {sign} {_shown(value)}\n"
+                for sign, value in (("-", old), ("+", new))
+                if value is not ABSENT
+            )
+        )
     same = "the same" if parent.sha256 == child.sha256 else "different"
     print(f"The hash in results is {same}.")
     return FINDINGS
@@ -53,7 +75,9 @@ def _load(catalogue: Catalogue, name: str) -> BaseSpecification:
 
 
 def _values(specification: BaseSpecification) -> Mapping[str, Any]:
-    values: dict[str, Any] = specification.document.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    values: dict[str, Any] = specification.document.model_dump(
+        mode="json", by_alias=True, exclude_unset=True
+    )
     return {name: value for name, value in values.items() if name != "extends"}
 
 
@@ -65,7 +89,8 @@ ABSENT = _Absent()
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield (key, old value, new value) for every difference; lists of different length differ as a whole.
+    """Yield (key, old value, new value) for every difference; lists of different length
+    differ as a whole.
 
     ABSENT marks a key that one side does not have.
     """
@@ -73,7 +98,9 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, A
         for name in dict.fromkeys([*old, *new]):
             path = f"{key}.{name}" if key else str(name)
             yield from differences(old.get(name, ABSENT), new.get(name, ABSENT), path)
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and old:
+    elif (
+        isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and old
+    ):
         for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
             yield from differences(one, other, f"{key}[{number}]")
     elif old is ABSENT or new is ABSENT or old != new:
@@ -81,5 +108,7 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, A
 
 
 def _shown(value: object) -> str:
-    line = one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    line = one_line(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

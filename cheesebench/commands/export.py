@@ -1,4 +1,6 @@
-"""``cheesebench export``: a run as tables, as Inspect AI logs, or in formats for sharing results."""
+"""``cheesebench export``: a run as tables, as Inspect AI logs, or in formats for
+sharing results.
+"""
 
 from __future__ import annotations
 
@@ -28,29 +30,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_run(parser)
     form = parser.add_mutually_exclusive_group(required=True)
-    form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
-    form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
+    form.add_argument(
+        "--csv",
+        dest="form",
+        action="store_const",
+        const="csv",
+        help="one CSV file for each table",
+    )
+    form.add_argument(
+        "--parquet",
+        dest="form",
+        action="store_const",
+        const="parquet",
+        help="Parquet (needs pyarrow)",
+    )
     for name, about in (
         ("inspect", "an eval log for each model, protocol and view"),
-        ("every-eval-ever", "a record for each model, protocol and view, and a line for each trial"),
+        (
+            "every-eval-ever",
+            "a record for each model, protocol and view, and a line for each trial",
+        ),
         ("psych-ds", "the trials of people and models as a Psych-DS folder"),
     ):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=about)
-    form.add_argument("--hugging-face", metavar="DATASET", help=".eval_results of each model, for this benchmark")
-    parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable (or use commas)")
-    parser.add_argument("--observations", action="store_true", help="include the observation after each step")
+        form.add_argument(
+            f"--{name}", dest="form", action="store_const", const=name, help=about
+        )
+    form.add_argument(
+        "--hugging-face",
+        metavar="DATASET",
+        help=".eval_results of each model, for this benchmark",
+    )
     parser.add_argument(
-        "--output", metavar="DIR", help="write into this directory (default: export/ in the run's directory)"
+        "--table",
+        metavar="NAME",
+        action="append",
+        help="only this table; repeatable (or use commas)",
+    )
+    parser.add_argument(
+        "--observations",
+        action="store_true",
+        help="include the observation after each step",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write into this directory (default: export/ in the run's directory)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        directory = Path(options.output) if options.output else inside(log.directory, "export")
+        directory = (
+            Path(options.output) if options.output else inside(log.directory, "export")
+        )
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OptionError(f"{directory} cannot be created: {error.strerror}. Give another --output.") from None
+            raise OptionError(
+                f"{directory} cannot be created: {error.strerror}. Give another --output."
+            ) from None
         if options.form == "inspect":
             return _inspect(log, directory)
         if options.form in ("csv", "parquet"):
@@ -60,11 +98,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _shared(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
     from cheesebench.exporting import Source
-    from cheesebench.interop.shared import write_every_eval_ever, write_hugging_face, write_psych_ds
+    from cheesebench.interop.shared import (
+        write_every_eval_ever,
+        write_hugging_face,
+        write_psych_ds,
+    )
 
     if options.hugging_face:
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", options.hugging_face):
-            raise OptionError(f"--hugging-face {options.hugging_face}: name a data set of the Hub, as in my-lab/mazes.")
+            raise OptionError(
+                f"--hugging-face {options.hugging_face}: name a data set of the Hub, as in my-lab/mazes."
+            )
         paths: Iterable[Path] = write_hugging_face(directory, log, options.hugging_face)
     elif options.form == "psych-ds":
         paths = [write_psych_ds(directory, Source(log, installed_plugins()))]
@@ -78,12 +122,17 @@ def _shared(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
 def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
     from cheesebench.exporting import TABLES, Source, write_csv, write_parquet
 
-    write, suffix = (write_csv, "csv") if options.form == "csv" else (write_parquet, "parquet")
+    write, suffix = (
+        (write_csv, "csv") if options.form == "csv" else (write_parquet, "parquet")
+    )
     source = Source(log, installed_plugins(), options.observations)
     for name in _chosen(options.table, TABLES):
         path = directory / f"{name}.{suffix}"
         rows = write(path, TABLES[name].header, source.rows(TABLES[name]))
-        print(f"{one_line(shown_path(path))}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
+        print(
+            f"{one_line(shown_path(path))}: {counted(rows, 'row')}, {TABLES[name].about}",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -102,12 +151,22 @@ def _inspect(log: RunLog, directory: Path) -> int:
     for number, plan in enumerate(log.plans()):
         path = directory / f"{_file_name(plan, number)}.eval"
         samples = write_inspect(path, log, plan)
-        print(f"{one_line(shown_path(path))}: {counted(samples, 'sample')}", file=sys.stderr)
-    print(f"To view them: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
+        print(
+            f"{one_line(shown_path(path))}: {counted(samples, 'sample')}",
+            file=sys.stderr,
+        )
+    print(
+        f"To view them: inspect view --log-dir {one_line(shown_path(directory))}",
+        file=sys.stderr,
+    )
     return 0
 
 
 def _file_name(plan: CellPlan, number: int) -> str:
-    """Return a portable file name; the number keeps cells distinct whose sanitised names are equal."""
-    words = "_".join(filter(None, (plan.protocol, plan.view, str(plan.variant), plan.model)))
+    """Return a portable file name; the number keeps cells distinct whose sanitised
+    names are equal.
+    """
+    words = "_".join(
+        filter(None, (plan.protocol, plan.view, str(plan.variant), plan.model))
+    )
     return f"{number:03}_{re.sub(r'[^A-Za-z0-9._-]+', '-', words)[:120]}"

@@ -1,4 +1,6 @@
-"""``cheesebench figures``: the figures and tables of a paper, from one run or several."""
+"""``cheesebench figures``: the figures and tables of a paper, from one run or
+several.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "20250131-093000-ab12",
         "monday tuesday --output paper --format svg,pdf --width 7",
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="a run's id, directory or run.sqlite")
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+", help="a run's id, directory or run.sqlite"
+    )
     add_option(parser, "results")
-    parser.add_argument("--output", metavar="DIR", default="figures", help="directory to write to (default: figures)")
-    parser.add_argument("--format", metavar="NAMES", default="svg,png", help="svg, png, pdf (default: svg,png)")
-    parser.add_argument("--width", metavar="INCHES", type=float, help="width of every figure (default: its own)")
-    parser.add_argument("--dpi", metavar="N", type=int, default=150, help="dots per inch of PNG (default: 150)")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        default="figures",
+        help="directory to write to (default: figures)",
+    )
+    parser.add_argument(
+        "--format",
+        metavar="NAMES",
+        default="svg,png",
+        help="svg, png, pdf (default: svg,png)",
+    )
+    parser.add_argument(
+        "--width",
+        metavar="INCHES",
+        type=float,
+        help="width of every figure (default: its own)",
+    )
+    parser.add_argument(
+        "--dpi",
+        metavar="N",
+        type=int,
+        default=150,
+        help="dots per inch of PNG (default: 150)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     formats = [part.strip() for part in options.format.split(",")]
-    files = figures(options.runs, results=options.results, formats=formats, width=options.width, dpi=options.dpi)
+    files = figures(
+        options.runs,
+        results=options.results,
+        formats=formats,
+        width=options.width,
+        dpi=options.dpi,
+    )
     directory = Path(options.output)
     try:
         directory.mkdir(parents=True, exist_ok=True)

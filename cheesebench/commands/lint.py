@@ -19,13 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze.protocol.yaml",
         "--strict -q my_protocols/",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="treat warnings as errors"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print notes")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings of every file, then a summary; return FINDINGS if they count as failure."""
+    """Print the findings of every file, then a summary; return FINDINGS if they count
+    as failure.
+    """
     inspected = lint(options.files)
     found: Counter[str] = Counter()
     for diagnostics in inspected.values():
@@ -33,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
             found[diagnostic.severity] += 1
             if not (options.quiet and diagnostic.severity == "info"):
                 print(diagnostic)
-    counts = ", ".join(counted(found[severity], noun) for severity, noun in _NOUNS.items())
+    counts = ", ".join(
+        counted(found[severity], noun) for severity, noun in _NOUNS.items()
+    )
     print(f"{counted(len(inspected), 'file')}: {counts}")
     return FINDINGS if found["error"] or (options.strict and found["warning"]) else 0

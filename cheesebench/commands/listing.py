@@ -1,4 +1,6 @@
-"""``cheesebench list``: protocols, agents, backends, views, report formats and executors, and broken ones."""
+"""``cheesebench list``: protocols, agents, backends, views, report formats and
+executors, and broken ones.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ import json
 from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
-from cheesebench.commands.common import add_json, counted, describe, installed_catalogue, paragraph, shown_path, table
+from cheesebench.commands.common import (
+    add_json,
+    counted,
+    describe,
+    installed_catalogue,
+    paragraph,
+    shown_path,
+    table,
+)
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
 from cheesebench.family import Listing
@@ -35,15 +45,23 @@ def run(options: argparse.Namespace) -> int:
 Tables = dict[str, list[dict[str, object]]]
 
 
-def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any], Tables]:
+def collect(
+    plugins: PluginManager, catalogue: Catalogue
+) -> tuple[dict[str, Any], Tables]:
     """Return all that is installed as JSON values, and the protocols as rows of tables.
 
     A broken file or plugin does not affect the others.
     """
     tables: Tables = {family.plural: [] for family in plugins.families.values()}
-    listed: dict[str, list[dict[str, Any]]] = {family.plural: [] for family in plugins.families.values()}
+    listed: dict[str, list[dict[str, Any]]] = {
+        family.plural: [] for family in plugins.families.values()
+    }
     broken = []
-    inside = [(name, path) for name, folder in catalogue.folders.items() for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    inside = [
+        (name, path)
+        for name, folder in catalogue.folders.items()
+        for path in sorted(folder.glob(f"*{SUFFIX}"))
+    ]
     for folder, path in [*(("", path) for path in catalogue.files.values()), *inside]:
         try:
             specification = catalogue.load(path)
@@ -64,22 +82,33 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any
             *(_describe_agent(agent) for agent in plugins.model_agents.values()),
         ],
         "backends": [
-            {"name": backend.name, "options": dict(backend.options), "summary": backend.summary}
+            {
+                "name": backend.name,
+                "options": dict(backend.options),
+                "summary": backend.summary,
+            }
             for backend in plugins.backends.values()
         ],
         "views": list(plugins.views),
         "report_formats": list(plugins.reporters),
-        "executors": [{"name": spec.name, "summary": spec.summary} for spec in plugins.executors.values()],
+        "executors": [
+            {"name": spec.name, "summary": spec.summary}
+            for spec in plugins.executors.values()
+        ],
         "broken_plugins": plugins.failures,
     }
     return sections, tables
 
 
-def _describe_agent(agent: AgentSpec | RespondentSpec | ModelAgentSpec) -> dict[str, Any]:
+def _describe_agent(
+    agent: AgentSpec | RespondentSpec | ModelAgentSpec,
+) -> dict[str, Any]:
     return {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
 
 
-def _describe(specification: BaseSpecification, listing: Listing, folder: str) -> dict[str, Any]:
+def _describe(
+    specification: BaseSpecification, listing: Listing, folder: str
+) -> dict[str, Any]:
     return {
         **({"family": folder} if listing.by_folder else {}),
         "name": specification.name,
@@ -90,14 +119,18 @@ def _describe(specification: BaseSpecification, listing: Listing, folder: str) -
     }
 
 
-def _row(specification: BaseSpecification, listing: Listing, folder: str) -> dict[str, object]:
+def _row(
+    specification: BaseSpecification, listing: Listing, folder: str
+) -> dict[str, object]:
     (heading, name), *rest = listing.row.items()
     by = {"run by": folder} if listing.by_folder else {}
     return {heading: name, **by, **dict(rest), "file": shown_path(specification.path)}
 
 
 def _as_text(found: dict[str, Any], tables: Tables) -> str:
-    agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
+    agents = [
+        [agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]
+    ]
     backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
         *(_protocols(rows) for rows in tables.values() if rows),
@@ -117,11 +150,21 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
         for one in found["broken_protocols"]
     ]
     remarks += found["shadowed_protocols"]
-    remarks += [f"The plugin {name} cannot be loaded: {reason}" for name, reason in found["broken_plugins"].items()]
-    return "\n\n".join([*parts, "\n".join(map(paragraph, remarks))] if remarks else parts)
+    remarks += [
+        f"The plugin {name} cannot be loaded: {reason}"
+        for name, reason in found["broken_plugins"].items()
+    ]
+    return "\n\n".join(
+        [*parts, "\n".join(map(paragraph, remarks))] if remarks else parts
+    )
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
-    """Return the protocols of a family. The JSON has the paths; the edition is in the name."""
-    own = [{name: value for name, value in row.items() if name not in ("edition", "file")} for row in rows]
+    """Return the protocols of a family. The JSON has the paths; the edition is in the
+    name.
+    """
+    own = [
+        {name: value for name, value in row.items() if name not in ("edition", "file")}
+        for row in rows
+    ]
     return table(list(own[0]), [list(row.values()) for row in own])

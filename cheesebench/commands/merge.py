@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import add_option, counted, describe, one_line, shown_path, write_output
+from cheesebench.commands.common import (
+    add_option,
+    counted,
+    describe,
+    one_line,
+    shown_path,
+    write_output,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_run_id
@@ -29,7 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "results/part-1 results/part-2",
         "parts/*/ --run-id tuesday",
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="the id of a shard's run, its directory, or its file")
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="the id of a shard's run, its directory, or its file",
+    )
     add_option(parser, "results")
     add_option(parser, "run-id")
 
@@ -41,17 +53,28 @@ def run(options: argparse.Namespace) -> int:
     results = Path(options.results)
     if options.run_id is not None:
         check_run_id(options.run_id)
-    merged = merge_runs([locate(results, name) for name in options.runs], results, options.run_id)
+    merged = merge_runs(
+        [locate(results, name) for name in options.runs], results, options.run_id
+    )
     plugins = installed_plugins()
     with RunLog.open_read_only(merged.path) as log:
         summary = summarise_log(log)
         absent = {plan.key for cells in merged.missing.values() for plan in cells}
-        unfinished = [plan for plan in log.plans() if plan.key not in absent and not is_finished(log, plan, judge_set)]
-        write_output(plugins.report("markdown", summary, log), str(log.directory / "report.md"))
+        unfinished = [
+            plan
+            for plan in log.plans()
+            if plan.key not in absent and not is_finished(log, plan, judge_set)
+        ]
+        write_output(
+            plugins.report("markdown", summary, log), str(log.directory / "report.md")
+        )
         write_output(plugins.report("text", summary, log), None)
         directory = log.directory
     lines = [
-        *(f"Missing: shard {shard} ({_cells(cells)})." for shard, cells in merged.missing.items()),
+        *(
+            f"Missing: shard {shard} ({_cells(cells)})."
+            for shard, cells in merged.missing.items()
+        ),
         *([f"Unfinished: {_cells(unfinished)}."] if unfinished else []),
     ]
     if lines:
@@ -60,7 +83,12 @@ def run(options: argparse.Namespace) -> int:
             f"--resume {directory.name}"
         )
     parts = f"{counted(merged.parts, 'shard')}, {counted(merged.cells, 'cell')}"
-    print(f"Run: {one_line(shown_path(directory))} ({parts})", *lines, sep="\n", file=sys.stderr)
+    print(
+        f"Run: {one_line(shown_path(directory))} ({parts})",
+        *lines,
+        sep="\n",
+        file=sys.stderr,
+    )
     return FINDINGS if lines else 0
 
 

@@ -26,18 +26,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "qwen",
         "--models my_models.yaml --json",
     )
-    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only models that match this")
+    parser.add_argument(
+        "part",
+        nargs="?",
+        default="",
+        metavar="PART",
+        help="show only models that match this",
+    )
     add_option(parser, "models")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    entries = list(known_models(installed_plugins(), user_models(options.models)).values())
+    entries = list(
+        known_models(installed_plugins(), user_models(options.models)).values()
+    )
     matching = [entry for entry in entries if _has(entry, options.part.casefold())]
     if not matching:
-        raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
+        raise OptionError(
+            f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}."
+        )
     # JSON is pure ASCII, so a third-party list cannot harm a terminal.
-    print(json.dumps(as_values(matching), indent=2) if options.json else printable(redact(as_text(matching))))
+    print(
+        json.dumps(as_values(matching), indent=2)
+        if options.json
+        else printable(redact(as_text(matching)))
+    )
     return 0
 
 
@@ -52,7 +66,9 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
 
 
 def _redacted(value: Any) -> Any:
-    """Return JSON values without secrets: a user's model list may contain keys where variable names belong."""
+    """Return JSON values without secrets: a user's model list may contain keys where
+    variable names belong.
+    """
     if isinstance(value, Mapping):
         return {name: _redacted(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -72,8 +88,14 @@ def as_text(entries: Sequence[ModelEntry]) -> str:
         for entry in entries
     ]
     days = sorted({entry.price.on.isoformat() for entry in entries if entry.price})
-    remarks = [f"Prices of {' to '.join(dict.fromkeys((days[0], days[-1])))}."] if days else []
-    remarks += [f"{entry.name}: {said}" for entry in entries if (said := _remark(entry))]
+    remarks = (
+        [f"Prices of {' to '.join(dict.fromkeys((days[0], days[-1])))}."]
+        if days
+        else []
+    )
+    remarks += [
+        f"{entry.name}: {said}" for entry in entries if (said := _remark(entry))
+    ]
     headers = ["model", "backend/id", "context", "images", "$ per million tokens"]
     return "\n".join([table(headers, rows), "", *map(paragraph, remarks)]).rstrip()
 
@@ -86,9 +108,17 @@ def _has(entry: ModelEntry, part: str) -> bool:
 def _price(price: Price | None) -> str:
     if price is None:
         return ""
-    return " / ".join("-" if one is None else f"{one:g}" for one in (price.prompt, price.cached, price.completion))
+    return " / ".join(
+        "-" if one is None else f"{one:g}"
+        for one in (price.prompt, price.cached, price.completion)
+    )
 
 
 def _remark(entry: ModelEntry) -> str:
     written = None if entry.price is None else entry.price.written
-    return "; ".join([*([] if written is None else [f"${written:g} to write a cache"]), *filter(None, [entry.note])])
+    return "; ".join(
+        [
+            *([] if written is None else [f"${written:g} to write a cache"]),
+            *filter(None, [entry.note]),
+        ]
+    )

@@ -8,7 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from cheesebench.commands.common import PROTOCOL, describe, find_protocol, installed_catalogue, one_line
+from cheesebench.commands.common import (
+    PROTOCOL,
+    describe,
+    find_protocol,
+    installed_catalogue,
+    one_line,
+)
 from cheesebench.errors import OptionError, PluginError
 from cheesebench.files import write_whole
 from cheesebench.interfaces import RUNNING, STAY, BaseSpecification
@@ -19,23 +25,35 @@ from cheesebench.protocol.documents import is_name, is_protocol_name
 
 
 def filled(template: str, **values: str) -> str:
-    """Return a template (such as ``plugin/readme``) with ``$name`` placeholders filled in."""
-    text = files("cheesebench.commands").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    """Return a template (such as ``plugin/readme``) with ``$name`` placeholders filled
+    in.
+    """
+    text = (
+        files("cheesebench.commands")
+        .joinpath("templates", f"{template}.txt")
+        .read_text(encoding="utf-8")
+    )
     return Template(text).substitute(values)
 
 
 def write_files(directory: Path, texts: Mapping[str, str]) -> None:
-    """Write texts by their path below a directory; if one exists already, raise OptionError and write nothing."""
+    """Write texts by their path below a directory; if one exists already, raise
+    OptionError and write nothing.
+    """
     for name in texts:
         if (directory / name).exists():
-            raise OptionError(f"{directory / name} already exists. Give another --output.")
+            raise OptionError(
+                f"{directory / name} already exists. Give another --output."
+            )
     for name, text in texts.items():
         path = directory / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
         except OSError as error:
-            raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --output.") from None
+            raise OptionError(
+                f"{path} cannot be written: {error.strerror}. Give another --output."
+            ) from None
 
 
 #: Paradigms to start from; an edition starts from another protocol.
@@ -51,29 +69,42 @@ def protocol_text(template: str, name: str) -> str:
     check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
-    # Draws depend on the protocol's name, so determine which trials the tests must play.
+    # Draws depend on the protocol's name, so determine which trials the tests must
+    # play.
     draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
     lit, dark = _first_trials(draft, "light", ("on", "off"))
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
 
 
 def edition_text(name: str, parent: BaseSpecification) -> str:
-    """Return a new edition of a protocol. Raises OptionError for an invalid name, or for the parent's edition."""
+    """Return a new edition of a protocol. Raises OptionError for an invalid name, or
+    for the parent's edition.
+    """
     check_name("an edition", name)
     if parent.edition == name:
         raise OptionError(f"'{name}' is the parent's own edition. Choose another name.")
     extended = protocol_name(Path(parent.path).name.removesuffix(SUFFIX))
     if not is_protocol_name(extended):
         remedy = f"Rename it: {parent.paradigm}.{parent.edition}{SUFFIX}."
-        raise OptionError(f"{Path(parent.path).name} has a name that cannot be extended. {remedy}")
+        raise OptionError(
+            f"{Path(parent.path).name} has a name that cannot be extended. {remedy}"
+        )
     title = f"{parent.title or parent.paradigm}, {name}".replace("'", "''")
-    return filled("protocol/edition", name=name, parent=extended, paradigm=parent.paradigm, title=f"'{title}'")
+    return filled(
+        "protocol/edition",
+        name=name,
+        parent=extended,
+        paradigm=parent.paradigm,
+        title=f"'{title}'",
+    )
 
 
 def check_name(what: str, name: str) -> None:
     """Raise OptionError unless this can be a name in a protocol."""
     if not is_name(name) or len(name) > 60:
-        raise OptionError(f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter.")
+        raise OptionError(
+            f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter."
+        )
 
 
 def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int]:
@@ -81,7 +112,9 @@ def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int
     if specification is None:
         raise PluginError("\n".join(map(str, found)))
     plugins = installed_plugins()
-    life = plugins.compile(specification).environment(next(iter(plugins.views.values())), SEED, 0)
+    life = plugins.compile(specification).environment(
+        next(iter(plugins.views.values())), SEED, 0
+    )
     trials: dict[object, int] = {}
     for number in range(1, _ENOUGH):
         if life.begin_trial() is None or all(value in trials for value in values):
@@ -101,17 +134,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "edition long_delays --parent my_maze",
     )
     templates = (*TEMPLATES, "edition")
-    parser.add_argument("template", metavar="TEMPLATE", choices=templates, help=", ".join(templates))
-    parser.add_argument("name", metavar="NAME", help="the id of the paradigm, or the name of the edition")
-    parser.add_argument("--parent", metavar="PROTOCOL", help=f"the parent of an edition: {PROTOCOL}")
-    parser.add_argument("--output", metavar="FILE", help="the file to write (default: NAME.protocol.yaml)")
+    parser.add_argument(
+        "template", metavar="TEMPLATE", choices=templates, help=", ".join(templates)
+    )
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        help="the id of the paradigm, or the name of the edition",
+    )
+    parser.add_argument(
+        "--parent", metavar="PROTOCOL", help=f"the parent of an edition: {PROTOCOL}"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="the file to write (default: NAME.protocol.yaml)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    file, text = _edition(options) if options.template == "edition" else _paradigm(options)
+    file, text = (
+        _edition(options) if options.template == "edition" else _paradigm(options)
+    )
     path = Path(options.output or file)
     if not path.name.endswith(SUFFIX):
-        raise OptionError(f"--output {options.output}: the name of a protocol file ends with {SUFFIX}.")
+        raise OptionError(
+            f"--output {options.output}: the name of a protocol file ends with {SUFFIX}."
+        )
     # The parent may not be found from there.
     specification, found = installed_catalogue().inspect_text(text, str(path))
     if specification is None:
@@ -119,19 +168,27 @@ def run(options: argparse.Namespace) -> int:
     write_files(path.parent, {path.name: text})
     shown = one_line(path)
     then = f"pytest --model random --protocols {shown}"
-    print(f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then {then}")
+    print(
+        f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then {then}"
+    )
     return 0
 
 
 def _paradigm(options: argparse.Namespace) -> tuple[str, str]:
     if options.parent is not None:
-        raise OptionError("--parent works only with the template 'edition'. Remove it, or use that template.")
+        raise OptionError(
+            "--parent works only with the template 'edition'. Remove it, or use that template."
+        )
     return f"{options.name}{SUFFIX}", protocol_text(options.template, options.name)
 
 
 def _edition(options: argparse.Namespace) -> tuple[str, str]:
     if options.parent is None:
-        raise OptionError("An edition extends a protocol. Name it: cheesebench new edition NAME --parent PROTOCOL.")
+        raise OptionError(
+            "An edition extends a protocol. Name it: cheesebench new edition NAME --parent PROTOCOL."
+        )
     catalogue = installed_catalogue()
     parent = catalogue.load(find_protocol(catalogue, options.parent))
-    return f"{parent.paradigm}.{options.name}{SUFFIX}", edition_text(options.name, parent)
+    return f"{parent.paradigm}.{options.name}{SUFFIX}", edition_text(
+        options.name, parent
+    )

@@ -1,4 +1,6 @@
-"""``cheesebench new-plugin``: create a complete package for a backend, an agent, a view and the like."""
+"""``cheesebench new-plugin``: create a complete package for a backend, an agent, a view
+and the like.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,17 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
-    """Return path -> text of a package that supplies a plugin of this name; OptionError for an invalid name."""
+    """Return path -> text of a package that supplies a plugin of this name; OptionError
+    for an invalid name.
+    """
     if not _NAME.fullmatch(name) or len(name) > 40:
-        raise OptionError(f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}.")
+        raise OptionError(
+            f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}."
+        )
     if kind == "command" and name in COMMANDS:
-        raise OptionError(f"'{name}' is a command of cheesebench already. Choose another name: my-{name}.")
+        raise OptionError(
+            f"'{name}' is a command of cheesebench already. Choose another name: my-{name}."
+        )
     word = name.replace("-", "_")
     values = {
         "name": name,
@@ -53,7 +61,9 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     }
     if kind == "family":
         paths[f"{folder}/protocols/{word}.protocol.yaml"] = "family_protocol"
-    return {path: filled(f"plugin/{template}", **values) for path, template in paths.items()}
+    return {
+        path: filled(f"plugin/{template}", **values) for path, template in paths.items()
+    }
 
 
 def distribution(name: str) -> str:
@@ -68,9 +78,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "agent my-mouse --output work/my-mouse",
         "view my-eyes",
     )
-    parser.add_argument("kind", metavar="KIND", choices=KINDS, help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    parser.add_argument("name", metavar="NAME", help="its name, as in --model NAME or --view NAME")
-    parser.add_argument("--output", metavar="DIR", help="the directory to write (default: cheesebench-NAME)")
+    parser.add_argument(
+        "kind",
+        metavar="KIND",
+        choices=KINDS,
+        help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}",
+    )
+    parser.add_argument(
+        "name", metavar="NAME", help="its name, as in --model NAME or --view NAME"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="the directory to write (default: cheesebench-NAME)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,5 +100,7 @@ def run(options: argparse.Namespace) -> int:
     write_files(directory, texts)
     for name in texts:
         print(one_line(directory / name))
-    print(f"\nNext: cd {one_line(directory)} && pip install -e . && pytest && cheesebench plugins")
+    print(
+        f"\nNext: cd {one_line(directory)} && pip install -e . && pytest && cheesebench plugins"
+    )
     return 0

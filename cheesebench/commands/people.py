@@ -1,4 +1,6 @@
-"""``cheesebench people``: people take part in paradigms in the browser, recorded as an ordinary run."""
+"""``cheesebench people``: people take part in paradigms in the browser, recorded as an
+ordinary run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.commands.common import add_option, add_options, counted, describe, installed_catalogue, port_number
+from cheesebench.commands.common import (
+    add_option,
+    add_options,
+    counted,
+    describe,
+    installed_catalogue,
+    port_number,
+)
 from cheesebench.errors import OptionError
 from cheesebench.files import read_bytes
 from cheesebench.plugin_manager import PluginManager, installed_plugins
@@ -44,15 +53,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     edition = "edition of the protocols chosen by name or directory (default: default)"
     add_option(parser, "edition", default=None, help=edition)
     add_option(
-        parser, "view", default=None, action="store", help=f"the view in which people see the arena (default: {_VIEW})"
+        parser,
+        "view",
+        default=None,
+        action="store",
+        help=f"the view in which people see the arena (default: {_VIEW})",
     )
-    add_option(parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})")
-    add_option(parser, "subjects", default=None, help="how many people can take part (default: the design's number)")
+    add_option(
+        parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})"
+    )
+    add_option(
+        parser,
+        "subjects",
+        default=None,
+        help="how many people can take part (default: the design's number)",
+    )
     add_option(parser, "seed", default=None, help="seed of the run (default: drawn)")
-    add_option(parser, "agent", default="llm", help="the agent whose instructions they are given (default: llm)")
+    add_option(
+        parser,
+        "agent",
+        default="llm",
+        help="the agent whose instructions they are given (default: llm)",
+    )
     add_options(parser, "resume", "run-id", "results")
-    parser.add_argument("--port", metavar="N", type=port_number, help="listen here (default: any; resumed: the same)")
-    parser.add_argument("--address", metavar="ADDRESS", help="listen at this address of the machine, not 127.0.0.1")
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=port_number,
+        help="listen here (default: any; resumed: the same)",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="listen at this address of the machine, not 127.0.0.1",
+    )
     parser.add_argument(
         "--host-name",
         metavar="HOST[:PORT]",
@@ -61,20 +95,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     about = "text that people must agree to, besides the list of what is recorded"
     parser.add_argument("--consent", metavar="FILE", help=about)
-    parser.add_argument("--debriefing", metavar="FILE", help="text at the end, beside people's own curve")
+    parser.add_argument(
+        "--debriefing",
+        metavar="FILE",
+        help="text at the end, beside people's own curve",
+    )
     about = "a code, or an address (https://...) to go back to, shown at the end"
     parser.add_argument("--completion", metavar="CODE", default="", help=about)
-    parser.add_argument("--key-times", action="store_true", help="record how long people take for each key, in ms")
+    parser.add_argument(
+        "--key-times",
+        action="store_true",
+        help="record how long people take for each key, in ms",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.server.http_guard import LOOPBACK, RequestGuard, check_address, new_token, serve
+    from cheesebench.server.http_guard import (
+        LOOPBACK,
+        RequestGuard,
+        check_address,
+        new_token,
+        serve,
+    )
     from cheesebench.server.people import METHODS, Participants, People, Words
 
     address = options.address or LOOPBACK
     names = tuple(options.host_name or ())
     if address in ("0.0.0.0", "::") and not names:
-        raise OptionError(f"--address {address}: say what people's browsers call this machine, with --host-name.")
+        raise OptionError(
+            f"--address {address}: say what people's browsers call this machine, with --host-name."
+        )
     consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
@@ -82,11 +132,25 @@ def run(options: argparse.Namespace) -> int:
     with _opened(options, plugins) as (log, store, cells):
         if store.setting("key_times", str(options.key_times)) != str(options.key_times):
             how = "without" if options.key_times else "with"
-            raise OptionError(f"This run was begun {how} --key-times, as its people agreed. Resume it like that.")
-        told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
-        words = Words(instructions=told, consent=consent, debriefing=debriefing, completion=options.completion)
+            raise OptionError(
+                f"This run was begun {how} --key-times, as its people agreed. Resume it like that."
+            )
+        told = instructions(
+            getattr(plugins.view(next(iter(cells)).view), "reading", "")
+        )
+        words = Words(
+            instructions=told,
+            consent=consent,
+            debriefing=debriefing,
+            completion=options.completion,
+        )
         seed = log.manifest["options"]["seed"]
-        participants = Participants(log, store, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
+        participants = Participants(
+            log,
+            store,
+            [_task(plugins, plan, text) for plan, text in cells.items()],
+            seed,
+        )
         kept = int(store.setting("port", "0"))
         guard = RequestGuard(
             token=store.setting("token", new_token()),
@@ -98,24 +162,40 @@ def run(options: argparse.Namespace) -> int:
 
         def begun(port: int) -> None:
             store.keep("port", str(port))
-            print(f"Give this link to people (run {log.run_id}, {counted(participants.places, 'place')}):")
+            print(
+                f"Give this link to people (run {log.run_id}, {counted(participants.places, 'place')}):"
+            )
             print(f"{guard.url(port)}")
-            print(f"Ctrl-C ends it; continue with: cheesebench people --resume {log.run_id}", flush=True)
+            print(
+                f"Ctrl-C ends it; continue with: cheesebench people --resume {log.run_id}",
+                flush=True,
+            )
 
         serve(People(participants, words, options.key_times).serving(guard), begun)
         done = [len(log.completed_subjects(plan)) for plan in cells]
         enough = " No more people are needed." if participants.complete else ""
         taken = counted(store.count(), "place")
-        print(f"{taken} taken, {min(done)} complete.{enough} cheesebench report {log.run_id}")
+        print(
+            f"{taken} taken, {min(done)} complete.{enough} cheesebench report {log.run_id}"
+        )
     return 0
 
 
 @contextlib.contextmanager
-def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tuple[RunLog, ParticipantStore, Cells]]:
-    """Yield the log (new or resumed, claimed for this process) and its cells of people."""
+def _opened(
+    options: argparse.Namespace, plugins: PluginManager
+) -> Iterator[tuple[RunLog, ParticipantStore, Cells]]:
+    """Yield the log (new or resumed, claimed for this process) and its cells of
+    people.
+    """
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.log_file import claim, locate
-    from cheesebench.experiment.provenance import SEED_DRAWN, draw_seed, new_run_id, recorded_options
+    from cheesebench.experiment.provenance import (
+        SEED_DRAWN,
+        draw_seed,
+        new_run_id,
+        recorded_options,
+    )
     from cheesebench.options import OPTIONS
     from cheesebench.server.people import ParticipantStore
 
@@ -128,7 +208,9 @@ def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tup
             cells = _resumed(log, plugins, options)
         else:
             cells = _planned(options, plugins)
-            values: dict[str, Any] = {option.key: option.default for option in OPTIONS} | {
+            values: dict[str, Any] = {
+                option.key: option.default for option in OPTIONS
+            } | {
                 "model": [next(iter(cells)).model],
                 "view": [next(iter(cells)).view],
                 "protocols": options.protocols,
@@ -140,14 +222,24 @@ def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tup
             recorded = {**recorded_options(values), SEED_DRAWN: options.seed is None}
             run_id = options.run_id or new_run_id()
             log = stack.enter_context(
-                RunLog.create(results, run_id, cells.items(), options=recorded, plugins=plugins.strangers())
+                RunLog.create(
+                    results,
+                    run_id,
+                    cells.items(),
+                    options=recorded,
+                    plugins=plugins.strangers(),
+                )
             )
             stack.callback(claim(log.path).close)
         store = ParticipantStore(log.directory)
         stack.callback(store.close)
         for plan in cells:
             complete = len(log.completed_subjects(plan))
-            log.note("started", f"{plan.subjects - complete} of {plan.subjects} people to come", plan)
+            log.note(
+                "started",
+                f"{plan.subjects - complete} of {plan.subjects} people to come",
+                plan,
+            )
             if complete == plan.subjects:
                 log.note("finished", f"{complete} people", plan)
         stack.callback(log.note, "closed", "people")
@@ -158,24 +250,39 @@ def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
     from cheesebench.experiment.cells import Broken, find_design, named_protocols
 
     if not options.protocols:
-        raise OptionError("Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all.")
+        raise OptionError(
+            "Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all."
+        )
     names = [name for part in options.protocols for name in part.split(",")]
     design = find_design(options.design or _DESIGN, options.subjects)
     cells: Cells = {}
-    for one in named_protocols(installed_catalogue(), Path.cwd(), names, options.edition):
+    for one in named_protocols(
+        installed_catalogue(), Path.cwd(), names, options.edition
+    ):
         if isinstance(one, Broken):
             raise one.error
         specification = with_arena(one)
-        cells[_plan(specification, plugins.view(options.view or _VIEW).name, design)] = specification
+        cells[
+            _plan(specification, plugins.view(options.view or _VIEW).name, design)
+        ] = specification
     return cells
 
 
 def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
-    """Return the cells of people in a run; a run without any gets them for the protocols of its models."""
+    """Return the cells of people in a run; a run without any gets them for the
+    protocols of its models.
+    """
     from cheesebench.experiment.cells import find_design
     from cheesebench.experiment.replay import recorded_protocol
 
-    fixed = ("protocols", "edition", "design", "seed", "run_id", *(("view", "subjects") if _has_people(log) else ()))
+    fixed = (
+        "protocols",
+        "edition",
+        "design",
+        "seed",
+        "run_id",
+        *(("view", "subjects") if _has_people(log) else ()),
+    )
     if given := [name for name in fixed if getattr(options, name) is not None]:
         raise OptionError(
             f"A resumed run keeps the settings that it was started with. Leave --{given[0].replace('_', '-')} out."
@@ -184,12 +291,18 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
     if not _has_people(log):
         walked = {plan.protocol: plan for plan in plans if not plan.items}
         if not walked:
-            raise OptionError(f"The run '{log.run_id}' has no protocol that people can take part in.")
+            raise OptionError(
+                f"The run '{log.run_id}' has no protocol that people can take part in."
+            )
         added: Cells = {}
         for plan in walked.values():
             specification = with_arena(recorded_protocol(log, plan, plugins))
             design = find_design(plan.design, options.subjects or plan.subjects)
-            added[_plan(specification, plugins.view(options.view or plan.view).name, design)] = specification
+            added[
+                _plan(
+                    specification, plugins.view(options.view or plan.view).name, design
+                )
+            ] = specification
         log.add_cells(added.items())
         plans = log.plans()
     people = [plan for plan in plans if plan.model == PERSON]
@@ -210,20 +323,35 @@ def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
     return plan
 
 
-def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:
+def _task(
+    plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
+) -> Task:
     from cheesebench.server.people import Task
 
     return Task(
-        plan=plan, paradigm=plugins.compile(specification), view=plugins.view(plan.view), steps=specification.most_calls
+        plan=plan,
+        paradigm=plugins.compile(specification),
+        view=plugins.view(plan.view),
+        steps=specification.most_calls,
     )
 
 
 def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
-    """Return the function that makes the instructions for people from a view's explanation."""
+    """Return the function that makes the instructions for people from a view's
+    explanation.
+    """
     spec = plugins.model_agent(agent)
     if spec.instructions is None:
-        able = ", ".join(sorted(name for name, one in plugins.model_agents.items() if one.instructions is not None))
-        raise OptionError(f"--agent {agent}: that agent has no instructions for people. Use one of: {able}.")
+        able = ", ".join(
+            sorted(
+                name
+                for name, one in plugins.model_agents.items()
+                if one.instructions is not None
+            )
+        )
+        raise OptionError(
+            f"--agent {agent}: that agent has no instructions for people. Use one of: {able}."
+        )
     return spec.instructions
 
 
@@ -234,5 +362,7 @@ def _paragraphs(path: str | None) -> list[str]:
         text = read_bytes(path, 2**16).decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise OptionError(f"{path} cannot be read: {why}. Name a text file (UTF-8).") from None
+        raise OptionError(
+            f"{path} cannot be read: {why}. Name a text file (UTF-8)."
+        ) from None
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

@@ -1,4 +1,6 @@
-"""``cheesebench plan``: forecast the calls, cost and power of a run before any call is made."""
+"""``cheesebench plan``: forecast the calls, cost and power of a run before any call is
+made.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,7 @@ _OWN = (
     "count as its last one."
 )
 _REHEARSED = "Calls and tokens of {names} are those of one subject that moves at random, played through the agent"
-_FINDS = (
-    " with replies of 90 tokens: a model that finds the goal needs fewer calls, one that reasons writes more tokens."
-)
+_FINDS = " with replies of 90 tokens: a model that finds the goal needs fewer calls, one that reasons writes more tokens."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,60 +66,113 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "protocols", help=about)
     # A file or directory selects every edition unless one is named.
     add_option(parser, "edition", default=None)
-    add_option(parser, "results", help="Directory of earlier runs, which show what the model took. Default: results")
+    add_option(
+        parser,
+        "results",
+        help="Directory of earlier runs, which show what the model took. Default: results",
+    )
     add_options(parser, "base-url", "familywise")
-    add_option(parser, "max-cost", help="Say in how many runs this many dollars suffice.")
+    add_option(
+        parser, "max-cost", help="Say in how many runs this many dollars suffice."
+    )
     add_option(parser, "seed", default=0, help="Seed of the simulation. Default: 0")
     parser.add_argument(
-        "--icc", metavar="X", type=proportion, help="Intraclass correlation of a subject's trials. Default: 0.3"
+        "--icc",
+        metavar="X",
+        type=proportion,
+        help="Intraclass correlation of a subject's trials. Default: 0.3",
     )
     parser.add_argument(
         "--ask",
         action="store_true",
         help="Put the first questions to the model (6 calls, or one for each cell), and plan with how it answers.",
     )
-    add_options(parser, *(option.name for option in OPTIONS if option.models_only), "models")
+    add_options(
+        parser, *(option.name for option in OPTIONS if option.models_only), "models"
+    )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     given = RunOptions(vars(options))
-    found = forecast_of(given, icc=options.icc, ask=options.ask, tell=lambda line: print(line, file=sys.stderr))
+    found = forecast_of(
+        given,
+        icc=options.icc,
+        ask=options.ask,
+        tell=lambda line: print(line, file=sys.stderr),
+    )
     sys.stdout.write(
-        json.dumps(to_plain(found), sort_keys=True, indent=2) + "\n" if options.json else _text(found, options.max_cost)
+        json.dumps(to_plain(found), sort_keys=True, indent=2) + "\n"
+        if options.json
+        else _text(found, options.max_cost)
     )
     return 0
 
 
 def _text(found: Forecast, max_cost: float | None) -> str:
-    asks = any(outlook.each.calls for cell in found.cells for outlook in cell.outlooks.values())
+    asks = any(
+        outlook.each.calls for cell in found.cells for outlook in cell.outlooks.values()
+    )
     claiming = [cell for cell in found.cells if cell.trials]
-    parts = [_needs(found, bool(claiming))] if asks else ["No calls are made, so it is free."]
+    parts = (
+        [_needs(found, bool(claiming))]
+        if asks
+        else ["No calls are made, so it is free."]
+    )
     if asks:
         parts += [_filled(text) for text in _sources(found)]
     if claiming:
-        parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(_NUMBERS + _assumed(claiming))]
+        parts += [
+            _outlooks(claiming),
+            _filled(_all_pass(found)),
+            _filled(_NUMBERS + _assumed(claiming)),
+        ]
     elif any(cell.plan.claims for cell in found.cells):
-        parts.append(_filled("Verdicts are against chance, not against an animal, so they are not simulated."))
+        parts.append(
+            _filled(
+                "Verdicts are against chance, not against an animal, so they are not simulated."
+            )
+        )
     else:
-        parts.append(_filled("This design makes no claim, so there is no verdict to simulate."))
+        parts.append(
+            _filled("This design makes no claim, so there is no verdict to simulate.")
+        )
     if max_cost is not None:
         parts.append(_filled(_enough(found, max_cost)))
     return "\n\n".join(parts) + "\n"
 
 
 def _needs(found: Forecast, several: bool) -> str:
-    """Return what the run needs for each player; without a claim all subjects are run for every player."""
+    """Return what the run needs for each player; without a claim all subjects are run
+    for every player.
+    """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
-        [name, *("–".join(dict.fromkeys(map(_number, getattr(own, name)))) for own in needs.values())]
+        [
+            name,
+            *(
+                "–".join(dict.fromkeys(map(_number, getattr(own, name))))
+                for own in needs.values()
+            ),
+        ]
         for name in ("subjects", "calls", "tokens")
     ]
     if any(own.seconds[0] for own in needs.values()):
-        hours = (f"{own.seconds[0] / 3600:.2f}–{own.seconds[1] / 3600:.2f}" for own in needs.values())
+        hours = (
+            f"{own.seconds[0] / 3600:.2f}–{own.seconds[1] / 3600:.2f}"
+            for own in needs.values()
+        )
         rows.append(["hours of calls", *hours])
     if all(own.dollars is not None for own in needs.values()):
-        rows.append(["dollars", *("–".join(dict.fromkeys(map(_dollars, own.dollars or ()))) for own in needs.values())])
+        rows.append(
+            [
+                "dollars",
+                *(
+                    "–".join(dict.fromkeys(map(_dollars, own.dollars or ())))
+                    for own in needs.values()
+                ),
+            ]
+        )
     return table(("the whole run", *(needs if several else ["any model"])), rows)
 
 
@@ -132,13 +185,21 @@ def _sources(found: Forecast) -> Iterator[str]:
     known = any(cell.manner for cell in asking)
     if any(cell.measured and not cell.own for cell in asking):
         yield _MEASURED + ("." if known else _WRITES)
-    if rehearsed := dict.fromkeys(cell.plan.protocol for cell in asking if not (cell.measured or cell.own)):
-        yield _REHEARSED.format(names=one_line(", ".join(rehearsed))) + ("." if known else _FINDS)
-    for model, manner in {cell.plan.model: cell.manner for cell in asking if cell.manner is not None}.items():
+    if rehearsed := dict.fromkeys(
+        cell.plan.protocol for cell in asking if not (cell.measured or cell.own)
+    ):
+        yield _REHEARSED.format(names=one_line(", ".join(rehearsed))) + (
+            "." if known else _FINDS
+        )
+    for model, manner in {
+        cell.plan.model: cell.manner for cell in asking if cell.manner is not None
+    }.items():
         yield _manner(model, manner)
     if not known and not all(cell.own for cell in asking):
         yield "With --ask, the first questions are put to the model, and its answers are planned with."
-    if (longest := max(asking, key=lambda cell: cell.longest, default=None)) is not None and longest.longest:
+    if (
+        longest := max(asking, key=lambda cell: cell.longest, default=None)
+    ) is not None and longest.longest:
         where = f"{longest.plan.protocol} in {longest.plan.view}"
         yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), and the reply comes on top."
         if short := too_short(longest.plan, longest.longest, longest.context):
@@ -156,11 +217,19 @@ def _manner(model: str, manner: Manner) -> str:
         f"By {manner.replies:,} of {by}, {one_line(model)} writes {manner.reply:.0f} tokens a reply, "
         f"and {acts} of them name an action."
     )
-    return text if manner.acts else f"{text} A run like this is the column 'random', and ends as an ERROR."
+    return (
+        text
+        if manner.acts
+        else f"{text} A run like this is the column 'random', and ends as an ERROR."
+    )
 
 
 def _enough(found: Forecast, max_cost: float) -> str:
-    shares = {name: own.suffices for name, own in found.needs.items() if own.suffices is not None}
+    shares = {
+        name: own.suffices
+        for name, own in found.needs.items()
+        if own.suffices is not None
+    }
     if not shares:
         return f"It cannot be said whether --max-cost {max_cost:g} suffices: there is no price."
     said = ", ".join(f"{_percent(share)} ({name})" for name, share in shares.items())
@@ -188,7 +257,9 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         rows.append(
             [
                 _name(cell, cells),
-                f"{at_most}{cell.plan.subjects} x {cell.trials}" if cell.plan.measured is None else cell.plan.subjects,
+                f"{at_most}{cell.plan.subjects} x {cell.trials}"
+                if cell.plan.measured is None
+                else cell.plan.subjects,
                 _percent(weak.fails),
                 _span(weak.subjects),
                 _percent(animals.passes),
@@ -198,7 +269,17 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
                 _span(good.subjects),
             ]
         )
-    headers = ("protocol", "counted", "random ✘", "subj.", "as animals ✔", "subj.", "flake", "95 % ✔", "subj.")
+    headers = (
+        "protocol",
+        "counted",
+        "random ✘",
+        "subj.",
+        "as animals ✔",
+        "subj.",
+        "flake",
+        "95 % ✔",
+        "subj.",
+    )
     return table(headers, rows)
 
 
@@ -207,23 +288,31 @@ def _span(subjects: tuple[float, float]) -> str:
 
 
 def _all_pass(found: Forecast) -> str:
-    chances = ", ".join(f"{one_line(name)} {_percent(chance)}" for name, chance in found.all_pass.items())
+    chances = ", ".join(
+        f"{one_line(name)} {_percent(chance)}"
+        for name, chance in found.all_pass.items()
+    )
     return f"Probability that a model exactly as good as the animals passes all protocols: {chances}."
 
 
 def _assumed(cells: Sequence[CellForecast]) -> str:
     measures = any(cell.plan.measured is not None for cell in cells)
     spread = (
-        " Where the verdict is about a measure, subjects differ as the animals do; '95 %' is of its range." * measures
+        " Where the verdict is about a measure, subjects differ as the animals do; '95 %' is of its range."
+        * measures
     )
-    known = sorted({cell.icc for cell in cells if cell.plan.measured is None and cell.icc is not None})
+    known = sorted(
+        {
+            cell.icc
+            for cell in cells
+            if cell.plan.measured is None and cell.icc is not None
+        }
+    )
     if not known:
         return spread
     if known == [0.0]:
         return f"{spread} The agent keeps nothing from trial to trial, so its subjects are assumed to be alike."
-    return (
-        f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g}; --icc sets another."
-    )
+    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g}; --icc sets another."
 
 
 def _percent(chance: float) -> str:

@@ -40,7 +40,8 @@ from cheesebench.interfaces import (
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
 
-#: Keys of a terminal: letters of actions, WASD, the space bar, and arrows (in both modes that terminals have).
+#: Keys of a terminal: letters of actions, WASD, the space bar, and arrows (in both
+#: modes that terminals have).
 KEYS = {
     "f": FORWARD, "w": FORWARD, "\x1b[A": FORWARD, "\x1bOA": FORWARD,
     "l": ROTATE_LEFT, "a": ROTATE_LEFT, "\x1b[D": ROTATE_LEFT, "\x1bOD": ROTATE_LEFT,
@@ -54,7 +55,9 @@ _KEY = re.compile("\x1b[\\[O][A-Z]|.", re.DOTALL)
 
 
 def parse_actions(text: str) -> list[int]:
-    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``; OptionError for others."""
+    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``; OptionError for
+    others.
+    """
     actions = []
     for word in re.split(r"[\s,]+", text.upper().strip()):
         for name in [word] if word in ACTIONS else word:
@@ -62,12 +65,16 @@ def parse_actions(text: str) -> list[int]:
                 raise OptionError(
                     f"'{name}' in '{text.strip()}' is not an action. Use F (forward), L and R (turn), S (stay)."
                 )
-            actions.append(ACTIONS.index(name) if name in ACTIONS else ACTION_LETTERS.index(name))
+            actions.append(
+                ACTIONS.index(name) if name in ACTIONS else ACTION_LETTERS.index(name)
+            )
     return actions
 
 
 def from_lines(lines: TextIO) -> Iterator[int]:
-    """Yield the actions of each line until one says q or the input ends; report and skip words that are no actions."""
+    """Yield the actions of each line until one says q or the input ends; report and
+    skip words that are no actions.
+    """
     for line in lines:
         if line.strip().upper() in QUIT_WORDS:
             return
@@ -78,12 +85,16 @@ def from_lines(lines: TextIO) -> Iterator[int]:
 
 
 def reads_keys() -> bool:
-    """Return whether single key presses can be read: standard input is a terminal, and this is not Windows."""
+    """Return whether single key presses can be read: standard input is a terminal, and
+    this is not Windows.
+    """
     return sys.platform != "win32" and sys.stdin.isatty()
 
 
 def from_terminal() -> Generator[int]:
-    """Yield an action for every key until q; closing the iterator restores the terminal."""
+    """Yield an action for every key until q; closing the iterator restores the
+    terminal.
+    """
     import termios
     import tty
 
@@ -115,9 +126,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'my_maze --seed 3 --actions "F F L"',
     )
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
-    parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
-    parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write each image to this file")
-    parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
+    parser.add_argument(
+        "--view",
+        metavar="NAME",
+        default="ascii_2d",
+        help="the view (default: ascii_2d)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="PNG",
+        help="for a view that draws images: write each image to this file",
+    )
+    parser.add_argument(
+        "--actions", metavar="LETTERS", help="play these actions (F L R S), then stop"
+    )
     add_trial(parser)
     add_life(parser)
 
@@ -133,10 +155,20 @@ def run(options: argparse.Namespace) -> int:
             else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
         )
     specification = load_protocol(options.protocol)
-    life = installed_plugins().compile(specification).environment(view, options.seed, options.subject)
+    life = (
+        installed_plugins()
+        .compile(specification)
+        .environment(view, options.seed, options.subject)
+    )
     by_key = given is None and reads_keys()
     first = wait_for_trial(life, options.trial)
-    game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output, trial=options.trial)
+    game = Game(
+        life,
+        specification.name,
+        clear=by_key and _can_clear(),
+        output=options.output,
+        trial=options.trial,
+    )
     if given is not None:
         game.play(iter(given), first)
     elif by_key:
@@ -145,7 +177,9 @@ def run(options: argparse.Namespace) -> int:
         with contextlib.closing(from_terminal()) as actions:
             game.play(actions, first)
     else:
-        print("Letters move: F (forward), L and R (turn), S (stay), then Enter; q quits.\n")
+        print(
+            "Letters move: F (forward), L and R (turn), S (stay), then Enter; q quits.\n"
+        )
         game.play(from_lines(sys.stdin), first)
     return 0
 
@@ -158,7 +192,13 @@ class Game:
     """One life played by a person; everything that happens is printed."""
 
     def __init__(
-        self, life: SubjectEnvironment, name: str, *, clear: bool = False, output: str | None = None, trial: int = 1
+        self,
+        life: SubjectEnvironment,
+        name: str,
+        *,
+        clear: bool = False,
+        output: str | None = None,
+        trial: int = 1,
     ) -> None:
         self._first = trial
         self._life, self._name, self._clear, self._output = life, name, clear, output
@@ -167,7 +207,8 @@ class Game:
         self._total = 0.0
 
     def play(self, actions: Iterator[int], observation: str | None) -> None:
-        """Play the trial that begins with an observation, and those after it; print a summary.
+        """Play the trial that begins with an observation, and those after it; print a
+        summary.
 
         It ends with the schedule or the actions.
         """
@@ -176,7 +217,9 @@ class Game:
         if observation is None:
             print("The schedule is complete.")
         judged = f", {self._successes} with success" if self._judged else ""
-        print(f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}.")
+        print(
+            f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}."
+        )
 
     def _play_trial(self, observation: str, actions: Iterator[int]) -> bool:
         self._show(0, "start", observation, 0.0)
@@ -185,11 +228,18 @@ class Game:
         for steps, action in enumerate(actions, 1):
             frozen, before = self._life.waiting, self._pose()
             observation, reward, status = self._life.step(action)
-            blocked = action == FORWARD and not frozen and before is not None and self._pose() == before
+            blocked = (
+                action == FORWARD
+                and not frozen
+                and before is not None
+                and self._pose() == before
+            )
             self._total += reward
             if self._clear:
                 print(_CLEAR, end="")
-            self._show(steps, ACTIONS[action] + " (blocked)" * blocked, observation, reward)
+            self._show(
+                steps, ACTIONS[action] + " (blocked)" * blocked, observation, reward
+            )
             result = None if status == RUNNING else self._life.result()
             events = self._events(result)
             self._print_events(events[shown:])
@@ -200,14 +250,20 @@ class Game:
         return False
 
     def _pose(self) -> object:
-        """Return the subject's position and heading, for comparison; None where the environment has no pose."""
+        """Return the subject's position and heading, for comparison; None where the
+        environment has no pose.
+        """
         return getattr(self._life, "pose", None)
 
     def _show(self, steps: int, action: str, observation: str, reward: float) -> None:
         life = self._life
         where = [f"trial {self._first + self._trials}", f"step {steps}: {action}"]
         if isinstance(life, ObservableSubject):
-            where[:1] = [f"block {life.block}", f"session {life.session}", f"trial {life.trial}"]
+            where[:1] = [
+                f"block {life.block}",
+                f"session {life.session}",
+                f"trial {life.trial}",
+            ]
             where.append(f"state {life.state}")
         print(one_line(" · ".join([self._name, *where])))
         if isinstance(observation, Picture) and self._output is not None:
@@ -224,20 +280,36 @@ class Game:
 
     def _print_events(self, events: Sequence[TaskEvent]) -> None:
         for event in events:
-            print("  " + one_line(f"{event.source}: {event.event} in state {event.state}"))
+            print(
+                "  " + one_line(f"{event.source}: {event.event} in state {event.state}")
+            )
         print(flush=True)
 
     def _end(self, result: TrialResult) -> None:
         self._trials += 1
         self._judged += result.success is not None
         self._successes += bool(result.success)
-        judgement = {True: " (success)", False: " (no success)", None: ""}[result.success]
+        judgement = {True: " (success)", False: " (no success)", None: ""}[
+            result.success
+        ]
         print(one_line(f"The trial ends: {result.outcome}{judgement}."))
         numbers = {**result.counters, **result.measures}
         if numbers:
-            print(one_line(", ".join(f"{name} {_number(value)}" for name, value in numbers.items())))
+            print(
+                one_line(
+                    ", ".join(
+                        f"{name} {_number(value)}" for name, value in numbers.items()
+                    )
+                )
+            )
         print()
 
 
 def _number(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
+    return (
+        f"{value:g}"
+        if isinstance(value, float)
+        else "none"
+        if value is None
+        else str(value)
+    )

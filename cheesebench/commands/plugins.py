@@ -1,4 +1,6 @@
-"""``cheesebench plugins``: each plugin's origin, what it supplies, and why one could not be loaded."""
+"""``cheesebench plugins``: each plugin's origin, what it supplies, and why one could
+not be loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from cheesebench.commands import COMMANDS
 from cheesebench.commands.common import add_json, describe, paragraph, table
 from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
-from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, items_of
+from cheesebench.plugin_manager import (
+    BUILT_INS,
+    PluginManager,
+    installed_plugins,
+    items_of,
+)
 
 #: Origin of the built-in plugins.
 OURS = "pytest-cheesebench"
@@ -37,7 +44,9 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin: its origin and what it supplies, by hook. ``failure``: why it was not loaded."""
+    """A plugin: its origin and what it supplies, by hook. ``failure``: why it was not
+    loaded.
+    """
 
     name: str
     distribution: str
@@ -59,8 +68,13 @@ def run(options: argparse.Namespace) -> int:
     plugins = list(collect(manager))
     replaced = list(replacements(plugins))
     if options.json:
-        # JSON is pure ASCII, so the names of third-party plugins cannot harm a terminal.
-        found = {"api": API_VERSION, "plugins": [asdict(one) for one in plugins], "replaced": replaced}
+        # JSON is pure ASCII, so the names of third-party plugins cannot harm a
+        # terminal.
+        found = {
+            "api": API_VERSION,
+            "plugins": [asdict(one) for one in plugins],
+            "replaced": replaced,
+        }
         print(json.dumps(found, indent=2))
         return 0
     rows = [
@@ -74,35 +88,57 @@ def run(options: argparse.Namespace) -> int:
         if not one.failure
     ]
     print(table(["plugin", "distribution", "supplies"], rows))
-    failed = [(one.name, f"{one.distribution} {one.version}".strip(), one.failure) for one in plugins if one.failure]
+    failed = [
+        (one.name, f"{one.distribution} {one.version}".strip(), one.failure)
+        for one in plugins
+        if one.failure
+    ]
     if failed:
         print("\n" + table(["not loaded", "distribution", "because"], failed))
     if replaced:
         print("\n" + "\n".join(map(paragraph, replaced)))
     print(f"\nVersion of the hooks: {API_VERSION}.")
-    print(paragraph("A conftest.py is a plugin only in its own session and is not listed here."))
+    print(
+        paragraph(
+            "A conftest.py is a plugin only in its own session and is not listed here."
+        )
+    )
     return 0
 
 
 def collect(manager: PluginManager) -> Iterator[Plugin]:
-    """Yield the built-in plugins, then those installed under the entry point group, by name."""
+    """Yield the built-in plugins, then those installed under the entry point group, by
+    name.
+    """
     for module in BUILT_INS:
         plugin = manager.get_plugin(module)
-        yield Plugin(name=module, distribution=OURS, version=__version__, module=module, hooks=_supplied(plugin))
+        yield Plugin(
+            name=module,
+            distribution=OURS,
+            version=__version__,
+            module=module,
+            hooks=_supplied(plugin),
+        )
     points = importlib.metadata.entry_points(group=PROJECT)
     for point in sorted(points, key=lambda one: (one.name, one.value)):
         dist = point.dist
         plugin = manager.get_plugin(point.name)
         # If two entry points share a name, only one of them is loaded.
         failure = manager.failures.get(point.name, "")
-        if plugin is not None and getattr(plugin, "__name__", point.value) == point.value.partition(":")[0]:
+        if (
+            plugin is not None
+            and getattr(plugin, "__name__", point.value)
+            == point.value.partition(":")[0]
+        ):
             failure = ""
         yield Plugin(
             name=point.name,
             distribution=dist.name if dist else "",
             version=dist.version if dist else "",
             module=point.value,
-            api=None if failure else inspect.getattr_static(plugin, "cheesebench_api", None),
+            api=None
+            if failure
+            else inspect.getattr_static(plugin, "cheesebench_api", None),
             hooks={} if failure else _supplied(plugin),
             failure=failure,
         )
@@ -117,7 +153,9 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         names: list[str] = []
         if hook in _SUPPLIES:
             try:
-                names = [str(getattr(one, "name", one)) for one in items_of(supply, hook)]
+                names = [
+                    str(getattr(one, "name", one)) for one in items_of(supply, hook)
+                ]
             except CheeseBenchError as error:  # the other plugins are still listed
                 names = [f"fails: {error}"]
         supplied[hook] = names
@@ -129,13 +167,23 @@ def _hooks(plugin: Plugin) -> str:
     said = []
     for hook, names in plugin.hooks.items():
         what = _SUPPLIES.get(hook, hook)
-        many = hook in ("cheesebench_models", "cheesebench_protocols") and len(names) > 1
-        said.append(f"{len(names)} {what}" if many else f"{what}: {', '.join(names)}" if names else what)
+        many = (
+            hook in ("cheesebench_models", "cheesebench_protocols") and len(names) > 1
+        )
+        said.append(
+            f"{len(names)} {what}"
+            if many
+            else f"{what}: {', '.join(names)}"
+            if names
+            else what
+        )
     return "; ".join(said) or "nothing"
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply: the later one is used, except for built-in commands."""
+    """Yield a sentence for each name that two plugins supply: the later one is used,
+    except for built-in commands.
+    """
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:
         for hook, names in plugin.hooks.items():

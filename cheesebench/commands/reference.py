@@ -1,4 +1,6 @@
-"""``cheesebench reference``: the animals' reference values, with source, learning curve and derivation."""
+"""``cheesebench reference``: the animals' reference values, with source, learning curve
+and derivation.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import ReferenceSpec
 from cheesebench.statistics.wording import BETTER
 
-#: A line of a card (label and text), and a card: its title, and sections of such lines with a heading.
+#: A line of a card (label and text), and a card: its title, and sections of such lines
+#: with a heading.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -57,14 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format markdown --output references.md",
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
-    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="text (default) or markdown")
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown"),
+        default="text",
+        help="text (default) or markdown",
+    )
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     catalogue = installed_catalogue()
     if options.protocols:
-        found = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+        found = [
+            catalogue.load(find_protocol(catalogue, name)) for name in options.protocols
+        ]
         for one in found:
             if not arenas([one]):
                 sentence = f"'{one.name}' is a {one.family}, and only protocols with an arena declare references."
@@ -73,9 +83,18 @@ def run(options: argparse.Namespace) -> int:
         found, broken = catalogue.all()
         if broken:
             raise broken[0]
-        found += [one for one in map(catalogue.load, catalogue.inside()) if one.edition == DEFAULT_EDITION]
+        found += [
+            one
+            for one in map(catalogue.load, catalogue.inside())
+            if one.edition == DEFAULT_EDITION
+        ]
     specifications = arenas(found)
-    write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
+    write_output(
+        markdown(specifications)
+        if options.format == "markdown"
+        else text(specifications),
+        options.output,
+    )
     return 0
 
 
@@ -96,18 +115,45 @@ def markdown(specifications: Iterable[Specification]) -> str:
             inherited.append(f"`{specification.name}`")
         else:
             rows += [_row(specification, one) for one in references]
-            said = [f"{_linked(_beginning(one.status))} *{_linked(one.source or 'No source.')}*" for one in references]
+            said = [
+                f"{_linked(_beginning(one.status))} *{_linked(one.source or 'No source.')}*"
+                for one in references
+            ]
             notes.setdefault("\n\n".join(said), f"### {_escape(specification.name)}")
         shown.add(references)
-    head = ["protocol", "measure", "value", "margin", "spread or interval", "animals", "species", "kind"]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+    head = [
+        "protocol",
+        "measure",
+        "value",
+        "margin",
+        "spread or interval",
+        "animals",
+        "species",
+        "kind",
+    ]
+    table = "\n".join(
+        f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows]
+    )
     sections = [f"{name}\n\n{text}" for text, name in notes.items()]
     rest = []
     if inherited:
-        rest.append(f"With the numbers of the protocol that they extend: {', '.join(inherited)}.")
+        rest.append(
+            f"With the numbers of the protocol that they extend: {', '.join(inherited)}."
+        )
     if without:
         rest.append(f"Without a number, so without a verdict: {', '.join(without)}.")
-    return "\n\n".join([_INTRODUCTION.rstrip(), table, *rest, "## How each was obtained", *sections]) + "\n"
+    return (
+        "\n\n".join(
+            [
+                _INTRODUCTION.rstrip(),
+                table,
+                *rest,
+                "## How each was obtained",
+                *sections,
+            ]
+        )
+        + "\n"
+    )
 
 
 def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
@@ -115,7 +161,9 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
         spread = f"{reference.interval[0]:g} to {reference.interval[1]:g}"
     else:
         spread = "none" if reference.sd is None else f"SD {round(reference.sd, 3):g}"
-    margin = specification.document.margin if reference.better is None else reference.margin
+    margin = (
+        specification.document.margin if reference.better is None else reference.margin
+    )
     species = _linked(re.split("[,;]", reference.species or "not stated")[0])
     return [
         f"`{specification.name}`",
@@ -130,24 +178,36 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
 
 
 def _beginning(text: str) -> str:
-    """Return the first whole sentences of a text, at least one, and more up to 40 words."""
+    """Return the first whole sentences of a text, at least one, and more up to 40
+    words.
+    """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
-    while more and (first.count('"') % 2 or len(first.split()) + len(more[0].split()) <= 40):
+    while more and (
+        first.count('"') % 2 or len(first.split()) + len(more[0].split()) <= 40
+    ):
         first = f"{first} {more.pop(0)}"
     return first if first.endswith(".") else f"{first}."
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
-    """Yield title and sections; an edition that inherits its parent's references points to the parent's card."""
+    """Yield title and sections; an edition that inherits its parent's references points
+    to the parent's card.
+    """
     shown: dict[str, tuple[ReferenceSpec, ...]] = {}
     for specification in specifications:
         references = specification.references
-        same = [name for name in specification.ancestors if references and shown.get(name) == references]
+        same = [
+            name
+            for name in specification.ancestors
+            if references and shown.get(name) == references
+        ]
         sections = [("", _frame(specification))]
         if same:
             sections[0][1].append(("references", f"as for {same[0]}"))
         else:
-            sections += [(f"{r.measure} = {round(r.value, 3):g}", _facts(r)) for r in references]
+            sections += [
+                (f"{r.measure} = {round(r.value, 3):g}", _facts(r)) for r in references
+            ]
         shown.setdefault(specification.name, references)
         yield f"{specification.name}: {specification.title}", sections
 
@@ -157,10 +217,21 @@ def _frame(specification: Specification) -> Facts:
     facts = [
         ("dimension", document.dimension),
         ("species", document.species or "not stated"),
-        ("cited", ", ".join(f"{kind} {value}" for kind, value in document.cite.items()) or "nothing"),
-        ("success", str(document.success) if document.success is not None else "not declared"),
+        (
+            "cited",
+            ", ".join(f"{kind} {value}" for kind, value in document.cite.items())
+            or "nothing",
+        ),
+        (
+            "success",
+            str(document.success) if document.success is not None else "not declared",
+        ),
         ("pass rate over", _estimand(specification.estimand)),
-        *([("margin", f"{document.margin:g}")] if judged is None or judged.better is None else []),
+        *(
+            [("margin", f"{document.margin:g}")]
+            if judged is None or judged.better is None
+            else []
+        ),
     ]
     if document.fidelity is not None:
         facts += document.fidelity.model_dump().items()
@@ -171,9 +242,10 @@ def _frame(specification: Specification) -> Facts:
 
 def _estimand(estimand: str) -> str:
     kind, _, argument = estimand.partition(":")
-    return {"last": f"the last {argument} trials", "block": f"the block {argument.replace(',', ', ')}"}.get(
-        kind, "all trials"
-    )
+    return {
+        "last": f"the last {argument} trials",
+        "block": f"the block {argument.replace(',', ', ')}",
+    }.get(kind, "all trials")
 
 
 def _facts(reference: ReferenceSpec) -> Facts:
@@ -181,16 +253,32 @@ def _facts(reference: ReferenceSpec) -> Facts:
     facts = [
         ("kind", reference.kind),
         *_judged(reference),
-        ("interval (95 %)", _no_interval(reference) if interval is None else f"{interval[0]:g} to {interval[1]:g}"),
-        ("animals", "not stated" if reference.n_animals is None else str(reference.n_animals)),
+        (
+            "interval (95 %)",
+            _no_interval(reference)
+            if interval is None
+            else f"{interval[0]:g} to {interval[1]:g}",
+        ),
+        (
+            "animals",
+            "not stated" if reference.n_animals is None else str(reference.n_animals),
+        ),
         ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),
-        ("curve by session", " ".join(f"{round(value, 3):g}" for value in reference.curve) or "none"),
+        (
+            "curve by session",
+            " ".join(f"{round(value, 3):g}" for value in reference.curve) or "none",
+        ),
     ]
     if reference.sd is not None:
         facts.insert(2, ("sd between animals", f"{round(reference.sd, 3):g}"))
     if reference.curve_sd:
-        facts.append(("sd by session", " ".join(f"{round(value, 3):g}" for value in reference.curve_sd)))
+        facts.append(
+            (
+                "sd by session",
+                " ".join(f"{round(value, 3):g}" for value in reference.curve_sd),
+            )
+        )
     if reference.over:
         facts.append(("value over", in_words(reference.over)))
     if reference.where is not None:
@@ -199,18 +287,25 @@ def _facts(reference: ReferenceSpec) -> Facts:
 
 
 def _judged(reference: ReferenceSpec) -> Facts:
-    """Return the parameters of a verdict about a measure; empty if it is only reported."""
+    """Return the parameters of a verdict about a measure; empty if it is only
+    reported.
+    """
     if reference.better is None or reference.margin is None:
         return []
     limits = reference.range
     return [
-        ("verdict about it", f"{BETTER[reference.better]}, margin {reference.margin:g}"),
+        (
+            "verdict about it",
+            f"{BETTER[reference.better]}, margin {reference.margin:g}",
+        ),
         ("possible range", "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"),
     ]
 
 
 def _no_interval(reference: ReferenceSpec) -> str:
-    return "from the spread between animals" if reference.has_spread else "none, declared"
+    return (
+        "from the spread between animals" if reference.has_spread else "none, declared"
+    )
 
 
 def _text_card(title: str, sections: Sections) -> str:
@@ -222,7 +317,11 @@ def _text_card(title: str, sections: Sections) -> str:
             first = f"{indent}{label:<20}"
             rest = " " * len(first)
             filled = textwrap.fill(
-                one_line(value), NARROW, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+                one_line(value),
+                NARROW,
+                initial_indent=first,
+                subsequent_indent=rest,
+                break_on_hyphens=False,
             )
             lines.append(filled)
     return "\n".join(lines)
@@ -240,12 +339,17 @@ def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
     parts, end = [], 0
     for match in pattern.finditer(text):
         name = match.group()
-        parts += [_link(text[end : match.start()], rest), f"[{_escape(name)}]({address.format(name)})"]
+        parts += [
+            _link(text[end : match.start()], rest),
+            f"[{_escape(name)}]({address.format(name)})",
+        ]
         end = match.end()
     return "".join([*parts, _link(text[end:], rest)])
 
 
 def _escape(text: str) -> str:
     # Not every Markdown dialect accepts a backslash before these; all accept entities.
-    entities = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"})
+    entities = str.maketrans(
+        {"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"}
+    )
     return _MARKUP.sub(r"\\\g<0>", text).translate(entities)

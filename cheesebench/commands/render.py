@@ -41,13 +41,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze.protocol.yaml --expand",
     )
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
-    parser.add_argument("--state", metavar="NAME", help="the state to show (default: the initial one)")
     parser.add_argument(
-        "--view", metavar="NAME", action="append", help="the view, repeatable, or 'all' (default: ascii_2d)"
+        "--state", metavar="NAME", help="the state to show (default: the initial one)"
     )
-    parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write the image to this file")
     parser.add_argument(
-        "--expand", action="store_true", help="print a generated arena as a map in YAML, to edit by hand"
+        "--view",
+        metavar="NAME",
+        action="append",
+        help="the view, repeatable, or 'all' (default: ascii_2d)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="PNG",
+        help="for a view that draws images: write the image to this file",
+    )
+    parser.add_argument(
+        "--expand",
+        action="store_true",
+        help="print a generated arena as a map in YAML, to edit by hand",
     )
     add_trial(parser)
     add_life(parser)
@@ -57,21 +68,43 @@ def run(options: argparse.Namespace) -> int:
     specification = with_arena(load_protocol(options.protocol))
     if options.expand:
         if options.state or options.view or options.output:
-            raise OptionError("--expand shows no picture, so --state, --view and --output have no effect. Remove them.")
+            raise OptionError(
+                "--expand shows no picture, so --state, --view and --output have no effect. Remove them."
+            )
         if specification.arena.drawn is None:
-            raise OptionError(f"The arena of {specification.name} is already a map. Edit it in {specification.path}.")
+            raise OptionError(
+                f"The arena of {specification.name} is already a map. Edit it in {specification.path}."
+            )
         arena = arena_as_yaml(specification.arena.drawn, specification.document.arena)
-        print(printable(f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
+        print(
+            printable(
+                f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"
+            ),
+            end="",
+        )
         return 0
     if options.state is not None and options.state not in specification.states:
         raise UnknownNameError("state", options.state, specification.states)
     paradigm = installed_plugins().compile(specification)
     views = _views(options.view)
-    if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
-        raise OptionError("--output needs one view that draws images. Name it with --view.")
-    wait_for_trial(paradigm.environment(views[0], options.seed, options.subject), options.trial)
+    if (
+        options.output is not None
+        and sum(isinstance(view, PictureView) for view in views) != 1
+    ):
+        raise OptionError(
+            "--output needs one view that draws images. Name it with --view."
+        )
+    wait_for_trial(
+        paradigm.environment(views[0], options.seed, options.subject), options.trial
+    )
     stills = [
-        (view, paradigm.still(view, options.seed, options.subject, options.state, options.trial)) for view in views
+        (
+            view,
+            paradigm.still(
+                view, options.seed, options.subject, options.state, options.trial
+            ),
+        )
+        for view in views
     ]
     state = stills[0][1].state
     which = "first trial" if options.trial == 1 else f"trial {options.trial}"
@@ -79,7 +112,12 @@ def run(options: argparse.Namespace) -> int:
     print(f"{specification.name}: state {state} ({where})")
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")
-        print(_shown(rendered(view, still.scene, still.column, still.row, still.heading), options.output))
+        print(
+            _shown(
+                rendered(view, still.scene, still.column, still.row, still.heading),
+                options.output,
+            )
+        )
     print(f"\n{legend(specification.arena, stills[0][1])}")
     return 0
 
@@ -103,7 +141,9 @@ def _views(names: Iterable[str] | None) -> list[View]:
 
 
 def legend(arena: Arena, shown: Still) -> str:
-    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups."""
+    """Return a table of the zones, doors, solids and landmarks with their glyphs, the
+    subject's pose and groups.
+    """
     closed = {
         (column + shown.left, row + shown.top)
         for row, tiles in enumerate(shown.scene.tiles)
@@ -118,15 +158,28 @@ def legend(arena: Arena, shown: Still) -> str:
             kind = "door, closed" if closed.issuperset(squares) else "door, open"
         rows.append([_glyphs(shown, squares), name, kind, len(squares)])
     rows += [
-        [_glyphs(shown, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
+        [_glyphs(shown, squares), name, "solid", len(squares)]
+        for name, squares in arena.solids.items()
+        if squares
     ]
-    rows += [[landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks]
+    rows += [
+        [landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks
+    ]
     column, row = shown.column + shown.left, shown.row + shown.top
-    lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[shown.heading]}."]
-    lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]
+    lines = [
+        f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[shown.heading]}."
+    ]
+    lines += [
+        f"group {name}: {', '.join(map(one_line, members))}"
+        for name, members in arena.groups.items()
+    ]
     return f"{table(['glyph', 'name', 'what', 'squares'], rows)}\n\n" + "\n".join(lines)
 
 
 def _glyphs(still: Still, squares: Iterable[Square]) -> str:
     tiles = still.scene.tiles
-    return " ".join(dict.fromkeys(tiles[row - still.top][column - still.left].glyph for column, row in squares))
+    return " ".join(
+        dict.fromkeys(
+            tiles[row - still.top][column - still.left].glyph for column, row in squares
+        )
+    )

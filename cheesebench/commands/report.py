@@ -32,42 +32,70 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help=runs)
     add_option(parser, "results")
     parser.add_argument(
-        "--format", metavar="NAME", help="markdown (default), html, json, text, matrix, comment, badge, ..."
+        "--format",
+        metavar="NAME",
+        help="markdown (default), html, json, text, matrix, comment, badge, ...",
     )
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    about = (
-        "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
     )
+    about = "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
     add_option(parser, "html", nargs="?", const="", help=about)
-    about = (
-        "check first that the log is as it was written, and that nothing is gone; of several, replay every trial, too"
-    )
+    about = "check first that the log is as it was written, and that nothing is gone; of several, replay every trial, too"
     parser.add_argument("--verify", action="store_true", help=about)
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.html is not None and (options.format is not None or options.output is not None):
-        raise OptionError("--html names its own format and file. Remove --format and --output.")
+    if options.html is not None and (
+        options.format is not None or options.output is not None
+    ):
+        raise OptionError(
+            "--html names its own format and file. Remove --format and --output."
+        )
     plugins = installed_plugins()
     name = "html" if options.html is not None else options.format or "markdown"
-    reporter = plugins.reporter(name)  # an unknown one is reported before anything is computed
-    if len(options.runs) > 1 and isinstance(reporter, RunReporter) and not isinstance(reporter, RunsReporter):
-        raise OptionError(f"The format '{name}' shows one run. Name one, or another format.")
+    reporter = plugins.reporter(
+        name
+    )  # an unknown one is reported before anything is computed
+    if (
+        len(options.runs) > 1
+        and isinstance(reporter, RunReporter)
+        and not isinstance(reporter, RunsReporter)
+    ):
+        raise OptionError(
+            f"The format '{name}' shows one run. Name one, or another format."
+        )
     with ExitStack() as stack:
         logs = [
-            stack.enter_context(RunLog.open_read_only(locate(Path(options.results), name)))
+            stack.enter_context(
+                RunLog.open_read_only(locate(Path(options.results), name))
+            )
             for name in dict.fromkeys(options.runs)
         ]
         log, several = logs[0], len(logs) > 1
         for one in logs:
-            if several or options.verify or any(plan.design == "leaderboard" for plan in one.plans()):
+            if (
+                several
+                or options.verify
+                or any(plan.design == "leaderboard" for plan in one.plans())
+            ):
                 rows = one.verify()
-                print(f"Verified: {one.path} has the {rows:,} rows that were written.", file=sys.stderr)
+                print(
+                    f"Verified: {one.path} has the {rows:,} rows that were written.",
+                    file=sys.stderr,
+                )
             else:
                 one.check_pages()
             if several and options.verify:
-                print(f"Replayed: {one.path}, {plural(_replay(one, plugins), 'trial')}.", file=sys.stderr)
+                print(
+                    f"Replayed: {one.path}, {plural(_replay(one, plugins), 'trial')}.",
+                    file=sys.stderr,
+                )
         from cheesebench.model_run import summarise_log, summarise_logs
 
         summary = summarise_logs(logs) if several else summarise_log(log)
@@ -86,12 +114,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _replay(log: RunLog, plugins: PluginManager) -> int:
-    """Live every trial of a log again and return their number. Raises RunLogError for one that comes out otherwise."""
+    """Live every trial of a log again and return their number. Raises RunLogError for
+    one that comes out otherwise.
+    """
     replayed = 0
     for plan in log.plans():
         family = plugins.family(recorded_protocol(log, plan, plugins))
         for life in log.trials_by_subject(plan):
             wanted = {record.trial for record in life if not record.missing}
             if wanted:
-                replayed += sum(1 for _ in family.watch(log, plugins, plan, {life[0].subject: wanted}))
+                replayed += sum(
+                    1
+                    for _ in family.watch(log, plugins, plan, {life[0].subject: wanted})
+                )
     return replayed

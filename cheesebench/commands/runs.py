@@ -42,8 +42,14 @@ def run(options: argparse.Namespace) -> int:
 
     results = Path(options.results)
     if not results.is_dir():
-        raise OptionError(f"There is no directory {results}. Name the one that holds the runs: --results DIR.")
-    matching = [line for line in Overview(results).lines() if options.model is None or options.model in line.models]
+        raise OptionError(
+            f"There is no directory {results}. Name the one that holds the runs: --results DIR."
+        )
+    matching = [
+        line
+        for line in Overview(results).lines()
+        if options.model is None or options.model in line.models
+    ]
     if options.json:
         print(json.dumps([line_to_json(line) for line in matching], indent=2))
         return 0
@@ -52,7 +58,15 @@ def run(options: argparse.Namespace) -> int:
         print(f"{results} holds no runs{whose}.")
         return 0
 
-    columns: tuple[str, ...] = ("run", "UTC", "models", "", "trials", "cost", "verdicts")
+    columns: tuple[str, ...] = (
+        "run",
+        "UTC",
+        "models",
+        "",
+        "trials",
+        "cost",
+        "verdicts",
+    )
     rows = [_row(line) for line in matching]
     if not any(row[5] for row in rows):  # nothing was paid for
         columns, rows = (*columns[:5], columns[6]), [[*row[:5], row[6]] for row in rows]
@@ -70,7 +84,15 @@ def _row(line: RunLine) -> list[str]:
     if line.problem:
         return [line.run_id, "", "", "unreadable", "", "", ""]
     cost = f"${line.cost:.2f}" if line.cost else ""
-    return [line.run_id, _date(line), ", ".join(line.models), line.status, _trials(line), cost, line.verdict_text]
+    return [
+        line.run_id,
+        _date(line),
+        ", ".join(line.models),
+        line.status,
+        _trials(line),
+        cost,
+        line.verdict_text,
+    ]
 
 
 def _date(line: RunLine) -> str:
@@ -78,13 +100,21 @@ def _date(line: RunLine) -> str:
 
 
 def _trials(line: RunLine) -> str:
-    return f"{line.done:,}" if not line.left or line.status != "running" else f"{line.done:,} + {line.left:,}"
+    return (
+        f"{line.done:,}"
+        if not line.left or line.status != "running"
+        else f"{line.done:,} + {line.left:,}"
+    )
 
 
 def _paragraphs(line: RunLine) -> str:
     if line.problem:
         return f"{one_line(line.run_id)}  unreadable"
-    trials = counted(line.done, "trial") if _trials(line) == "1" else f"{_trials(line)} trials"
+    trials = (
+        counted(line.done, "trial")
+        if _trials(line) == "1"
+        else f"{_trials(line)} trials"
+    )
     cost = f"; ${line.cost:.2f}" if line.cost else ""
     about = f"{', '.join(line.models)}; {trials}{cost}; {line.verdict_text or 'no verdicts'}"
     return f"{one_line(line.run_id)}  {_date(line)} UTC  {line.status}\n{paragraph(about, '  ')}"

@@ -1,4 +1,6 @@
-"""``cheesebench schema``: the JSON Schema of protocol files, printed or installed for VS Code."""
+"""``cheesebench schema``: the JSON Schema of protocol files, printed or installed for
+VS Code.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,14 @@ def run(options: argparse.Namespace) -> int:
         write_output(schema_text(), options.output)
         return 0
     if options.output is not None:
-        raise OptionError("--install writes into the folder .vscode, so --output has no effect. Remove it.")
+        raise OptionError(
+            "--install writes into the folder .vscode, so --output has no effect. Remove it."
+        )
     settings, schema = Path(FOLDER) / "settings.json", Path(FOLDER) / FILE_NAME
-    text = with_schema(settings.read_text(encoding="utf-8") if settings.is_file() else "", schema.as_posix())
+    text = with_schema(
+        settings.read_text(encoding="utf-8") if settings.is_file() else "",
+        schema.as_posix(),
+    )
     schema.parent.mkdir(exist_ok=True)
     write_whole(schema, schema_text())
     write_whole(settings, text)
@@ -49,9 +56,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_schema(settings: str, schema: str) -> str:
-    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError if they cannot be read.
+    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError
+    if they cannot be read.
 
-    Other settings are kept. VS Code allows comments in its settings; a file with comments is not rewritten.
+    Other settings are kept. VS Code allows comments in its settings; a file with
+    comments is not rewritten.
     """
     try:
         values: Any = json.loads(settings or "{}")
@@ -64,4 +73,11 @@ def with_schema(settings: str, schema: str) -> str:
             f"{FOLDER}/settings.json is not plain JSON (it may have comments), so it was not changed. Add this to it: "
             f"{entry[1:-1]}, then write the schema: cheesebench schema --output {schema}."
         )
-    return json.dumps({**values, SETTING: {**schemas, schema: f"*{SUFFIX}"}}, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {**values, SETTING: {**schemas, schema: f"*{SUFFIX}"}},
+            indent=2,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )

@@ -1,4 +1,6 @@
-"""``cheesebench serve``: protocols as environments for training language models, over OpenEnv."""
+"""``cheesebench serve``: protocols as environments for training language models, over
+OpenEnv.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import argparse
 import contextlib
 import sys
 
-from cheesebench.commands.common import add_option, counted, describe, port_number, positive_number, whole_number
+from cheesebench.commands.common import (
+    add_option,
+    counted,
+    describe,
+    port_number,
+    positive_number,
+    whole_number,
+)
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
 
@@ -20,25 +29,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--openenv t_maze dnms",
         "--openenv my.protocol.yaml --episode trial --reward success --agent llm-tools",
     )
-    parser.add_argument("protocols", metavar="PROTOCOL", nargs="*", help="names or files (default: the nine paradigms)")
-    parser.add_argument("--openenv", action="store_true", required=True, help="the interface to serve")
     parser.add_argument(
-        "--episode", choices=("life", "trial"), default="life", help="all trials of a subject (default), or one"
+        "protocols",
+        metavar="PROTOCOL",
+        nargs="*",
+        help="names or files (default: the nine paradigms)",
     )
     parser.add_argument(
-        "--reward", choices=("protocol", "success"), default="protocol", help="of a trial: the protocol's, or 1 and 0"
+        "--openenv", action="store_true", required=True, help="the interface to serve"
     )
-    add_option(parser, "view", default="ascii_2d", action="store", help="a text view (default: ascii_2d)")
+    parser.add_argument(
+        "--episode",
+        choices=("life", "trial"),
+        default="life",
+        help="all trials of a subject (default), or one",
+    )
+    parser.add_argument(
+        "--reward",
+        choices=("protocol", "success"),
+        default="protocol",
+        help="of a trial: the protocol's, or 1 and 0",
+    )
+    add_option(
+        parser,
+        "view",
+        default="ascii_2d",
+        action="store",
+        help="a text view (default: ascii_2d)",
+    )
     add_option(parser, "edition", default=None)
     add_option(parser, "agent")
     add_option(parser, "agent-option")
     seed = "seed of training for lives that name none (default: 0)"
     parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help=seed)
     parser.add_argument(
-        "--sessions", metavar="N", type=positive_number, default=256, help="lives at once (default: 256)"
+        "--sessions",
+        metavar="N",
+        type=positive_number,
+        default=256,
+        help="lives at once (default: 256)",
     )
-    parser.add_argument("--address", metavar="ADDRESS", default="127.0.0.1", help="listen here (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="N", type=port_number, default=8000, help="(default: 8000)")
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="listen here (default: 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=port_number, default=8000, help="(default: 8000)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,7 +86,9 @@ def run(options: argparse.Namespace) -> int:
 
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
-        raise OptionError(f"--openenv needs OpenEnv ({error}). Install it with: {install_command('openenv')}") from None
+        raise OptionError(
+            f"--openenv needs OpenEnv ({error}). Install it with: {install_command('openenv')}"
+        ) from None
     from cheesebench.interop.hosted import hosted
     from cheesebench.server.http_guard import check_address
 
@@ -57,13 +98,31 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(f"--agent-option {wrong}: write NAME=VALUE.")
     settings = dict(one.split("=", 1) for one in given)
     cells = hosted(
-        options.protocols, edition=options.edition, agent=options.agent, settings=settings, view=options.view
+        options.protocols,
+        edition=options.edition,
+        agent=options.agent,
+        settings=settings,
+        view=options.view,
     )
-    served = Served(cells, episode=options.episode, reward=options.reward, seed=options.seed)
-    at, most = f"http://{options.address}:{options.port}", f"{options.sessions} sessions at once"
-    print(f"OpenEnv at {at}: {counted(len(cells), 'protocol')}, {most}. Ctrl-C ends it.", file=sys.stderr, flush=True)
+    served = Served(
+        cells, episode=options.episode, reward=options.reward, seed=options.seed
+    )
+    at, most = (
+        f"http://{options.address}:{options.port}",
+        f"{options.sessions} sessions at once",
+    )
+    print(
+        f"OpenEnv at {at}: {counted(len(cells), 'protocol')}, {most}. Ctrl-C ends it.",
+        file=sys.stderr,
+        flush=True,
+    )
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.run(served.app(options.sessions), host=options.address, port=options.port, log_level="warning")
+        uvicorn.run(
+            served.app(options.sessions),
+            host=options.address,
+            port=options.port,
+            log_level="warning",
+        )
     if trained := [name for name, count in served.begun.items() if count]:
         print(
             f"Lives of training: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "

@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 EXCERPT = 50
 #: Parts of a plan's settings that the head of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "reasoning")
-_HEADERS = ("call", "trial", "in trial", "prompt", "cached", "reply", "seconds", "end", "text")
+_HEADERS = (
+    "call",
+    "trial",
+    "in trial",
+    "prompt",
+    "cached",
+    "reply",
+    "seconds",
+    "end",
+    "text",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,11 +65,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of the call among the subject's, or those of --trial, from 1",
     )
     for name in ("protocol", "model", "view", "variant"):
-        parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, if the run has several")
+        parser.add_argument(
+            f"--{name}", metavar="NAME", help=f"the {name}, if the run has several"
+        )
     parser.add_argument(
-        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+        "--subject",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="number of the subject (default: 0)",
     )
-    parser.add_argument("--trial", metavar="N", type=positive_number, help="a trial of that subject, from 1")
+    parser.add_argument(
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        help="a trial of that subject, from 1",
+    )
     add_output(parser)
 
 
@@ -78,7 +99,9 @@ def run(options: argparse.Namespace) -> int:
                 for number, record in enumerate(records)
                 if options.trial is None or record.trial + 1 == options.trial
             ]
-            write_output(f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output)
+            write_output(
+                f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output
+            )
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
         # A pipe may lead to a terminal; only a file gets every character.
@@ -89,7 +112,9 @@ def run(options: argparse.Namespace) -> int:
 def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
     candidates = [plan for plan in plans if plan.agent]
     if not candidates:
-        raise RunLogError(f"Run '{options.run_id}' asked no language model, so there are no calls to show.")
+        raise RunLogError(
+            f"Run '{options.run_id}' asked no language model, so there are no calls to show."
+        )
     for kind in ("model", "protocol", "view", "variant"):
         wanted = getattr(options, kind)
         values = sorted({str(getattr(plan, kind)) for plan in candidates})
@@ -100,18 +125,28 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
             if kind == "variant" and "" in values:
                 wanted = ""
             else:
-                raise OptionError(f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}.")
-        candidates = [plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))]
+                raise OptionError(
+                    f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
+                )
+        candidates = [
+            plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))
+        ]
     return candidates[0]
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
     """Return the number of the call among all calls of the subject."""
     numbers = [
-        number for number, record in enumerate(records) if options.trial is None or record.trial + 1 == options.trial
+        number
+        for number, record in enumerate(records)
+        if options.trial is None or record.trial + 1 == options.trial
     ]
     if options.call > len(numbers):
-        where = f"Trial {options.trial} of subject" if options.trial is not None else "Subject"
+        where = (
+            f"Trial {options.trial} of subject"
+            if options.trial is not None
+            else "Subject"
+        )
         raise RunLogError(
             f"{where} {options.subject} has {counted(len(numbers), 'call')}; calls count from 1, so there is no call "
             f"{options.call}."
@@ -125,8 +160,16 @@ def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
         (
             (
                 *(number + 1, record.trial + 1, record.call + 1),
-                *(record.reply.usage.prompt, record.reply.usage.cached, record.reply.usage.completion),
-                *(f"{record.seconds:.2f}", record.fault or record.reply.finish, _excerpt(record.reply.text)),
+                *(
+                    record.reply.usage.prompt,
+                    record.reply.usage.cached,
+                    record.reply.usage.completion,
+                ),
+                *(
+                    f"{record.seconds:.2f}",
+                    record.fault or record.reply.finish,
+                    _excerpt(record.reply.text),
+                ),
             )
             for number, record in records
         ),
@@ -137,11 +180,19 @@ def _excerpt(text: str) -> str:
     return shortened(one_line(text[: 4 * EXCERPT]), EXCERPT)
 
 
-def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
+def _shown(
+    log: RunLog,
+    plan: CellPlan,
+    subject: int,
+    records: Sequence[CallRecord],
+    number: int,
+) -> str:
     from cheesebench.experiment.replay import rebuild_call
 
     record = records[number]
-    call = rebuild_call(log, installed_plugins(), plan, subject, record.trial, record.call)
+    call = rebuild_call(
+        log, installed_plugins(), plan, subject, record.trial, record.call
+    )
     head = (
         f"{_title(plan, subject)}, trial {record.trial + 1}, call {record.call + 1} of the trial "
         f"({number + 1} of the subject)"
@@ -151,22 +202,33 @@ def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallReco
 
 def _title(plan: CellPlan, subject: int) -> str:
     variant = f", {plan.variant}" if plan.variant else ""
-    return one_line(f"{plan.model} on {plan.protocol} ({plan.view}{variant}), subject {subject}")
+    return one_line(
+        f"{plan.model} on {plan.protocol} ({plan.view}{variant}), subject {subject}"
+    )
 
 
 def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
-    settings = {name: value for name, value in plan.settings.items() if name not in _ELSEWHERE}
-    yield one_line(f"asked by {plan.agent}: " + ", ".join(f"{name}={value}" for name, value in settings.items()))
+    settings = {
+        name: value for name, value in plan.settings.items() if name not in _ELSEWHERE
+    }
+    yield one_line(
+        f"asked by {plan.agent}: "
+        + ", ".join(f"{name}={value}" for name, value in settings.items())
+    )
     usage = record.reply.usage
     written = f", {usage.written:,} written to the cache" if usage.written else ""
     numbers = [f"{usage.prompt:,} prompt tokens ({usage.cached:,} cached{written})"]
-    numbers.append(f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)")
+    numbers.append(
+        f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)"
+    )
     numbers.append(f"{record.seconds:.2f} s")
     if record.attempts > 1:
         numbers.append(f"{record.attempts} attempts")
     if record.cost is not None:
         numbers.append(f"${record.cost:.6f}")
-    yield one_line(f"{', '.join(numbers)}; end: {record.fault or record.reply.finish}; by {record.reply.model or '?'}")
+    yield one_line(
+        f"{', '.join(numbers)}; end: {record.fault or record.reply.finish}; by {record.reply.model or '?'}"
+    )
     yield f"the prompt equals the recorded one (digest {record.digest})"
 
 
@@ -174,7 +236,8 @@ def _sections(call: RebuiltCall) -> Iterator[str]:
     for message in call.messages:
         yield f"--- {message.role} ---"
         yield "".join(
-            part if isinstance(part, str) else f"[picture, {len(part):,} bytes of PNG]" for part in message.parts
+            part if isinstance(part, str) else f"[picture, {len(part):,} bytes of PNG]"
+            for part in message.parts
         )
     reply = call.record.reply
     if reply.reasoning:

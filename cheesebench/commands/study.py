@@ -21,12 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     studies = [find_study(name, Path()) for name in shipped_studies()]
-    print(table(("study", "what is varied", "title"), [(s.name, one_line(varies(s)), s.title) for s in studies]))
+    print(
+        table(
+            ("study", "what is varied", "title"),
+            [(s.name, one_line(varies(s)), s.title) for s in studies],
+        )
+    )
     return 0
 
 
 def varies(study: Study) -> str:
-    parts = [f"{axis}: {', '.join(map(str, levels))}" for axis, levels in study.axes.items()]
+    parts = [
+        f"{axis}: {', '.join(map(str, levels))}" for axis, levels in study.axes.items()
+    ]
     for what, names in (("view", study.views), ("model", study.models)):
         if len(names) > 1:
             parts.append(f"{what}: {', '.join(names)}")

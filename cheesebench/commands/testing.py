@@ -19,12 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze.protocol.yaml",
         "-q my_protocols/",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="show only failures")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the result of each test, then a summary; return FINDINGS if one failed or a file has errors."""
+    """Print the result of each test, then a summary; return FINDINGS if one failed or a
+    file has errors.
+    """
     catalogue, plugins = installed_catalogue(), installed_plugins()
     view = next(iter(plugins.views.values()))
     played = failed = broken = 0

@@ -1,4 +1,6 @@
-"""``cheesebench trace``: a table of steps: action, visible change, reward, state, and the rules that fired."""
+"""``cheesebench trace``: a table of steps: action, visible change, reward, state, and
+the rules that fired.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from cheesebench.commands.common import (
     wait_for_trial,
 )
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import ACTIONS, RUNNING, ObservableSubject, SubjectEnvironment, TrialResult
+from cheesebench.interfaces import (
+    ACTIONS,
+    RUNNING,
+    ObservableSubject,
+    SubjectEnvironment,
+    TrialResult,
+)
 from cheesebench.plugin_manager import installed_plugins
 
 #: Maximum number of changed squares of one step that are listed one by one.
@@ -36,8 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
-    parser.add_argument("--actions", metavar="LETTERS", required=True, help="F (forward), L and R (turn), S (stay)")
-    parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
+    parser.add_argument(
+        "--actions",
+        metavar="LETTERS",
+        required=True,
+        help="F (forward), L and R (turn), S (stay)",
+    )
+    parser.add_argument(
+        "--view",
+        metavar="NAME",
+        default="ascii_2d",
+        help="the view (default: ascii_2d)",
+    )
     add_trial(parser)
     add_life(parser)
 
@@ -45,14 +63,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     actions = play.parse_actions(options.actions)
     if not actions:
-        raise OptionError("--actions has no action. Use F (forward), L and R (turn), S (stay).")
+        raise OptionError(
+            "--actions has no action. Use F (forward), L and R (turn), S (stay)."
+        )
     specification = load_protocol(options.protocol)
     plugins = installed_plugins()
-    life = plugins.compile(specification).environment(plugins.view(options.view), options.seed, options.subject)
+    life = plugins.compile(specification).environment(
+        plugins.view(options.view), options.seed, options.subject
+    )
     number = options.trial
     observation: str | None = wait_for_trial(life, number)
     while actions and observation is not None:
-        print(one_line(f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"))
+        print(
+            one_line(
+                f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"
+            )
+        )
         trace = Trace(life, observation)
         result = trace.play(actions)
         print(f"\n{table(_HEADERS, trace.rows)}\n\n{_end(result)}\n")
@@ -61,12 +87,16 @@ def run(options: argparse.Namespace) -> int:
         observation = life.begin_trial() if actions else None
         number += observation is not None
     if actions:
-        print(f"The schedule ends after {number} trials; {len(actions)} actions are left.")
+        print(
+            f"The schedule ends after {number} trials; {len(actions)} actions are left."
+        )
     return 0
 
 
 class Trace:
-    """The rows of one trial: one for each step, and one more for each further rule that fired in it."""
+    """The rows of one trial: one for each step, and one more for each further rule that
+    fired in it.
+    """
 
     def __init__(self, life: SubjectEnvironment, observation: str) -> None:
         self._life, self._seen = life, observation
@@ -75,7 +105,9 @@ class Trace:
         self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
 
     def play(self, actions: list[int]) -> TrialResult | None:
-        """Consume actions until the trial ends and return its result; None if the actions run out first."""
+        """Consume actions until the trial ends and return its result; None if the
+        actions run out first.
+        """
         step = 0
         while actions:
             action, step = actions.pop(0), step + 1
@@ -86,7 +118,16 @@ class Trace:
             state = self._now()
             moved = state if state == self._state else f"{self._state} -> {state}"
             first, *others = fired or [""]
-            self.rows.append((step, ACTIONS[action], change, f"{reward:+g}" if reward else "", moved, first))
+            self.rows.append(
+                (
+                    step,
+                    ACTIONS[action],
+                    change,
+                    f"{reward:+g}" if reward else "",
+                    moved,
+                    first,
+                )
+            )
             self.rows += [("", "", "", "", "", other) for other in others]
             self._seen, self._state = observation, state
             if result is not None:
@@ -97,7 +138,9 @@ class Trace:
         return self._life.state if isinstance(self._life, ObservableSubject) else ""
 
     def _fired(self, result: TrialResult | None) -> Iterator[str]:
-        """Yield the rules that fired since the last call, each with its place in the file."""
+        """Yield the rules that fired since the last call, each with its place in the
+        file.
+        """
         events = result.events if result is not None else ()
         if result is None and isinstance(self._life, ObservableSubject):
             events = self._life.events
@@ -107,11 +150,15 @@ class Trace:
 
 
 def changes(before: str, now: str) -> str:
-    """Return the differences in a few words: squares by column and row (from 0), or their number."""
+    """Return the differences in a few words: squares by column and row (from 0), or
+    their number.
+    """
     if before == now:
         return ""
     if isinstance(now, Picture):
-        words = f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
+        words = (
+            f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
+        )
         return f"the picture{words}"
     changes = []
     for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):
@@ -119,12 +166,21 @@ def changes(before: str, now: str) -> str:
             changes.append(f"line {row}: {(new or '').strip() or '(gone)'}")
             continue
         pairs = enumerate(zip_longest(old, new, fillvalue=" "))
-        differing = [(column, one, other) for column, (one, other) in pairs if one != other]
+        differing = [
+            (column, one, other) for column, (one, other) in pairs if one != other
+        ]
         if len(differing) > MOST_CHANGES:
             changes.append(f"line {row}: {new.strip() or '(empty)'}")
         else:
-            changes += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
-    return "; ".join(changes) if len(changes) <= MOST_CHANGES else f"{len(changes)} squares"
+            changes += [
+                f"({column}, {row}) {_glyph(one)} to {_glyph(other)}"
+                for column, one, other in differing
+            ]
+    return (
+        "; ".join(changes)
+        if len(changes) <= MOST_CHANGES
+        else f"{len(changes)} squares"
+    )
 
 
 def _glyph(glyph: str) -> str:

@@ -1,4 +1,6 @@
-"""``cheesebench twin``: a held-out variant of a protocol, which is the same task for a subject that has not read it."""
+"""``cheesebench twin``: a held-out variant of a protocol, which is the same task for a
+subject that has not read it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from cheesebench.commands.common import PROTOCOL, counted, describe, installed_catalogue, load_protocol
+from cheesebench.commands.common import (
+    PROTOCOL,
+    counted,
+    describe,
+    installed_catalogue,
+    load_protocol,
+)
 from cheesebench.commands.new import write_files
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
@@ -24,13 +32,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "t_maze --seed 'a long secret' --output held_out",
     )
     parser.add_argument("protocol", metavar="PROTOCOL", help=PROTOCOL)
-    parser.add_argument("--seed", metavar="SECRET", required=True, help="the same secret makes the same twin")
-    parser.add_argument("--output", metavar="DIR", default=".", help="folder of the new file (default: this one)")
+    parser.add_argument(
+        "--seed",
+        metavar="SECRET",
+        required=True,
+        help="the same secret makes the same twin",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        default=".",
+        help="folder of the new file (default: this one)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     if len(options.seed) < LEAST_SECRET:
-        raise OptionError(f"--seed has {counted(len(options.seed), 'character')}. Give {LEAST_SECRET} or more.")
+        raise OptionError(
+            f"--seed has {counted(len(options.seed), 'character')}. Give {LEAST_SECRET} or more."
+        )
     specification = with_arena(load_protocol(options.protocol))
     edition, text = twin(specification, options.seed)
     name = f"{specification.paradigm}.{edition}{SUFFIX}"

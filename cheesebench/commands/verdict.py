@@ -23,14 +23,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs",
     )
     parser.add_argument("first", metavar="A", help="a log, or a directory of logs")
-    parser.add_argument("second", metavar="B", nargs="?", help="the log that A is compared with")
-    parser.add_argument("--value", metavar="X", type=float, help="compare the mean score of A with this instead")
-    parser.add_argument("--score", metavar="NAME", help="the score to compare, where items have several")
-    parser.add_argument("--cluster", metavar="FIELD", help="items with the same value of this field are one subject")
     parser.add_argument(
-        "--range", nargs=2, type=float, metavar=("LOW", "HIGH"), default=(0.0, 1.0), help="of a score (default: 0 1)"
+        "second", metavar="B", nargs="?", help="the log that A is compared with"
     )
-    parser.add_argument("--fail", action="store_true", help="exit with 1 if a task is worse, or FAIL")
+    parser.add_argument(
+        "--value",
+        metavar="X",
+        type=float,
+        help="compare the mean score of A with this instead",
+    )
+    parser.add_argument(
+        "--score", metavar="NAME", help="the score to compare, where items have several"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="FIELD",
+        help="items with the same value of this field are one subject",
+    )
+    parser.add_argument(
+        "--range",
+        nargs=2,
+        type=float,
+        metavar=("LOW", "HIGH"),
+        default=(0.0, 1.0),
+        help="of a score (default: 0 1)",
+    )
+    parser.add_argument(
+        "--fail", action="store_true", help="exit with 1 if a task is worse, or FAIL"
+    )
     add_json(parser)
     add_output(parser)
 
@@ -46,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
         cluster=options.cluster,
         limits=tuple(options.range),
     )
-    text = strict_json(dataclasses.asdict(found), indent=2) if options.json else str(found)
+    text = (
+        strict_json(dataclasses.asdict(found), indent=2) if options.json else str(found)
+    )
     write_output(f"{text}\n", options.output)
     return FINDINGS if options.fail and found.worse else 0

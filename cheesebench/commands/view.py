@@ -1,4 +1,6 @@
-"""``cheesebench view``: the runs of a results directory in the browser, also while they are running."""
+"""``cheesebench view``: the runs of a results directory in the browser, also while they
+are running.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results results --port 8765",
     )
     add_option(parser, "results")
-    parser.add_argument("--port", metavar="N", type=port_number, default=0, help="listen here (default: any free port)")
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=port_number,
+        default=0,
+        help="listen here (default: any free port)",
+    )
     parser.add_argument("--open", action="store_true", help="also open the browser")
 
 
@@ -30,7 +38,9 @@ def run(options: argparse.Namespace) -> int:
 
     results = Path(options.results)
     if not results.is_dir():
-        raise OptionError(f"There is no directory {results}. Name the one that holds the runs: --results DIR.")
+        raise OptionError(
+            f"There is no directory {results}. Name the one that holds the runs: --results DIR."
+        )
     guard = RequestGuard(token=new_token(), port=options.port)
 
     def begun(port: int) -> None:

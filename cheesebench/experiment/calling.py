@@ -11,7 +11,14 @@ import random
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,7 +45,8 @@ if TYPE_CHECKING:
 
 #: Initial limit of calls in flight.
 START = 16
-#: Seconds after a halving in which further rejections are attributed to the same load and ignored.
+#: Seconds after a halving in which further rejections are attributed to the same load
+#: and ignored.
 GRACE = 1.0
 
 
@@ -67,7 +75,9 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, work: float = 0.0) -> AsyncIterator[None]:
-        """Wait for a slot among the calls in flight; calls with more remaining ``work`` go first."""
+        """Wait for a slot among the calls in flight; calls with more remaining ``work``
+        go first.
+        """
         await self._enter(work)
         try:
             yield
@@ -115,10 +125,14 @@ class Limiter:
     def succeeded(self) -> None:
         """Record a reply; if the limit was reached, let it grow."""
         if self.in_flight + 1 >= self.limit and self._limit < self.most:
-            self._limit = min(self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit))
+            self._limit = min(
+                self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit)
+            )
 
     def objected(self, retry_after: float | None) -> None:
-        """Record a rejection for load: halve the limit, and pause for as long as the server asks."""
+        """Record a rejection for load: halve the limit, and pause for as long as the
+        server asks.
+        """
         now = time.monotonic()
         self.throttled += 1
         self._doubling = False
@@ -129,27 +143,35 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + retry_after)
 
 
-#: Seconds between two polls of what other processes have spent, at least; or this many times what one poll takes.
+#: Seconds between two polls of what other processes have spent, at least; or this many
+#: times what one poll takes.
 INTERVAL, POLL_SHARE = 0.02, 20.0
-#: Assumptions before the first reply: tokens per character of the prompt (mazes are dense), tokens of a reply without
-#: a limit, and the equivalent of a picture in characters.
+#: Assumptions before the first reply: tokens per character of the prompt (mazes are
+#: dense), tokens of a reply without a limit, and the equivalent of a picture in
+#: characters.
 DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
 
 
 class UnansweredError(CheeseBenchError):
-    """A call that is not made, or not answered: the subject's unfinished trials are missing."""
+    """A call that is not made, or not answered: the subject's unfinished trials are
+    missing.
+    """
 
     #: What its agent had counted in the trial that is broken off.
     tally: Mapping[str, int] = {}
 
 
 class BudgetSpentError(UnansweredError):
-    """The budget of the run is spent; unfinished trials are missing, with ``budget`` as the cause."""
+    """The budget of the run is spent; unfinished trials are missing, with ``budget`` as
+    the cause.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a whole run: dollars, tokens (prompt and reply), minutes of this session. None: unlimited."""
+    """Limits of a whole run: dollars, tokens (prompt and reply), minutes of this
+    session. None: unlimited.
+    """
 
     cost: float | None = None
     tokens: int | None = None
@@ -163,13 +185,17 @@ class Limits:
 
 @dataclass(slots=True)
 class CallSizes:
-    """Expected size of a model's calls, from the densest prompt and the longest reply so far."""
+    """Expected size of a model's calls, from the densest prompt and the longest reply
+    so far.
+    """
 
     _density: float = 0.0
     _reply: int = 0
 
     def expected(self, request: ChatRequest, price: Price | None) -> CallTotals:
-        """Return the expected tokens of a call, and dollars as if nothing were cached."""
+        """Return the expected tokens of a call, and dollars as if nothing were
+        cached.
+        """
         prompt = math.ceil(_length(request) * (self._density or DENSITY))
         most = request.sampling.max_tokens
         reply = self._reply or most or REPLY
@@ -192,12 +218,19 @@ def _length(request: ChatRequest) -> int:
 class Budget:
     """Counts spending. ``began`` is the start of the session (UNIX time).
 
-    ``recorded`` returns the spending recorded in the run log. It is called once; or, if several ``processes`` spend
-    from the same budget, periodically, and whenever there is no room left by what is known. In between, each of the
-    others is taken to spend, and to have in flight, four times as much as this one.
+    ``recorded`` returns the spending recorded in the run log. It is called once; or, if
+    several ``processes`` spend from the same budget, periodically, and whenever there
+    is no room left by what is known. In between, each of the others is taken to spend,
+    and to have in flight, four times as much as this one.
     """
 
-    def __init__(self, limits: Limits, recorded: Callable[[], CallTotals], began: float, processes: int = 1) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        recorded: Callable[[], CallTotals],
+        began: float,
+        processes: int = 1,
+    ) -> None:
         self._limits = limits
         self._began = began
         self._recorded = recorded
@@ -218,10 +251,15 @@ class Budget:
         return self._limits.counts_tokens
 
     def share_of(self, spent: CallTotals) -> float:
-        """Return the share of the dollar or token limit, whichever is larger; 0.0 without such a limit."""
+        """Return the share of the dollar or token limit, whichever is larger; 0.0
+        without such a limit.
+        """
         limits = self._limits
         dollars = spent.cost / limits.cost if limits.cost else 0.0
-        return max(dollars, (spent.prompt + spent.completion) / limits.tokens if limits.tokens else 0.0)
+        return max(
+            dollars,
+            (spent.prompt + spent.completion) / limits.tokens if limits.tokens else 0.0,
+        )
 
     @property
     def seconds_left(self) -> float:
@@ -236,11 +274,13 @@ class Budget:
 
     @asynccontextmanager
     async def room(self, expected: CallTotals) -> AsyncIterator[None]:
-        """Wait until the budget has room for one more call besides those in flight, and reserve it.
+        """Wait until the budget has room for one more call besides those in flight, and
+        reserve it.
 
-        A call is admitted while the spending and the expected cost of the calls in flight are below the limits, so that
-        a limit is exceeded by at most one call if expectations hold. Raises BudgetSpentError like ``check``. The actual
-        cost of a call must be counted (``add``) before control returns to the event loop.
+        A call is admitted while the spending and the expected cost of the calls in
+        flight are below the limits, so that a limit is exceeded by at most one call if
+        expectations hold. Raises BudgetSpentError like ``check``. The actual cost of a
+        call must be counted (``add``) before control returns to the event loop.
         """
         if self._polls and not self._in_flight:
             self._look()
@@ -261,21 +301,32 @@ class Budget:
             yield
         finally:
             self._in_flight -= 1
-            self._reserved = self._reserved - expected if self._in_flight else CallTotals()
+            self._reserved = (
+                self._reserved - expected if self._in_flight else CallTotals()
+            )
             self._landed.set()
 
     def _look(self) -> None:
         began = time.monotonic()
         self.spent, self._since = self._recorded(), CallTotals()
-        self._next_poll = time.monotonic() + max(INTERVAL, POLL_SHARE * (time.monotonic() - began))
+        self._next_poll = time.monotonic() + max(
+            INTERVAL, POLL_SHARE * (time.monotonic() - began)
+        )
 
     def _fits(self) -> bool:
         limits, others = self._limits, self._processes - 1
-        # The others may be faster: taken for four times so, they stay within one call each (test_call_budgets.py).
-        parts = ((self.spent, 1), (self._reserved, 1 + 4 * others), (self._since, 4 * others))
+        # The others may be faster: taken for four times so, they stay within one call
+        # each (test_call_budgets.py).
+        parts = (
+            (self.spent, 1),
+            (self._reserved, 1 + 4 * others),
+            (self._since, 4 * others),
+        )
         cost = sum(times * part.cost for part, times in parts)
         tokens = sum(times * (part.prompt + part.completion) for part, times in parts)
-        return (limits.cost is None or cost < limits.cost) and (limits.tokens is None or tokens < limits.tokens)
+        return (limits.cost is None or cost < limits.cost) and (
+            limits.tokens is None or tokens < limits.tokens
+        )
 
     def check(self) -> None:
         """Raise BudgetSpentError if no further call may be made."""
@@ -284,9 +335,13 @@ class Budget:
         limits, spent = self._limits, self.spent
         tokens = spent.prompt + spent.completion
         if limits.cost is not None and spent.cost >= limits.cost:
-            raise BudgetSpentError(f"the run has cost ${spent.cost:.2f}; --max-cost {limits.cost:g} is reached")
+            raise BudgetSpentError(
+                f"the run has cost ${spent.cost:.2f}; --max-cost {limits.cost:g} is reached"
+            )
         if limits.tokens is not None and tokens >= limits.tokens:
-            raise BudgetSpentError(f"the run has used {tokens:,} tokens; --max-tokens {limits.tokens} is reached")
+            raise BudgetSpentError(
+                f"the run has used {tokens:,} tokens; --max-tokens {limits.tokens} is reached"
+            )
         minutes = (time.time() - self._began) / 60
         if limits.minutes is not None and minutes >= limits.minutes:
             raise BudgetSpentError(
@@ -301,7 +356,8 @@ Notify = Callable[[NoticeKind, str], None]
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
 #: Seconds until a dead server is tried again; doubled each time, up to LONGEST_ABSENCE.
 FIRST_ABSENCE, LONGEST_ABSENCE = 1.0, 60.0
-#: Calls in a row that a server has to break (status 500, no JSON) to count as dead: one may break it by what it asks.
+#: Calls in a row that a server has to break (status 500, no JSON) to count as dead: one
+#: may break it by what it asks.
 BROKEN = 3
 #: Seconds for which a server has to do nothing but refuse, to count as dead.
 REFUSING = 60.0
@@ -311,7 +367,9 @@ NOTICED, HUSH = 1.5, 60.0
 
 @dataclass(slots=True, eq=False)
 class ModelServer:
-    """One server of a model. ``name`` is its scheme, host and port; empty where the backend knows the only one."""
+    """One server of a model. ``name`` is its scheme, host and port; empty where the
+    backend knows the only one.
+    """
 
     name: str
     connection: Connection | None
@@ -322,7 +380,8 @@ class ModelServer:
     #: Calls that it has answered.
     calls: int = 0
     up: bool = True
-    #: Whether it is not asked again in this session: its key or its model is a wrong one.
+    #: Whether it is not asked again in this session: its key or its model is a wrong
+    #: one.
     retired: bool = False
     #: When it is tried again while it is dead, and the pause before that.
     retry_at: float = 0.0
@@ -337,7 +396,9 @@ class ModelServer:
 
 @dataclass(slots=True, eq=False)
 class Stay:
-    """Where a subject's calls go: its home; its host while the home is dead; a dead server that it tries again."""
+    """Where a subject's calls go: its home; its host while the home is dead; a dead
+    server that it tries again.
+    """
 
     home: ModelServer | None = None
     host: ModelServer | None = None
@@ -347,25 +408,37 @@ class Stay:
 class ServerPool:
     """The servers of one model, at least one. For one event loop.
 
-    ``tell`` is given a kind of the journal and a line: ``server`` when one dies or comes back, ``retry`` when a call is
-    tried again.
+    ``tell`` is given a kind of the journal and a line: ``server`` when one dies or
+    comes back, ``retry`` when a call is tried again.
     """
 
-    def __init__(self, servers: Sequence[ModelServer], tell: Notify = lambda kind, line: None) -> None:
+    def __init__(
+        self, servers: Sequence[ModelServer], tell: Notify = lambda kind, line: None
+    ) -> None:
         self.servers = tuple(servers)
         self._tell = tell
         #: Until when (monotonic) nothing more is said of calls that are tried again.
         self._hushed_until = 0.0
 
     def server_for(self, stay: Stay) -> ModelServer:
-        """Return who is asked next for a subject. A dead server is asked only if no other is left, or to try it."""
+        """Return who is asked next for a subject. A dead server is asked only if no
+        other is left, or to try it.
+        """
         if len(self.servers) == 1:
             return self.servers[0]
         if stay.trying is not None:
             return stay.trying
         if stay.home is None:
-            # All subjects of a dead server may have ended meanwhile: then a new subject tries it.
-            due = next((server for server in self.servers if not server.up and self._is_due(server)), None)
+            # All subjects of a dead server may have ended meanwhile: then a new subject
+            # tries it.
+            due = next(
+                (
+                    server
+                    for server in self.servers
+                    if not server.up and self._is_due(server)
+                ),
+                None,
+            )
             stay.home = due or self._fewest()
             stay.home.subjects += 1
             if due is not None:
@@ -395,7 +468,8 @@ class ServerPool:
             self._tell("server", f"{server.name} answers again.")
 
     def failed(self, server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
-        """A call that was sent at ``sent`` (monotonic) has failed; return whether another server can take it at once.
+        """A call that was sent at ``sent`` (monotonic) has failed; return whether
+        another server can take it at once.
 
         It can if this server is dead and that one is up.
         """
@@ -411,7 +485,9 @@ class ServerPool:
         return not server.up and any(other.up for other in self.servers)
 
     def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
-        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable, and at most once a minute."""
+        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable,
+        and at most once a minute.
+        """
         now = time.monotonic()
         if pause < NOTICED or now < self._hushed_until:
             return
@@ -436,10 +512,16 @@ class ServerPool:
     def none_left(self) -> str:
         """Words for an error where all of several servers are dead; else nothing."""
         dead = len(self.servers) > 1 and not any(server.up for server in self.servers)
-        return f"none of the {len(self.servers)} servers answers; the last one said: " if dead else ""
+        return (
+            f"none of the {len(self.servers)} servers answers; the last one said: "
+            if dead
+            else ""
+        )
 
     def load(self) -> str:
-        """Return how many subjects and calls each server has had, as a line for the journal."""
+        """Return how many subjects and calls each server has had, as a line for the
+        journal.
+        """
         return "; ".join(
             f"{server.name or 'the server'}: {server.subjects} subjects, {server.calls} calls"
             for server in self.servers
@@ -448,29 +530,48 @@ class ServerPool:
     def _lose(self, server: ModelServer, text: str) -> None:
         now = time.monotonic()
         if now - server.up_since > LONGEST_ABSENCE:
-            server.absence = FIRST_ABSENCE  # one that comes and goes is tried more and more rarely
+            server.absence = (
+                FIRST_ABSENCE  # one that comes and goes is tried more and more rarely
+            )
         server.up, server.retry_at = False, now + server.absence
         # Subjects that queue at this server need not wait any longer.
         server.limiter.resume()
         up = sum(other.up for other in self.servers)
-        rest = f"its subjects go on with the other {up}" if up > 1 else "its subjects go on with the other one"
-        self._tell("server", f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})")
+        rest = (
+            f"its subjects go on with the other {up}"
+            if up > 1
+            else "its subjects go on with the other one"
+        )
+        self._tell(
+            "server",
+            f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})",
+        )
 
     def _fewest(self) -> ModelServer:
-        """Return the server with the fewest subjects, the first of those in the list, among those that are up."""
+        """Return the server with the fewest subjects, the first of those in the list,
+        among those that are up.
+        """
         up = [server for server in self.servers if server.up]
-        return min(up or [self._next_tried()], key=lambda server: server.subjects + server.guests)
+        return min(
+            up or [self._next_tried()],
+            key=lambda server: server.subjects + server.guests,
+        )
 
     def _next_tried(self) -> ModelServer:
         """Return the server to ask where none is up."""
         return min(self.servers, key=lambda server: (server.retired, server.retry_at))
 
     def _is_due(self, server: ModelServer) -> bool:
-        """Return whether a dead server is to be tried now; the caller must then try it."""
+        """Return whether a dead server is to be tried now; the caller must then try
+        it.
+        """
         now = time.monotonic()
         if server.retired or now < server.retry_at:
             return False
-        server.retry_at, server.absence = now + server.absence, min(2 * server.absence, LONGEST_ABSENCE)
+        server.retry_at, server.absence = (
+            now + server.absence,
+            min(2 * server.absence, LONGEST_ABSENCE),
+        )
         return True
 
     @staticmethod
@@ -481,7 +582,9 @@ class ServerPool:
 
 
 def _is_death(server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
-    """Return whether a fault says that the server is dead, and not only that a call went wrong."""
+    """Return whether a fault says that the server is dead, and not only that a call
+    went wrong.
+    """
     if sent < server.up_since:  # an earlier death
         return False
     if fault.kind == "connection":
@@ -494,16 +597,26 @@ def _is_death(server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
 
 
 def addresses(given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return the URLs that an option, or a started server, names: one or several, also with commas between them."""
+    """Return the URLs that an option, or a started server, names: one or several, also
+    with commas between them.
+    """
     texts = [given] if isinstance(given, str) else list(given or ())
-    return tuple(dict.fromkeys(url for text in texts for part in text.split(",") if (url := part.strip())))
+    return tuple(
+        dict.fromkeys(
+            url for text in texts for part in text.split(",") if (url := part.strip())
+        )
+    )
 
 
 def server_name(url: str | None) -> str:
-    """Return scheme, host and port of a URL: what may be said about a server without giving anything away."""
+    """Return scheme, host and port of a URL: what may be said about a server without
+    giving anything away.
+    """
     try:
         parts = urlsplit(url or "")
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        host = (
+            f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        )
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return ""
@@ -511,21 +624,34 @@ def server_name(url: str | None) -> str:
 
 
 def each_address(url: str) -> tuple[str, ...]:
-    """Return one URL for each server behind a name; the URL itself where it stands for one.
+    """Return one URL for each server behind a name; the URL itself where it stands for
+    one.
 
-    A plain name (``http://vllm:8000/v1``) that the name service resolves to several private addresses of one kind is
-    that of several servers, such as the pods of a headless service in Kubernetes. A name with a certificate, and a
-    public one, is one server: behind it is a balancer of its own.
+    A plain name (``http://vllm:8000/v1``) that the name service resolves to several
+    private addresses of one kind is that of several servers, such as the pods of a
+    headless service in Kubernetes. A name with a certificate, and a public one, is one
+    server: behind it is a balancer of its own.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or 80
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if parts.scheme == "http" else []
+        found = (
+            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            if parts.scheme == "http"
+            else []
+        )
     except (OSError, ValueError):
         return (url,)
-    # A machine may have an address of either kind; in the order of their numbers, which is the same for everybody.
+    # A machine may have an address of either kind; in the order of their numbers, which
+    # is the same for everybody.
     kind = min((family for family, *_ in found), default=None)
-    ips = sorted({ipaddress.ip_address(where[0]) for family, *_, where in found if family == kind})
+    ips = sorted(
+        {
+            ipaddress.ip_address(where[0])
+            for family, *_, where in found
+            if family == kind
+        }
+    )
     if len(ips) < 2 or not all(ip.is_private for ip in ips):
         return (url,)
     port_text = f":{parts.port}" if parts.port else ""
@@ -545,31 +671,43 @@ def is_private(url: str) -> bool:
 #: Seconds before the first retry; doubled for each further one, up to LONGEST_PAUSE.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Seconds that a call may take with all of its attempts and pauses (or two attempts, where they may take longer);
-#: waiting for a place does not count. Throttling faults are waited out for so long at most.
+#: Seconds that a call may take with all of its attempts and pauses (or two attempts,
+#: where they may take longer); waiting for a place does not count. Throttling faults
+#: are waited out for so long at most.
 PATIENCE = 900.0
-#: Seconds for which a server is waited for that takes no connection: a local one may be loading its model.
+#: Seconds for which a server is waited for that takes no connection: a local one may be
+#: loading its model.
 LOADING = 300.0
-#: Subjects that must have given up, one after the other with no reply in between, before a server that has been
-#: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
+#: Subjects that must have given up, one after the other with no reply in between,
+#: before a server that has been silent for PATIENCE counts as gone: one alone may ask
+#: something that no server bears.
 MIN_FAILED_SUBJECTS = 2
-#: Seconds without any reply, before a run that is out of time counts as one whose server did not answer.
+#: Seconds without any reply, before a run that is out of time counts as one whose
+#: server did not answer.
 SILENCE = 60.0
 #: Replies in a row that may come without a count of tokens where a budget needs one.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
+#: Names of a server that are remembered: a server that takes a new one for every reply
+#: must not fill the journal.
 MOST_NAMES = 8
 
 
 class _FailedError(Exception):
-    """A call has failed: at which server, why, and when it had been sent (monotonic)."""
+    """A call has failed: at which server, why, and when it had been sent
+    (monotonic).
+    """
 
     def __init__(self, server: ModelServer, fault: ChatFaultError, sent: float) -> None:
         super().__init__(str(fault))
-        # With several servers, every fault says whose it is; those of our own clients do already.
+        # With several servers, every fault says whose it is; those of our own clients
+        # do already.
         named = server.name and server.name not in str(fault)
-        self.fault = ChatFaultError(fault.kind, f"{server.name}: {fault}", fault.retry_after) if named else fault
+        self.fault = (
+            ChatFaultError(fault.kind, f"{server.name}: {fault}", fault.retry_after)
+            if named
+            else fault
+        )
         self.fault.refused = fault.refused
         self.server, self.sent = server, sent
 
@@ -578,17 +716,18 @@ class SubjectStoppedError(UnansweredError):
     """A subject cannot continue for external reasons, given in the text."""
 
 
-#: How often a call is tried again that is refused for the account (a wrong key, no such model) by a server that has
-#: answered before.
+#: How often a call is tried again that is refused for the account (a wrong key, no such
+#: model) by a server that has answered before.
 MAX_AUTH_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Timeouts in seconds of calls in flight (time spent waiting for a slot or pausing does not count).
+    """Timeouts in seconds of calls in flight (time spent waiting for a slot or pausing
+    does not count).
 
-    ``request`` limits one attempt, ``trial`` all calls of a trial; ``retries`` is the number of retries after faults
-    other than throttling.
+    ``request`` limits one attempt, ``trial`` all calls of a trial; ``retries`` is the
+    number of retries after faults other than throttling.
     """
 
     request: float = 300.0
@@ -610,14 +749,17 @@ class ModelChannel:
     retry_errors: bool = False
     #: Why no call of this model can succeed, once that is known.
     stop_reason: str = ""
-    #: Whether a reply has ever come: a later refusal may be a temporary fault of a proxy.
+    #: Whether a reply has ever come: a later refusal may be a temporary fault of a
+    #: proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
-    #: Replies of which an agent has looked for actions, and those in which it found none.
+    #: Replies of which an agent has looked for actions, and those in which it found
+    #: none.
     read: int = 0
     unreadable: int = 0
     sizes: CallSizes = field(default_factory=CallSizes)
-    #: Whether no further call is sent, because the session ends; and how many are in flight.
+    #: Whether no further call is sent, because the session ends; and how many are in
+    #: flight.
     closing: bool = False
     in_flight: int = 0
     #: Subjects that wait for a reply, and since when none has come.
@@ -625,7 +767,8 @@ class ModelChannel:
     _waiting_since: float = 0.0
     #: Replies in a row of which the server did not say what they took.
     _uncounted: int = 0
-    #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
+    #: When the first of the faults came that no reply has followed yet, and how many
+    #: subjects they have stopped.
     _silent_since: float | None = None
     #: What the last fault said.
     _last_fault: str = ""
@@ -633,16 +776,24 @@ class ModelChannel:
 
     def answered(self) -> None:
         self.has_replied = True
-        self._silent_since, self._given_up, self._waiting_since = None, 0, time.monotonic()
+        self._silent_since, self._given_up, self._waiting_since = (
+            None,
+            0,
+            time.monotonic(),
+        )
 
     def count(self, tokens: int) -> None:
-        """Stop where the server keeps to itself what its replies take: no budget can be kept."""
+        """Stop where the server keeps to itself what its replies take: no budget can be
+        kept.
+        """
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
             self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """A call has failed; return whether there has been no reply for longer than any call waits."""
+        """A call has failed; return whether there has been no reply for longer than any
+        call waits.
+        """
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
         return now - self._silent_since > PATIENCE
@@ -660,12 +811,18 @@ class ModelChannel:
 
     @property
     def waited(self) -> tuple[float, str]:
-        """Seconds since the last reply to any waiting call, and the text of the last fault (may be empty)."""
-        return (time.monotonic() - self._waiting_since if self._asking else 0.0), self._last_fault
+        """Seconds since the last reply to any waiting call, and the text of the last
+        fault (may be empty).
+        """
+        return (
+            time.monotonic() - self._waiting_since if self._asking else 0.0
+        ), self._last_fault
 
     @property
     def silence(self) -> str:
-        """What the last fault said, if nothing has been answered in this session, or for a minute; else nothing."""
+        """What the last fault said, if nothing has been answered in this session, or
+        for a minute; else nothing.
+        """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
             return ""
@@ -673,14 +830,24 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """What is said beside a budget that ends while faults wait for a first reply; else nothing."""
-        return "" if self._silent_since is None else f" while the server did not answer ({self._last_fault})"
+        """What is said beside a budget that ends while faults wait for a first reply;
+        else nothing.
+        """
+        return (
+            ""
+            if self._silent_since is None
+            else f" while the server did not answer ({self._last_fault})"
+        )
 
     def lose(self, text: str, silent: bool) -> None:
-        """Record that a subject has given up; if the server seems gone, stop all others."""
+        """Record that a subject has given up; if the server seems gone, stop all
+        others.
+        """
         self._given_up += 1
         if silent and self._given_up >= MIN_FAILED_SUBJECTS:
-            self.stop(f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes")
+            self.stop(
+                f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes"
+            )
 
     def stop(self, text: str) -> None:
         """Record that no call of this model can succeed; waiting calls fail at once."""
@@ -690,7 +857,9 @@ class ModelChannel:
 
 @dataclass(slots=True)
 class Caller:
-    """Makes the calls of one subject, and writes them into ``log``; those that ``source`` has are not made."""
+    """Makes the calls of one subject, and writes them into ``log``; those that
+    ``source`` has are not made.
+    """
 
     channel: ModelChannel
     log: RunLog
@@ -699,7 +868,8 @@ class Caller:
     plan: CellPlan
     subject: int
     work: float = 0.0
-    #: How many recorded calls there are to answer from; without any, the log is not asked.
+    #: How many recorded calls there are to answer from; without any, the log is not
+    #: asked.
     recorded: int = 0
     #: Whether it makes no further calls, because nothing depends on them.
     stopped: bool = False
@@ -707,11 +877,14 @@ class Caller:
     _call: int = 0
     _unparsed: int = 0
     _seconds_in_flight: float = 0.0
-    #: The call as it was refused, if it is asked again; and the server that it stays with.
+    #: The call as it was refused, if it is asked again; and the server that it stays
+    #: with.
     _refused: CallRecord | None = None
     _stay: Stay = field(default_factory=Stay)
 
-    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
         """See ``Asker``: counted for the progress line; actions are in the log."""
         unparsed = tally().get("unparsed", 0)
         self.channel.read += 1
@@ -719,12 +892,19 @@ class Caller:
         self._unparsed = unparsed
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial``: the recorded one, or a new one which is then recorded.
+        """Return the reply to the next call of ``trial``: the recorded one, or a new
+        one which is then recorded.
 
-        Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was recorded is not what is asked now.
+        Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was
+        recorded is not what is asked now.
         """
         if trial != self._trial:
-            self._trial, self._call, self._unparsed, self._seconds_in_flight = trial, 0, 0, 0.0
+            self._trial, self._call, self._unparsed, self._seconds_in_flight = (
+                trial,
+                0,
+                0,
+                0.0,
+            )
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
         self._check_stopped()
@@ -733,8 +913,12 @@ class Caller:
             return known.reply
         with self.channel.asks():
             reply, how = await self._answered(request, trial, call, request_digest)
-        cost = None if (price := self.channel.price) is None else price.cost(reply.usage)
-        record = self._record(request, trial, call, request_digest, reply, cost=cost, **how)
+        cost = (
+            None if (price := self.channel.price) is None else price.cost(reply.usage)
+        )
+        record = self._record(
+            request, trial, call, request_digest, reply, cost=cost, **how
+        )
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
@@ -747,10 +931,17 @@ class Caller:
             raise SubjectStoppedError("the cell is decided")
 
     def _record(
-        self, request: ChatRequest, trial: int, call: int, request_digest: str, reply: ChatReply, **how: Any
+        self,
+        request: ChatRequest,
+        trial: int,
+        call: int,
+        request_digest: str,
+        reply: ChatReply,
+        **how: Any,
     ) -> CallRecord:
         if (refused := self._refused) is not None:
-            # A call that is repeated until a filter passes its answer must not look like one that was answered at once.
+            # A call that is repeated until a filter passes its answer must not look
+            # like one that was answered at once.
             how["attempts"] += refused.attempts
             how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
         return CallRecord(
@@ -765,16 +956,21 @@ class Caller:
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
         """Return the recorded call; None, or the refused one, if it is to be made."""
-        known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
-        where = (
-            f"call {call} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
+        known = (
+            self.source.calls.find(self.plan, self.subject, trial, call)
+            if self.recorded
+            else None
         )
+        where = f"call {call} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
             if self.channel.replaying:
-                missing = {record.missing for record in self.source.trials(self.plan, self.subject)}
-                raise (BudgetSpentError if "budget" in missing else SubjectStoppedError)(
-                    f"{where} is not in the replayed run"
-                )
+                missing = {
+                    record.missing
+                    for record in self.source.trials(self.plan, self.subject)
+                }
+                raise (
+                    BudgetSpentError if "budget" in missing else SubjectStoppedError
+                )(f"{where} is not in the replayed run")
             return None
         if known.digest != request_digest:
             raise RunLogError(
@@ -786,12 +982,16 @@ class Caller:
         if self.channel.retry_errors and not self.channel.replaying:
             return known
         remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
-        raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
+        raise SubjectStoppedError(
+            f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}"
+        )
 
     async def _answered(
         self, request: ChatRequest, trial: int, call: int, request_digest: str
     ) -> tuple[ChatReply, dict[str, Any]]:
-        """Return the reply, the seconds of the answered attempt, and the numbers of attempts and malformed answers."""
+        """Return the reply, the seconds of the answered attempt, and the numbers of
+        attempts and malformed answers.
+        """
         jitter: random.Random | None = None
         taken, faults, attempts, moves, malformed = 0.0, 0, 0, 0, 0
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
@@ -802,43 +1002,77 @@ class Caller:
             try:
                 reply, seconds = await self._attempt(request)
                 self.channel.answered()
-                return reply, {"seconds": seconds, "attempts": attempts, "malformed": malformed}
+                return reply, {
+                    "seconds": seconds,
+                    "attempts": attempts,
+                    "malformed": malformed,
+                }
             except BudgetSpentError as spent:
-                if self.channel.silence:  # it was not for want of a budget that nothing was measured
-                    raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
+                if (
+                    self.channel.silence
+                ):  # it was not for want of a budget that nothing was measured
+                    raise SubjectStoppedError(
+                        f"{self.channel.silence}; no reply came until {spent}"
+                    ) from None
                 raise BudgetSpentError(f"{spent}{self.channel.trouble}") from None
             except _FailedError as failure:
                 fault, server = failure.fault, failure.server
-                if pool.failed(server, fault, failure.sent) and moves < len(pool.servers):
-                    # The server died while it was in flight: another one is asked at once, but not endlessly, because
-                    # the prompt itself may be what kills them.
+                if pool.failed(server, fault, failure.sent) and moves < len(
+                    pool.servers
+                ):
+                    # The server died while it was in flight: another one is asked at
+                    # once, but not endlessly, because the prompt itself may be what
+                    # kills them.
                     moves += 1
                     self.channel.failed(said(fault))
                     continue
-                # A server that takes no connection is loading, or starts again: it is waited for like a busy one.
-                throttled = fault.kind in THROTTLES or (fault.refused and taken < LOADING)
+                # A server that takes no connection is loading, or starts again: it is
+                # waited for like a busy one.
+                throttled = fault.kind in THROTTLES or (
+                    fault.refused and taken < LOADING
+                )
                 faults += not throttled
                 malformed += fault.kind == "malformed"
-                # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
+                # The subject counts too: where no seed is sent all first calls are
+                # alike, and would come back together.
                 jitter = jitter or random.Random(f"{request_digest}|{self.subject}")
-                pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
+                pause = min(
+                    FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE
+                ) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
                 silent = self.channel.failed(said(fault))
-                gives_up = silent if throttled else faults > self.channel.patience.retries
-                # A wish for a pause is no licence to hold us for a day, nor are many slow attempts.
-                gives_up = gives_up or taken + (self._seconds_in_flight - before) + pause > deadline
-                passing = fault.kind in TRANSIENT or (
-                    fault.kind in FATAL and self.channel.has_replied and faults <= MAX_AUTH_RETRIES
+                gives_up = (
+                    silent if throttled else faults > self.channel.patience.retries
                 )
-                if not passing and fault.kind in FATAL and pool.retire(server, said(fault)):
+                # A wish for a pause is no licence to hold us for a day, nor are many
+                # slow attempts.
+                gives_up = (
+                    gives_up
+                    or taken + (self._seconds_in_flight - before) + pause > deadline
+                )
+                passing = fault.kind in TRANSIENT or (
+                    fault.kind in FATAL
+                    and self.channel.has_replied
+                    and faults <= MAX_AUTH_RETRIES
+                )
+                if (
+                    not passing
+                    and fault.kind in FATAL
+                    and pool.retire(server, said(fault))
+                ):
                     faults = 0
                     continue
                 if not passing or gives_up:
-                    self._give_up(failure, request, trial, call, request_digest, attempts, silent)
+                    self._give_up(
+                        failure, request, trial, call, request_digest, attempts, silent
+                    )
                 taken += pause
                 most = None if throttled else self.channel.patience.retries
-                pool.retrying(said(fault), attempts if throttled else faults, most, pause)
-            # When the time is over, so is the pause: the next attempt says why there is none.
+                pool.retrying(
+                    said(fault), attempts if throttled else faults, most, pause
+                )
+            # When the time is over, so is the pause: the next attempt says why there is
+            # none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
@@ -846,26 +1080,43 @@ class Caller:
         channel, pool = self.channel, self.channel.pool
         counts = self.budget.counts_tokens
         while True:
-            expected = channel.sizes.expected(request, channel.price) if counts else CallTotals()
+            expected = (
+                channel.sizes.expected(request, channel.price)
+                if counts
+                else CallTotals()
+            )
             server = pool.server_for(self._stay)
             async with server.limiter.slot(self.work), self.budget.room(expected):
                 if pool.server_for(self._stay) is server:
                     reply, seconds = await self._ask(server, request)
                     break
             # It has died while we waited for a place.
-        if self.plan.settings.get("reasoning") and reply.finish == "length" and not reply.reasoning:
-            # Cut off before the tag, or the field, that ends its thoughts: nothing of this is its answer.
+        if (
+            self.plan.settings.get("reasoning")
+            and reply.finish == "length"
+            and not reply.reasoning
+        ):
+            # Cut off before the tag, or the field, that ends its thoughts: nothing of
+            # this is its answer.
             reply = replace(reply, text="", reasoning=reply.text)
         reply = self.log.calls.as_recorded(reply)
-        if reply.model and reply.model not in channel.served_by and len(channel.served_by) < MOST_NAMES:
+        if (
+            reply.model
+            and reply.model not in channel.served_by
+            and len(channel.served_by) < MOST_NAMES
+        ):
             channel.served_by.add(reply.model)
             if len(channel.served_by) > 1:
                 self.log.note(
-                    "warning", f"answered by several models: {', '.join(sorted(channel.served_by))}", self.plan
+                    "warning",
+                    f"answered by several models: {', '.join(sorted(channel.served_by))}",
+                    self.plan,
                 )
         return reply, seconds
 
-    async def _ask(self, server: ModelServer, request: ChatRequest) -> tuple[ChatReply, float]:
+    async def _ask(
+        self, server: ModelServer, request: ChatRequest
+    ) -> tuple[ChatReply, float]:
         """Ask one server, where there is a place; raises _FailedError."""
         channel = self.channel
         self._check_stopped()
@@ -878,25 +1129,34 @@ class Caller:
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:
-            await asyncio.get_running_loop().create_future()  # the session is over, and cancels us
+            await (
+                asyncio.get_running_loop().create_future()
+            )  # the session is over, and cancels us
         assert server.connection is not None
         began = time.monotonic()
         channel.in_flight += 1
         try:
             # The backend keeps the time too; whatever it forgets, nothing hangs.
             async with asyncio.timeout(timeout + 5):
-                reply = await server.connection.complete(replace(request, timeout=timeout))
+                reply = await server.connection.complete(
+                    replace(request, timeout=timeout)
+                )
         except TimeoutError:
             server.limiter.objected(None)
             late = ChatFaultError("timeout", f"no reply within {timeout:g} s")
             raise _FailedError(server, late, began) from None
         except ChatFaultError as fault:
-            if fault.kind == "timeout":  # many servers queue calls instead of refusing them
+            if (
+                fault.kind == "timeout"
+            ):  # many servers queue calls instead of refusing them
                 server.limiter.objected(None)
             elif fault.kind in THROTTLES:
-                # No call waits for longer than PATIENCE, so none may be held back for longer.
+                # No call waits for longer than PATIENCE, so none may be held back for
+                # longer.
                 wish = fault.retry_after or 0.0
-                server.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
+                server.limiter.objected(
+                    min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
+                )
             raise _FailedError(server, fault, began) from fault
         finally:
             self._stay.trying = None
@@ -917,7 +1177,9 @@ class Caller:
         attempts: int,
         silent: bool,
     ) -> None:
-        """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
+        """Raise SubjectStoppedError; a fault of the account stops everybody, one of the
+        request is recorded.
+        """
         fault, server = failure.fault, failure.server
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"{self.channel.pool.none_left}{said(fault)}{tried}"
@@ -927,20 +1189,41 @@ class Caller:
             self.channel.lose(text, silent)
         else:
             # A record does not say which of several servers it was.
-            words = str(fault).replace(server.name, "the server") if server.name else str(fault)
+            words = (
+                str(fault).replace(server.name, "the server")
+                if server.name
+                else str(fault)
+            )
             refusal = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
-            record = self._record(request, trial, call, request_digest, refusal, fault=fault.kind, attempts=attempts)
+            record = self._record(
+                request,
+                trial,
+                call,
+                request_digest,
+                refusal,
+                fault=fault.kind,
+                attempts=attempts,
+            )
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
 
 
 #: What a refused request names, and the option that changes it.
 _REMEDIES = (
-    (re.compile(r"temperature", re.IGNORECASE), "Try --temperature none, which leaves it to the server."),
-    (re.compile(r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens"), "Set the limit with --reply-tokens N."),
+    (
+        re.compile(r"temperature", re.IGNORECASE),
+        "Try --temperature none, which leaves it to the server.",
+    ),
+    (
+        re.compile(r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens"),
+        "Set the limit with --reply-tokens N.",
+    ),
     (re.compile(r"reasoning_effort"), "Change or remove --reasoning-effort."),
     (re.compile(r"top_p"), "Change or remove --top-p."),
-    (re.compile(r"\bseed\b"), "List the model in a file of models (--models) with 'drops: [seed]'."),
+    (
+        re.compile(r"\bseed\b"),
+        "List the model in a file of models (--models) with 'drops: [seed]'.",
+    ),
 )
 
 
@@ -949,7 +1232,9 @@ def said(fault: ChatFaultError) -> str:
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind != "bad_request" or "drops:" in text:
         return text
-    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), "")
+    remedy = next(
+        (remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), ""
+    )
     return f"{text} {remedy}".rstrip()
 
 

@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cheesebench.chat import BackendContext, BackendSpec, Connection, ModelAgentSpec, ModelEntry
-from cheesebench.errors import OptionError, PluginError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.chat import (
+    BackendContext,
+    BackendSpec,
+    Connection,
+    ModelAgentSpec,
+    ModelEntry,
+)
+from cheesebench.errors import (
+    OptionError,
+    PluginError,
+    ProtocolError,
+    UnknownNameError,
+    did_you_mean,
+)
 from cheesebench.experiment.calling import addresses
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
 from cheesebench.interface_checks import blaming, returned_list
@@ -24,7 +36,12 @@ from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.protocol.structure import read_document
-from cheesebench.protocol.validation import audited_ceilings, construct_status, doubts, most_left
+from cheesebench.protocol.validation import (
+    audited_ceilings,
+    construct_status,
+    doubts,
+    most_left,
+)
 from cheesebench.records import (
     GOAL,
     MOST_SUBJECTS,
@@ -45,7 +62,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of one run by key (``cheesebench.options``), wherever they were given."""
+    """The options of one run by key (``cheesebench.options``), wherever they were
+    given.
+    """
 
     given: Mapping[str, Any]
     """None, or no entry, where an option is not given."""
@@ -56,7 +75,9 @@ class RunOptions:
     origin: str = ""
     """The option that names that run, as it was given."""
     made_here: bool = True
-    """Whether that run was made by this user on this machine (``cheesebench.experiment.provenance``)."""
+    """Whether that run was made by this user on this machine
+    (``cheesebench.experiment.provenance``).
+    """
 
     def spelling(self, key: str) -> str:
         """Return the spelling of an option that the user used."""
@@ -66,9 +87,21 @@ class RunOptions:
         return replace(self, given={**self.given, **given})
 
     def check(self) -> None:
-        """Raise OptionError for a number that makes no sense, and for a key, which would be recorded."""
-        for key in ("prompt", "study"):  # names of a stranger's run are as good as ours, but no files of this machine
-            if not str((self.recorded or {}).get(key) or "x").replace("_", "").replace("-", "").isalnum():
+        """Raise OptionError for a number that makes no sense, and for a key, which
+        would be recorded.
+        """
+        for key in (
+            "prompt",
+            "study",
+        ):
+            # names of a stranger's run are as good as ours, but no files of this
+            # machine
+            if (
+                not str((self.recorded or {}).get(key) or "x")
+                .replace("_", "")
+                .replace("-", "")
+                .isalnum()
+            ):
                 self._refuse_recorded(key)
         redacted = redactor()
         for option in OPTIONS:
@@ -81,13 +114,18 @@ class RunOptions:
                     "variable, which --backend-option api_key_env=NAME names."
                 )
             if option.minimum is not None and value < option.minimum:
-                raise OptionError(f"{self.spelling(option.key)} {value}: the minimum is {option.minimum}.")
+                raise OptionError(
+                    f"{self.spelling(option.key)} {value}: the minimum is {option.minimum}."
+                )
             if option.positive and not 0 < value < math.inf:
                 finite = "finite " if value == math.inf else ""
-                raise OptionError(f"{self.spelling(option.key)} {value}: give a {finite}number above 0.")
+                raise OptionError(
+                    f"{self.spelling(option.key)} {value}: give a {finite}number above 0."
+                )
 
     def value(self, key: str) -> Any:
-        """Return the value of an option; a repeatable one is a list, None if there is no default.
+        """Return the value of an option; a repeatable one is a list, None if there is
+        no default.
 
         Raises OptionError for a value that contradicts the run that is resumed.
         """
@@ -108,7 +146,9 @@ class RunOptions:
         )
 
     def check_trusted(self) -> None:
-        """Raise OptionError if a stranger's run would say what is started, what is called, or where a key goes."""
+        """Raise OptionError if a stranger's run would say what is started, what is
+        called, or where a key goes.
+        """
         for option in OPTIONS:
             if option.trusted_only:
                 self._refuse_recorded(option.key)
@@ -124,11 +164,17 @@ class RunOptions:
     def _with(self, key: str, value: Any) -> str:
         """Return "with OPTION VALUE" or "without OPTION"."""
         spelling = self.spelling(key)
-        return f"without {spelling}" if value is None else f"with {spelling} {_shown(value)}"
+        return (
+            f"without {spelling}"
+            if value is None
+            else f"with {spelling} {_shown(value)}"
+        )
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value of an option as a list: empty for None, else one or several values."""
+    """Return the value of an option as a list: empty for None, else one or several
+    values.
+    """
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -146,7 +192,8 @@ def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-#: Limit of a reply of a reasoning model, whose thoughts count, unless its entry has one.
+#: Limit of a reply of a reasoning model, whose thoughts count, unless its entry has
+#: one.
 REASONING_TOKENS = 8192
 
 
@@ -160,24 +207,41 @@ def language_model(
     base_url: str | Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> LanguageModel:
-    """Return a model with its agent; ``settings`` are the user's own (strings are read as the defaults' types).
+    """Return a model with its agent; ``settings`` are the user's own (strings are read
+    as the defaults' types).
 
     ``served`` adds to the parameters of the request body that the entry names.
-    ``base_url`` is one or several, also with commas between them; the backend's option of that name counts without it.
+    ``base_url`` is one or several, also with commas between them; the backend's option
+    of that name counts without it.
 
-    Raises OptionError for settings that the agent, the model or its backend does not have.
+    Raises OptionError for settings that the agent, the model or its backend does not
+    have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
-    wanted = {name: value for name, value in (settings or {}).items() if value is not None}
+    wanted = {
+        name: value for name, value in (settings or {}).items() if value is not None
+    }
     left_out = wanted.get("temperature") == "none"
     if left_out:
         del wanted["temperature"]
-    values = {**asker.settings, **{name: _typed(asker, name, value) for name, value in wanted.items()}}
-    if "max_tokens" not in wanted and (most := entry.max_tokens or (REASONING_TOKENS if entry.reasoning else None)):
+    values = {
+        **asker.settings,
+        **{name: _typed(asker, name, value) for name, value in wanted.items()},
+    }
+    if "max_tokens" not in wanted and (
+        most := entry.max_tokens or (REASONING_TOKENS if entry.reasoning else None)
+    ):
         values["max_tokens"] = most
     asker.check(values)
-    able = {"temperature": backend.capabilities.temperature, "seed": backend.capabilities.seed}
-    dropped = [name for name in ("temperature", "seed") if name in entry.drops or not able[name]]
+    able = {
+        "temperature": backend.capabilities.temperature,
+        "seed": backend.capabilities.seed,
+    }
+    dropped = [
+        name
+        for name in ("temperature", "seed")
+        if name in entry.drops or not able[name]
+    ]
     if left_out and "temperature" not in dropped:
         dropped.append("temperature")
     if "temperature" in dropped and "temperature" in wanted:
@@ -189,8 +253,13 @@ def language_model(
     given = dict(options or {})
     unknown = sorted(set(given) - set(backend.options))
     if unknown:
-        hint = did_you_mean(unknown[0], backend.options) or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
-        raise OptionError(f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}")
+        hint = (
+            did_you_mean(unknown[0], backend.options)
+            or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
+        )
+        raise OptionError(
+            f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}"
+        )
     wishes = {**entry.options, **given}
     return LanguageModel(
         entry=entry,
@@ -212,19 +281,29 @@ def language_model(
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a model with some of its agent's changed; OptionError where that makes no sense."""
+    """Return the settings of a model with some of its agent's changed; OptionError
+    where that makes no sense.
+    """
     agent = model.agent
     values = {name: model.settings[name] for name in agent.settings}
     values |= {name: _typed(agent, name, value) for name, value in changes.items()}
-    if values.get("temperature") != model.settings.get("temperature") and "temperature" in model.settings["dropped"]:
-        raise OptionError(f"The model '{model.entry.name}' does not support a temperature, so it cannot be varied.")
+    if (
+        values.get("temperature") != model.settings.get("temperature")
+        and "temperature" in model.settings["dropped"]
+    ):
+        raise OptionError(
+            f"The model '{model.entry.name}' does not support a temperature, so it cannot be varied."
+        )
     agent.check(values)
     return {**model.settings, **values, "memory": agent.remembers(values)}
 
 
 def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
     if name not in agent.settings:
-        hint = did_you_mean(name, agent.settings) or f" Known: {', '.join(agent.settings) or 'none'}."
+        hint = (
+            did_you_mean(name, agent.settings)
+            or f" Known: {', '.join(agent.settings) or 'none'}."
+        )
         raise OptionError(f"The agent '{agent.name}' has no setting '{name}'.{hint}")
     default = agent.settings[name]
     reader = agent.readers.get(name)
@@ -234,14 +313,25 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
         if reader is not None:
             return reader(value)
         if isinstance(default, bool):
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
+            return {
+                "true": True,
+                "yes": True,
+                "1": True,
+                "false": False,
+                "no": False,
+                "0": False,
+            }[value.lower()]
         return type(default)(value)
     except (KeyError, ValueError):
-        raise OptionError(f"{name}={value}: expected a value such as {default!r}.") from None
+        raise OptionError(
+            f"{name}={value}: expected a value such as {default!r}."
+        ) from None
 
 
 def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
-    """Raise OptionError if ``name`` (None: an agent that acts by itself) cannot look at one of the views."""
+    """Raise OptionError if ``name`` (None: an agent that acts by itself) cannot look at
+    one of the views.
+    """
     for view in views:
         if not isinstance(view, PictureView):
             continue
@@ -253,14 +343,22 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
             who = f"the backend '{model.backend.name}' cannot send images"
         else:
             continue
-        raise OptionError(f"--view {view.name} draws images, but {who}. Choose a text view, such as ascii_2d.")
+        raise OptionError(
+            f"--view {view.name} draws images, but {who}. Choose a text view, such as ascii_2d."
+        )
 
 
-def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:
-    """Return the language models of a recorded run, as described by its plans, without a server."""
+def replayed_models(
+    plugins: PluginManager, plans: Iterable[CellPlan]
+) -> dict[str, LanguageModel]:
+    """Return the language models of a recorded run, as described by its plans, without
+    a server.
+    """
     return {
         plan.model: LanguageModel(
-            entry=ModelEntry(name=plan.model, backend=REPLAY.name, id=plan.settings["id"]),
+            entry=ModelEntry(
+                name=plan.model, backend=REPLAY.name, id=plan.settings["id"]
+            ),
             backend=REPLAY,
             agent=plugins.model_agent(plan.agent),
             settings=plan.settings,
@@ -275,10 +373,16 @@ def _no_server(context: BackendContext) -> Connection:
 
 
 #: Stands for the backend where recorded replies are given once more.
-REPLAY = BackendSpec(name="replay", connect=_no_server, probe=False, summary="replies of a finished run, without calls")
+REPLAY = BackendSpec(
+    name="replay",
+    connect=_no_server,
+    probe=False,
+    summary="replies of a finished run, without calls",
+)
 
 
-#: How the paper asks models: exactly five past pairs, plans carried out to their end, and to the end of every trial.
+#: How the paper asks models: exactly five past pairs, plans carried out to their end,
+#: and to the end of every trial.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
 #: Subjects where several live through a protocol and their number is fixed.
 COHORT = 20
@@ -286,7 +390,13 @@ COHORT = 20
 DESIGNS = {
     design.name: design
     for design in (
-        Design(name="smoke", subjects=2, trials=2, claims=False, summary="checks that everything runs; claims nothing"),
+        Design(
+            name="smoke",
+            subjects=2,
+            trials=2,
+            claims=False,
+            summary="checks that everything runs; claims nothing",
+        ),
         Design(
             name="paper",
             subjects=1,
@@ -294,8 +404,16 @@ DESIGNS = {
             settings=_PAPER,
             summary="one subject through the protocol's schedule, in each of the three text views",
         ),
-        Design(name="cohort", subjects=COHORT, summary="several subjects, each through the protocol's schedule"),
-        Design(name="leaderboard", subjects=40, summary="a fixed number of subjects, to rank models by their rates"),
+        Design(
+            name="cohort",
+            subjects=COHORT,
+            summary="several subjects, each through the protocol's schedule",
+        ),
+        Design(
+            name="leaderboard",
+            subjects=40,
+            summary="a fixed number of subjects, to rank models by their rates",
+        ),
         Design(
             name="sequential",
             subjects=MOST_SUBJECTS,
@@ -307,17 +425,21 @@ DESIGNS = {
 
 
 def usual_design(asks_model: bool, compares: bool = False) -> str:
-    """Return the name of the default design; language models get the one that saves calls.
+    """Return the name of the default design; language models get the one that saves
+    calls.
 
-    A run that is compared with another needs a number of subjects that does not depend on its results.
+    A run that is compared with another needs a number of subjects that does not depend
+    on its results.
     """
     return "sequential" if asks_model and not compares else "cohort"
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
-    """Return the design of that name, with its number of subjects replaced if ``subjects`` is given.
+    """Return the design of that name, with its number of subjects replaced if
+    ``subjects`` is given.
 
-    Raises UnknownNameError for another name and OptionError for fewer subjects than one.
+    Raises UnknownNameError for another name and OptionError for fewer subjects than
+    one.
     """
     flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)
     if flat is None and name not in DESIGNS:
@@ -326,12 +448,16 @@ def find_design(name: str, subjects: int | None = None) -> Design:
     if subjects is None:
         return design
     if subjects < 1:
-        raise OptionError(f"--subjects {subjects}: a run needs at least one subject. Give a number from 1.")
+        raise OptionError(
+            f"--subjects {subjects}: a run needs at least one subject. Give a number from 1."
+        )
     return dataclasses.replace(design, subjects=subjects)
 
 
 def _flat(trials: int) -> Design:
-    """Return the design of the paper's studies: one subject with this many trials, whatever the schedule."""
+    """Return the design of the paper's studies: one subject with this many trials,
+    whatever the schedule.
+    """
     return Design(
         name=f"flat-{trials}",
         subjects=1,
@@ -355,7 +481,8 @@ def plan_cell(
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
-    ``memory`` is that of the agent. For a language model, ``agent`` prompts it, with these ``settings``.
+    ``memory`` is that of the agent. For a language model, ``agent`` prompts it, with
+    these ``settings``.
     """
     document = specification.document
     trials = specification.planned_trials
@@ -377,7 +504,9 @@ def plan_cell(
         trials=trials if design.trials is None else min(trials, design.trials),
         memory=memory,
         estimand=specification.estimand,
-        margin=document.margin if specification.judged is None else specification.judged.margin or document.margin,
+        margin=document.margin
+        if specification.judged is None
+        else specification.judged.margin or document.margin,
         split=tuple(document.split),
         by=tuple(getattr(document, "by", ())),
         reference=reference,
@@ -394,17 +523,24 @@ def plan_cell(
 
 
 def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
-    """Return the cells with verdicts that hold for all cells of a model, view and variant at once."""
+    """Return the cells with verdicts that hold for all cells of a model, view and
+    variant at once.
+    """
 
     def group(plan: CellPlan) -> tuple[str, str, str]:
         return plan.model, plan.view, plan.series
 
     together = Counter(group(plan) for plan in cells if plan.claims and plan.comparable)
-    return [dataclasses.replace(plan, goal=GOAL * max(1, together[group(plan)])) for plan in cells]
+    return [
+        dataclasses.replace(plan, goal=GOAL * max(1, together[group(plan)]))
+        for plan in cells
+    ]
 
 
 def with_fixed_number(design: Design) -> Design:
-    """Return the design for a cell without a verdict to stop for: a cohort if the run's design is sequential."""
+    """Return the design for a cell without a verdict to stop for: a cohort if the run's
+    design is sequential.
+    """
     if not design.sequential:
         return design
     return dataclasses.replace(DESIGNS["cohort"], subjects=min(design.subjects, COHORT))
@@ -414,7 +550,9 @@ def _construct(specification: Specification) -> Construct | None:
     construct = specification.construct
     if construct is None:
         return None
-    abolished = tuple((str(lesion), at_most) for lesion, at_most in construct.abolished_by)
+    abolished = tuple(
+        (str(lesion), at_most) for lesion, at_most in construct.abolished_by
+    )
     doubt = next((one.sentence for one in doubts(specification)), "")
     return Construct(
         name=construct.name,
@@ -426,13 +564,17 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return the animals' value that the verdict is about: a pass rate, or the mean of a measure."""
+    """Return the animals' value that the verdict is about: a pass rate, or the mean of
+    a measure.
+    """
     reference = specification.judged
     if reference is None:
         return None
     measured = None
     if reference.better is not None and reference.range is not None:
-        measured = Measured(name=reference.measure, better=reference.better, range=reference.range)
+        measured = Measured(
+            name=reference.measure, better=reference.better, range=reference.range
+        )
     return ReferenceValue(
         value=reference.value,
         interval=reference.interval,
@@ -451,8 +593,15 @@ def reference_value(specification: Specification) -> ReferenceValue | None:
 
 STUDY_SUFFIX = ".study.yaml"
 
-_Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]*$", max_length=100)]
-_Level = int | float | bool | Annotated[str, StringConstraints(pattern=r"^[^\s,=][^,=\n]*$", max_length=60)]
+_Word = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]*$", max_length=100)
+]
+_Level = (
+    int
+    | float
+    | bool
+    | Annotated[str, StringConstraints(pattern=r"^[^\s,=][^,=\n]*$", max_length=60)]
+)
 
 
 class _Document(BaseModel):
@@ -467,11 +616,17 @@ class _Document(BaseModel):
     views: list[_Word] = Field(default_factory=list)
     models: list[_Word] = Field(default_factory=list)
     trials: Annotated[int, Field(ge=1)] = 15
-    axes: dict[_Word, Annotated[list[_Level], Field(min_length=1)]] = Field(default_factory=dict)
+    axes: dict[_Word, Annotated[list[_Level], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
 
 
-def check_study(study: Study, models: Mapping[str, LanguageModel], names: tuple[str, ...]) -> None:
-    """Raise OptionError if one of the models (``names``) cannot be varied in this way."""
+def check_study(
+    study: Study, models: Mapping[str, LanguageModel], names: tuple[str, ...]
+) -> None:
+    """Raise OptionError if one of the models (``names``) cannot be varied in this
+    way.
+    """
     for name in names:
         if study.axes and name not in models:
             raise OptionError(
@@ -484,20 +639,27 @@ def check_study(study: Study, models: Mapping[str, LanguageModel], names: tuple[
 
 
 def variant_of(changes: Mapping[str, Any]) -> Variant:
-    """Return the variant of a cell, such as ``history=1``, with the settings in the study's order."""
-    return Variant(settings=tuple((name, str(value)) for name, value in changes.items()))
+    """Return the variant of a cell, such as ``history=1``, with the settings in the
+    study's order.
+    """
+    return Variant(
+        settings=tuple((name, str(value)) for name, value in changes.items())
+    )
 
 
 def shipped_studies() -> dict[str, Path]:
     folder = Path(str(files("cheesebench.studies")))
-    return {path.name.removesuffix(STUDY_SUFFIX): path for path in sorted(folder.glob(f"*{STUDY_SUFFIX}"))}
+    return {
+        path.name.removesuffix(STUDY_SUFFIX): path
+        for path in sorted(folder.glob(f"*{STUDY_SUFFIX}"))
+    }
 
 
 def find_study(name: str, directory: Path) -> Study:
     """Return a study by name, or from a file (relative to ``directory``).
 
-    Raises UnknownNameError, FileError with ``file:line:col`` for each error in the file, and OptionError for a study
-    that varies nothing.
+    Raises UnknownNameError, FileError with ``file:line:col`` for each error in the
+    file, and OptionError for a study that varies nothing.
     """
     shipped = shipped_studies()
     path = directory / name
@@ -507,7 +669,9 @@ def find_study(name: str, directory: Path) -> Study:
         path = shipped[name]
     document = read_document(path, _Document, "study", "study:")
     if not document.axes and len(document.views) < 2 and len(document.models) < 2:
-        raise OptionError(f"{path}: the study varies nothing. Add axes, or several views or models.")
+        raise OptionError(
+            f"{path}: the study varies nothing. Add axes, or several views or models."
+        )
     return Study(
         name=document.study,
         title=document.title,
@@ -531,14 +695,20 @@ Selected = BaseSpecification | Broken
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
-    """Return the built-in protocols of an edition; a later directory's file of the same name goes first.
+    """Return the built-in protocols of an edition; a later directory's file of the same
+    name goes first.
 
     An edition that stands in none of them is that of a folder: ``paper``.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
-    # Ours have their edition in their name. The others would take a tenth of a short run.
-    others = [path for stem, path in files.items() if path == built_in[stem] and _edition(stem) != edition]
+    # Ours have their edition in their name. The others would take a tenth of a short
+    # run.
+    others = [
+        path
+        for stem, path in files.items()
+        if path == built_in[stem] and _edition(stem) != edition
+    ]
     found = _load(catalogue, [path for path in files.values() if path not in others])
     chosen = _of_edition(found, edition)
     if all(isinstance(one, Broken) for one in chosen):
@@ -550,28 +720,46 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     return chosen
 
 
-def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
-    """Return the protocols for ``--protocols``: directories and files (relative to ``directory``), and names.
+def named_protocols(
+    catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None
+) -> list[Selected]:
+    """Return the protocols for ``--protocols``: directories and files (relative to
+    ``directory``), and names.
 
-    A name refers to an installed protocol, else to a file in ``directory`` (``my_maze``, ``my_maze@short``). Without
-    ``edition``, a directory gives all of its editions, and a name the default one.
+    A name refers to an installed protocol, else to a file in ``directory``
+    (``my_maze``, ``my_maze@short``). Without ``edition``, a directory gives all of its
+    editions, and a name the default one.
     """
     # Commas separate, as they do for models, unless they are in the name of a file.
-    single = (part for name in names for part in ([name] if (directory / name).exists() else name.split(",")))
-    return [one for name in filter(None, map(str.strip, single)) for one in _named(catalogue, directory, name, edition)]
+    single = (
+        part
+        for name in names
+        for part in ([name] if (directory / name).exists() else name.split(","))
+    )
+    return [
+        one
+        for name in filter(None, map(str.strip, single))
+        for one in _named(catalogue, directory, name, edition)
+    ]
 
 
-def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
+def _named(
+    catalogue: Catalogue, directory: Path, name: str, edition: str | None
+) -> list[Selected]:
     path = directory / name
     if not path.exists() and name in catalogue.folders:
         path = catalogue.folders[name]
     if path.is_dir():
         found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
         if not found:
-            raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
+            raise OptionError(
+                f"--protocols {name}: there is no file *{SUFFIX} in that directory."
+            )
         chosen = found if edition is None else _of_edition(found, edition)
         if not chosen:
-            known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+            known = sorted(
+                {one.edition for one in found if not isinstance(one, Broken)}
+            )
             raise OptionError(
                 f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
                 "Change --edition, or leave it out."
@@ -580,14 +768,19 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
     if name.endswith(("/", "\\")):
         raise OptionError(f"--protocols {name}: there is no such directory.")
     if name.endswith(SUFFIX) and not path.exists():
-        near = did_you_mean(path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")])
+        near = did_you_mean(
+            path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")]
+        )
         raise OptionError(f"--protocols {name}: there is no such file.{near}")
     if path.is_file() or name.endswith(SUFFIX):
         return [_load_one(catalogue, path)]
     try:
         return [catalogue.find(name, edition)]
     except UnknownNameError:
-        here = [directory / file for file in file_names(name if edition is None else f"{name}@{edition}")]
+        here = [
+            directory / file
+            for file in file_names(name if edition is None else f"{name}@{edition}")
+        ]
         if (local := next(filter(Path.is_file, here), None)) is None:
             raise
         return [_load_one(catalogue, local)]
@@ -600,7 +793,9 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
 
 
 def cells_of(specification: BaseSpecification, request: CellRequest) -> list[CellPlan]:
-    """Return a model's cells on a protocol. Raises UnsuitableError as the family does; PluginError if it is wrong."""
+    """Return a model's cells on a protocol. Raises UnsuitableError as the family does;
+    PluginError if it is wrong.
+    """
     family = request.plugins.family(specification)
     who = f"The family '{family.name}': cells"
     with blaming(who):
@@ -608,7 +803,9 @@ def cells_of(specification: BaseSpecification, request: CellRequest) -> list[Cel
 
 
 def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
-    """Load a file under the path that diagnostics and records show: relative to the working directory if inside it."""
+    """Load a file under the path that diagnostics and records show: relative to the
+    working directory if inside it.
+    """
     here = Path.cwd()
     return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
 

@@ -1,8 +1,9 @@
 """Controls: cells of any protocol in which one source of learning is removed.
 
-A control cell has the plan of its plain cell except for the variant (``control=NAME``), so its subjects have the same
-seeds and draws, and their curves can be paired. It makes no claim of its own. Controls are applied in one place:
-``controlled`` wraps the paradigm that is compiled for a plan.
+A control cell has the plan of its plain cell except for the variant (``control=NAME``),
+so its subjects have the same seeds and draws, and their curves can be paired. It makes
+no claim of its own. Controls are applied in one place: ``controlled`` wraps the
+paradigm that is compiled for a plan.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError, UnsuitableError
+from cheesebench.errors import (
+    CheeseBenchError,
+    OptionError,
+    RunLogError,
+    UnknownNameError,
+    UnsuitableError,
+)
 from cheesebench.executor import Yoke
 from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog
@@ -37,7 +44,8 @@ if TYPE_CHECKING:
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: For language models: settings of the agent with which a prompt tells nothing of what came before.
+#: For language models: settings of the agent with which a prompt tells nothing of what
+#: came before.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
 #: The master of each subject of a cell.
@@ -53,23 +61,33 @@ CONTROLS = {
     NO_MEMORY: "a language model is told nothing of what came before the present stretch of a trial",
     f"{YOKED}:RUN": "rewards and events are those of a subject in another run, independent of this one's actions",
 }
-#: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``, ``hide=landmarks``; see ``lesioned``.
+#: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``,
+#: ``hide=landmarks``; see ``lesioned``.
 
 
 def check_control(name: str, results: Path) -> str:
-    """Return the name of a control. Raises UnknownNameError, or RunLogError for a run that does not exist."""
+    """Return the name of a control. Raises UnknownNameError, or RunLogError for a run
+    that does not exist.
+    """
     if (lesion := parse_control(name)) is not None:
         return str(lesion)
     kind, _, run = name.partition(":")
     if kind == YOKED and run:
         locate(results, run, exact=True)
     elif name not in CONTROLS or name.startswith(YOKED):
-        raise UnknownNameError("control", name, [*CONTROLS, *WORDS, "amnesia=trial", "amnesia=STATE", "hide=landmarks"])
+        raise UnknownNameError(
+            "control",
+            name,
+            [*CONTROLS, *WORDS, "amnesia=trial", "amnesia=STATE", "hide=landmarks"],
+        )
     return name
 
 
-def control_cell(plan: CellPlan, name: str, specification: BaseSpecification | None = None) -> CellPlan:
-    """Return the plan of a control for a plain cell; a lesion needs the protocol's ``specification``.
+def control_cell(
+    plan: CellPlan, name: str, specification: BaseSpecification | None = None
+) -> CellPlan:
+    """Return the plan of a control for a plain cell; a lesion needs the protocol's
+    ``specification``.
 
     Raises UnsuitableError for ``no-memory`` of an agent that has no such settings.
     """
@@ -82,9 +100,15 @@ def control_cell(plan: CellPlan, name: str, specification: BaseSpecification | N
         plan = dataclasses.replace(plan, settings={**plan.settings, **FORGETS})
     variant = dataclasses.replace(plan.variant, control=name)
     lesion = parse_control(name)
-    claim = None if lesion is None or specification is None else claimed(specification, lesion)
+    claim = (
+        None
+        if lesion is None or specification is None
+        else claimed(specification, lesion)
+    )
     if plan.sequential:  # a control makes no claim, so nothing could decide it
-        plan = dataclasses.replace(plan, sequential=False, design="cohort", subjects=min(plan.subjects, COHORT))
+        plan = dataclasses.replace(
+            plan, sequential=False, design="cohort", subjects=min(plan.subjects, COHORT)
+        )
     return dataclasses.replace(plan, variant=variant, claims=False, lesion=claim)
 
 
@@ -93,11 +117,15 @@ def has_control(specification: BaseSpecification, name: str) -> bool:
     return lesion is None or not specification.obstacle(lesion)
 
 
-def controlled(paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> Paradigm:
-    """Return the paradigm that a cell's subjects live in: the compiled one, or its control.
+def controlled(
+    paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None
+) -> Paradigm:
+    """Return the paradigm that a cell's subjects live in: the compiled one, or its
+    control.
 
-    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises UnsuitableError where the
-    protocol's family has no such control, UnknownNameError where no family has.
+    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises
+    UnsuitableError where the protocol's family has no such control, UnknownNameError
+    where no family has.
     """
     name = plan.control
     if name in ("", NO_MEMORY):
@@ -117,11 +145,13 @@ def controlled(paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | Non
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """Return the yokes of a cell's subjects; None if the cell is not yoked.
 
-    ``results`` is the directory of the runs. Raises RunLogError if the master run cannot be used; so does the returned
-    function if that run has not finished the subject.
+    ``results`` is the directory of the runs. Raises RunLogError if the master run
+    cannot be used; so does the returned function if that run has not finished the
+    subject.
 
-    A subject is yoked to the next subject of that run, not to the one of the same number: an agent with the same seed
-    and the same events would act identically, and so would cause the events itself.
+    A subject is yoked to the next subject of that run, not to the one of the same
+    number: an agent with the same seed and the same events would act identically, and
+    so would cause the events itself.
     """
     if not plan.control.startswith(YOKED):
         return None
@@ -133,12 +163,21 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
             # A sequential cell has only as many subjects as it needed.
-            numbers = sorted(run.completed_subjects(master)) if master.sequential else range(master.subjects)
+            numbers = (
+                sorted(run.completed_subjects(master))
+                if master.sequential
+                else range(master.subjects)
+            )
             number = numbers[(subject + 1) % len(numbers)]
             records = run.trials(master, number)
         if not records or any(record.missing for record in records):
-            raise RunLogError(f"{log}: subject {number} has not finished its trials. Resume that run first.")
-        trials = tuple(tuple(ACTION_OF_LETTER[letter] for letter in record.actions) for record in records)
+            raise RunLogError(
+                f"{log}: subject {number} has not finished its trials. Resume that run first."
+            )
+        trials = tuple(
+            tuple(ACTION_OF_LETTER[letter] for letter in record.actions)
+            for record in records
+        )
         return Yoke(seed, number, trials)
 
     return yoke
@@ -154,7 +193,9 @@ _WITHOUT = {
 
 
 def lesion_of(plan: CellPlan) -> Lesion:
-    """Return the lesion of a cell's subjects; INTACT for plain cells and other controls."""
+    """Return the lesion of a cell's subjects; INTACT for plain cells and other
+    controls.
+    """
     return INTACT if plan.lesion is None else Lesion.parse(plan.control)
 
 
@@ -168,26 +209,42 @@ def parse_control(name: str) -> Lesion | None:
 
 
 def in_words(lesion: Lesion) -> str:
-    """Return a phrase for what the subject lacks, such as ``without landmarks and reward``."""
-    lacks = dict.fromkeys(what for word, what in _WITHOUT.items() if word in lesion.words)
+    """Return a phrase for what the subject lacks, such as ``without landmarks and
+    reward``.
+    """
+    lacks = dict.fromkeys(
+        what for word, what in _WITHOUT.items() if word in lesion.words
+    )
     hidden = sorted(lesion.hide)
-    lacks |= dict.fromkeys(f"the text of '{name[5:]}'" if name.startswith("text:") else name for name in hidden)
+    lacks |= dict.fromkeys(
+        f"the text of '{name[5:]}'" if name.startswith("text:") else name
+        for name in hidden
+    )
     if lesion.forgets_trials:
         lacks["memory across trials"] = None
-    lacks |= {f"memory of what came before '{state}' in a trial": None for state in sorted(lesion.forgets_at)}
+    lacks |= {
+        f"memory of what came before '{state}' in a trial": None
+        for state in sorted(lesion.forgets_at)
+    }
     if lesion.sees_pose_only:
         lacks = {"any observation except its position": None, **lacks}
     return f"without {' and '.join(name.replace('glyph:', '') for name in lacks)}"
 
 
 def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
-    """Return whether ``lesion`` removes everything that ``other`` removes, for a model's subject.
+    """Return whether ``lesion`` removes everything that ``other`` removes, for a
+    model's subject.
 
-    A blind subject sees nothing that could be hidden, and a memoryless one has nothing to forget. ``naive`` differs
-    from ``anhedonia`` only for a subject that knows the protocol file, which a model does not.
+    A blind subject sees nothing that could be hidden, and a memoryless one has nothing
+    to forget. ``naive`` differs from ``anhedonia`` only for a subject that knows the
+    protocol file, which a model does not.
     """
     blind, memoryless = lesion.sees_nothing, lesion.memoryless
-    hidden = {name for name in other.hide if not (name.startswith("text:") and TEXT in lesion.hide)}
+    hidden = {
+        name
+        for name in other.hide
+        if not (name.startswith("text:") and TEXT in lesion.hide)
+    }
     return (
         (blind or not other.sees_nothing)
         and (blind or lesion.sees_pose_only or not other.sees_pose_only)
@@ -199,24 +256,38 @@ def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
-    """Return the prediction of the protocol's construct for a lesion: its maximum rate, and whether it must not matter.
+    """Return the prediction of the protocol's construct for a lesion: its maximum rate,
+    and whether it must not matter.
 
-    A lesion that removes more than one that abolishes the construct cannot leave a higher rate.
+    A lesion that removes more than one that abolishes the construct cannot leave a
+    higher rate.
     """
     construct = specification.construct
     if construct is None:
         return LesionClaim(words=in_words(lesion))
-    bounds = [most for abolishing, most in construct.abolished_by if takes_at_least(lesion, abolishing)]
-    return LesionClaim(words=in_words(lesion), at_most=min(bounds, default=None), spared=lesion in construct.spared_by)
+    bounds = [
+        most
+        for abolishing, most in construct.abolished_by
+        if takes_at_least(lesion, abolishing)
+    ]
+    return LesionClaim(
+        words=in_words(lesion),
+        at_most=min(bounds, default=None),
+        spared=lesion in construct.spared_by,
+    )
 
 
 class LesionedParadigm(Paradigm):
-    """A paradigm whose subjects lack a channel of what they see and feel; amnesia is the agent's (``Mind``)."""
+    """A paradigm whose subjects lack a channel of what they see and feel; amnesia is
+    the agent's (``Mind``).
+    """
 
     def __init__(self, paradigm: Paradigm, lesion: Lesion) -> None:
         self.specification = paradigm.specification
         if why := self.specification.obstacle(lesion):
-            raise OptionError(f"--control {lesion}: {self.specification.name} has none: {why}.")
+            raise OptionError(
+                f"--control {lesion}: {self.specification.name} has none: {why}."
+            )
         self._paradigm, self._lesion = paradigm, lesion
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
@@ -278,23 +349,30 @@ class _RewardShuffled(Paradigm):
         self.specification = paradigm.specification
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        return ShuffledRewards(self._paradigm.environment(view, seed, subject), f"{seed}|{subject}|{REWARD_SHUFFLED}")
+        return ShuffledRewards(
+            self._paradigm.environment(view, seed, subject),
+            f"{seed}|{subject}|{REWARD_SHUFFLED}",
+        )
 
 
 class ShuffledRewards(UnrewardedSubject):
-    """An environment whose trials pay what a random earlier trial of the same subject has earned (with replacement).
+    """An environment whose trials pay what a random earlier trial of the same subject
+    has earned (with replacement).
 
-    The whole sum is paid on the first step and nothing afterwards. So the trial's return does not depend on what the
-    subject does, including when it ends the trial, for any discount factor. If it were paid step by step, a subject
-    could learn to shorten costly trials and to prolong rewarding ones. Over trials, the returns are a bootstrap sample
-    of what the subject has actually earned so far. The first trial pays nothing.
+    The whole sum is paid on the first step and nothing afterwards. So the trial's
+    return does not depend on what the subject does, including when it ends the trial,
+    for any discount factor. If it were paid step by step, a subject could learn to
+    shorten costly trials and to prolong rewarding ones. Over trials, the returns are a
+    bootstrap sample of what the subject has actually earned so far. The first trial
+    pays nothing.
     """
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
         super().__init__(life)
         # Random seeds a string by SHA-512, which is the same in every process.
         self._random = random.Random(key)
-        #: Earnings of each finished trial; earnings of this trial so far; the reward still to be paid.
+        #: Earnings of each finished trial; earnings of this trial so far; the reward
+        #: still to be paid.
         self._earned: list[float] = []
         self._sum = self._due = 0.0
 
@@ -306,7 +384,10 @@ class ShuffledRewards(UnrewardedSubject):
     def begin_trial(self) -> str | None:
         """Begin the next trial and draw its payment."""
         observation = super().begin_trial()
-        self._sum, self._due = 0.0, self._random.choice(self._earned) if self._earned else 0.0
+        self._sum, self._due = (
+            0.0,
+            self._random.choice(self._earned) if self._earned else 0.0,
+        )
         return observation
 
     def step(self, action: int) -> tuple[str, float, int]:
@@ -329,21 +410,35 @@ class _Yoked(Paradigm):
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         yoke = self._yokes(subject)
-        return self._paradigm.yoked_environment(view, yoke.seed, yoke.subject, yoke.trials)
+        return self._paradigm.yoked_environment(
+            view, yoke.seed, yoke.subject, yoke.trials
+        )
 
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:
-    """Return the cell of another run that comes closest: the same protocol; if it can be, the same model and view."""
-    cells = [cell for cell in run.plans() if cell.protocol == plan.protocol and not cell.control]
+    """Return the cell of another run that comes closest: the same protocol; if it can
+    be, the same model and view.
+    """
+    cells = [
+        cell
+        for cell in run.plans()
+        if cell.protocol == plan.protocol and not cell.control
+    ]
     if not cells:
         known = ", ".join(dict.fromkeys(cell.protocol for cell in run.plans()))
-        raise RunLogError(f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known}).")
-    best = max(cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view))
+        raise RunLogError(
+            f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known})."
+        )
+    best = max(
+        cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view)
+    )
     if best.sha256 != plan.sha256:
         raise RunLogError(
             f"{run.path} was made with another version of {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
             "Yoke to a run of the same protocol."
         )
     if (len(run.completed_subjects(best)) if best.sequential else best.subjects) < 2:
-        raise RunLogError(f"{run.path} has only one subject. Yoke to a run with two or more.")
+        raise RunLogError(
+            f"{run.path} has only one subject. Yoke to a run with two or more."
+        )
     return best

@@ -1,4 +1,6 @@
-"""The language models of a run: their options, their connections, and the workers that make their calls."""
+"""The language models of a run: their options, their connections, and the workers that
+make their calls.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,7 +44,14 @@ from cheesebench.chat import (
     Usage,
     check_address,
 )
-from cheesebench.errors import CheeseBenchError, OptionError, PluginError, RunLogError, UnknownNameError, raised_where
+from cheesebench.errors import (
+    CheeseBenchError,
+    OptionError,
+    PluginError,
+    RunLogError,
+    UnknownNameError,
+    raised_where,
+)
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.calling import (
     MOST_NAMES,
@@ -55,7 +72,12 @@ from cheesebench.experiment.calling import (
     said,
     server_name,
 )
-from cheesebench.experiment.cells import RunOptions, find_design, language_model, usual_design
+from cheesebench.experiment.cells import (
+    RunOptions,
+    find_design,
+    language_model,
+    usual_design,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.subjects import ParadigmCache, stopped
 from cheesebench.family import LanguageModel, SubjectContext
@@ -74,10 +96,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
-    """Run a backend's code: a mistake that it names stays what it is, but for secrets; all else is a PluginError.
+    """Run a backend's code: a mistake that it names stays what it is, but for secrets;
+    all else is a PluginError.
 
-    ``doing`` says what it was asked to do, as in "answering the first question". The errors have no cause and no
-    context: a printed chain would show what was kept out of the text.
+    ``doing`` says what it was asked to do, as in "answering the first question". The
+    errors have no cause and no context: a printed chain would show what was kept out of
+    the text.
     """
     raised: CheeseBenchError
     try:
@@ -85,13 +109,20 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
         return
     except CheeseBenchError as error:
         if type(error).__module__ == CheeseBenchError.__module__:
-            error.args = tuple(redact(part) if isinstance(part, str) else quoted(repr(part)) for part in error.args)
+            error.args = tuple(
+                redact(part) if isinstance(part, str) else quoted(repr(part))
+                for part in error.args
+            )
             raised = error
         else:  # a stranger's class, which may say what it likes
-            raised = PluginError(f"The backend '{backend}' reports while {doing}: {quoted(str(error))}")
+            raised = PluginError(
+                f"The backend '{backend}' reports while {doing}: {quoted(str(error))}"
+            )
     except (Exception, SystemExit) as error:
         said = quoted(raised_where(error), 360)
-        raised = PluginError(f"The backend '{backend}' fails while {doing}: {said}. Please report this to its author.")
+        raised = PluginError(
+            f"The backend '{backend}' fails while {doing}: {said}. Please report this to its author."
+        )
     raised.__cause__ = raised.__context__ = None
     vars(raised).pop("__notes__", None)
     raise raised from None
@@ -102,13 +133,17 @@ _TOO_MANY = 2**63
 
 
 class CheckedConnection:
-    """A backend's connection; ``complete`` raises PluginError for what is no reply or no known fault."""
+    """A backend's connection; ``complete`` raises PluginError for what is no reply or
+    no known fault.
+    """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
         """Connect; see ``backend_errors_explained`` for what is raised."""
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
-            self._connection = checked(spec.connect(context), Connection, f"{self._who}: connect returned")
+            self._connection = checked(
+                spec.connect(context), Connection, f"{self._who}: connect returned"
+            )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError as the backend did."""
@@ -122,17 +157,24 @@ class CheckedConnection:
             if not (wrong := _wrong_reply(reply)) and isinstance(reply, ChatReply):
                 return reply
             did = "returned"
-        # Outside of the handler: the fault must not become the context of what is shown.
-        raise PluginError(f"{self._who} {did} {wrong}. Please report this to its author.")
+        # Outside of the handler: the fault must not become the context of what is
+        # shown.
+        raise PluginError(
+            f"{self._who} {did} {wrong}. Please report this to its author."
+        )
 
     async def facts(self) -> ServerFacts:
-        """Return what the server says about itself: nothing, where the backend does not ask."""
+        """Return what the server says about itself: nothing, where the backend does not
+        ask.
+        """
         ask = getattr(self._connection, "facts", None)
         if ask is None:
             return ServerFacts()
         facts = await ask()
         if not isinstance(facts, ServerFacts):
-            raise PluginError(f"{self._who}: facts returned {_shown(facts)}, but ServerFacts are expected.")
+            raise PluginError(
+                f"{self._who}: facts returned {_shown(facts)}, but ServerFacts are expected."
+            )
         return facts
 
     async def close(self) -> None:
@@ -170,7 +212,8 @@ def _wrong_usage(usage: object) -> str:
         count: object = getattr(usage, name)
         if not is_count(count):
             return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
-    # They are parts of the prompt; more than the whole would make a call cost less than nothing.
+    # They are parts of the prompt; more than the whole would make a call cost less than
+    # nothing.
     if usage.cached + usage.written > usage.prompt:
         parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
         return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
@@ -178,8 +221,14 @@ def _wrong_usage(usage: object) -> str:
 
 
 def is_count(value: object) -> bool:
-    """Return whether a value is a number of tokens that a log can store. ``True`` is none, although it is an int."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY
+    """Return whether a value is a number of tokens that a log can store. ``True`` is
+    none, although it is an int.
+    """
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and 0 <= value < _TOO_MANY
+    )
 
 
 def _shown(value: object) -> str:
@@ -190,9 +239,11 @@ T = TypeVar("T")
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end and return its result; unlike ``asyncio.run``, also below a loop that runs already.
+    """Run a coroutine to its end and return its result; unlike ``asyncio.run``, also
+    below a loop that runs already.
 
-    A notebook has such a loop in its own thread; there the coroutine runs in a thread of its own.
+    A notebook has such a loop in its own thread; there the coroutine runs in a thread
+    of its own.
     """
     try:
         asyncio.get_running_loop()
@@ -202,7 +253,8 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-#: Seconds between two writes of a progress file, and after how many a file counts as left behind by a killed process.
+#: Seconds between two writes of a progress file, and after how many a file counts as
+#: left behind by a killed process.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
 #: Bytes of such a file.
@@ -210,7 +262,9 @@ _LONGEST = 4096
 
 
 class Flight(NamedTuple):
-    """Calls in flight, how many there may be at present, and the budget in dollars of the whole run, if it has one."""
+    """Calls in flight, how many there may be at present, and the budget in dollars of
+    the whole run, if it has one.
+    """
 
     calls: int
     limit: int
@@ -218,9 +272,11 @@ class Flight(NamedTuple):
 
 
 class ProgressFile:
-    """Writes how many calls are in flight to a small file beside the run log, from ``start`` until ``stop``.
+    """Writes how many calls are in flight to a small file beside the run log, from
+    ``start`` until ``stop``.
 
-    The log has only calls that were answered, and no budget, which is that of a session.
+    The log has only calls that were answered, and no budget, which is that of a
+    session.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
@@ -251,12 +307,20 @@ class ProgressFile:
 
 
 def read_flight(directory: Path) -> Flight | None:
-    """Return what all processes of a run have in flight; None where none of them says so."""
-    flights = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
+    """Return what all processes of a run have in flight; None where none of them says
+    so.
+    """
+    flights = [
+        flight
+        for path in directory.glob(f"{_PREFIX}*{_SUFFIX}")
+        if (flight := _read(path)) is not None
+    ]
     if not flights:
         return None
     budget = next((one.budget for one in flights if one.budget is not None), None)
-    return Flight(sum(one.calls for one in flights), sum(one.limit for one in flights), budget)
+    return Flight(
+        sum(one.calls for one in flights), sum(one.limit for one in flights), budget
+    )
 
 
 def _read(path: Path) -> Flight | None:
@@ -267,8 +331,20 @@ def _read(path: Path) -> Flight | None:
             return None
         content = json.loads(data)
         budget = content.get("budget")
-        return Flight(int(content["calls"]), int(content["limit"]), None if budget is None else float(budget))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return Flight(
+            int(content["calls"]),
+            int(content["limit"]),
+            None if budget is None else float(budget),
+        )
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ):
         return None
 
 
@@ -287,8 +363,9 @@ CLOSE_PATIENCE = 1.5
 class CallOptions:
     """Options of calls.
 
-    ``concurrency`` is the maximum in flight for an account; ``began`` is the start of the session (UNIX time);
-    ``processes`` make calls for the same run, this one included.
+    ``concurrency`` is the maximum in flight for an account; ``began`` is the start of
+    the session (UNIX time); ``processes`` make calls for the same run, this one
+    included.
     """
 
     concurrency: int = 256
@@ -304,11 +381,15 @@ class UnreachableModelError(CheeseBenchError):
 
 
 def start_servers(
-    models: Mapping[str, LanguageModel], directory: Path, progress: Callable[[str], None] = lambda line: None
+    models: Mapping[str, LanguageModel],
+    directory: Path,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
-    """Start the servers that models need and that are not running; on any error, stop those already started.
+    """Start the servers that models need and that are not running; on any error, stop
+    those already started.
 
-    ``progress`` is called with lines to show, because loading a large model takes minutes.
+    ``progress`` is called with lines to show, because loading a large model takes
+    minutes.
     """
     servers: dict[str, Server] = {}
     try:
@@ -316,7 +397,9 @@ def start_servers(
             if model.backend.serve is not None and not model.base_urls:
                 context = context_of(model, None, directory, CallOptions().concurrency)
                 context = replace(context, progress=lambda line: progress(redact(line)))
-                with backend_errors_explained(model.backend.name, "starting its server"):
+                with backend_errors_explained(
+                    model.backend.name, "starting its server"
+                ):
                     who = f"The backend '{model.backend.name}': serve returned"
                     servers[name] = checked(model.backend.serve(context), Server, who)
     except BaseException:
@@ -334,11 +417,17 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
         except Exception as error:
             problem = error
     if problem is not None:
-        raise PluginError(f"A model server could not be stopped: {quoted(str(problem), 1000)}") from None
+        raise PluginError(
+            f"A model server could not be stopped: {quoted(str(problem), 1000)}"
+        ) from None
 
 
-def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], None]) -> None:
-    """Stop all servers while another error propagates; failing to stop must not hide that error."""
+def stop_after_failure(
+    servers: Mapping[str, Server], progress: Callable[[str], None]
+) -> None:
+    """Stop all servers while another error propagates; failing to stop must not hide
+    that error.
+    """
     try:
         stop_servers(servers)
     except PluginError as error:
@@ -354,18 +443,25 @@ def probe(
     pictures: bool = False,
     counts: bool = False,
 ) -> dict[str, int]:
-    """Make one test call to every server of every model, with the run's sampling; ``timeout`` (seconds) is for it all.
+    """Make one test call to every server of every model, with the run's sampling;
+    ``timeout`` (seconds) is for it all.
 
-    Returns by model the context of its servers in tokens (the smallest one), where they say it.
+    Returns by model the context of its servers in tokens (the smallest one), where they
+    say it.
 
-    With ``pictures`` the question holds one; with ``counts`` the server must say how many tokens the reply took (it is
-    an OptionError if it does not). Raises UnreachableModelError for the first model that does not answer, and
-    PluginError for an error in a backend; the messages contain no secrets. A server that cannot be reached, while
-    another one of its model can, is a line for ``progress``: the run begins without it.
+    With ``pictures`` the question holds one; with ``counts`` the server must say how
+    many tokens the reply took (it is an OptionError if it does not). Raises
+    UnreachableModelError for the first model that does not answer, and PluginError for
+    an error in a backend; the messages contain no secrets. A server that cannot be
+    reached, while another one of its model can, is a line for ``progress``: the run
+    begins without it.
     """
 
     async def ask_all() -> list[int | None]:
-        asked = (_probe(name, model, directory, progress, timeout, pictures, counts) for name, model in models.items())
+        asked = (
+            _probe(name, model, directory, progress, timeout, pictures, counts)
+            for name, model in models.items()
+        )
         return await asyncio.gather(*asked)
 
     contexts = zip(models, run_blocking(ask_all()), strict=True)
@@ -384,28 +480,56 @@ async def _probe(
     if not model.backend.probe:
         return None
     urls = model.base_urls or (None,)
-    found = await asyncio.gather(*(_probe_server(model, url, directory, timeout, pictures, counts) for url in urls))
+    found = await asyncio.gather(
+        *(
+            _probe_server(model, url, directory, timeout, pictures, counts)
+            for url in urls
+        )
+    )
     faults = [one if isinstance(one, ChatFaultError) else None for one in found]
-    unreachable = [(url, fault) for url, fault in zip(urls, faults, strict=True) if fault is not None]
+    unreachable = [
+        (url, fault)
+        for url, fault in zip(urls, faults, strict=True)
+        if fault is not None
+    ]
     for url, fault in unreachable:
         text = quoted(said(fault), 1000)
         if fault.kind not in TRANSIENT or len(unreachable) == len(urls):
             where = f" at {server_name(url)}" if len(urls) > 1 else ""
-            raise UnreachableModelError(f"The model '{name}'{where} does not answer: {text}")
-        progress(redact(f"The run begins without {server_name(url)}, which does not answer: {text}"))
-    return min((one.context for one in found if isinstance(one, ServerFacts) and one.context), default=None)
+            raise UnreachableModelError(
+                f"The model '{name}'{where} does not answer: {text}"
+            )
+        progress(
+            redact(
+                f"The run begins without {server_name(url)}, which does not answer: {text}"
+            )
+        )
+    return min(
+        (one.context for one in found if isinstance(one, ServerFacts) and one.context),
+        default=None,
+    )
 
 
 async def _probe_server(
-    model: LanguageModel, url: str | None, directory: Path, timeout: float, pictures: bool, counts: bool
+    model: LanguageModel,
+    url: str | None,
+    directory: Path,
+    timeout: float,
+    pictures: bool,
+    counts: bool,
 ) -> ChatFaultError | ServerFacts:
-    """Return why a server does not answer; or, if it is there, what it says about itself."""
+    """Return why a server does not answer; or, if it is there, what it says about
+    itself.
+    """
     connection = CheckedConnection(model.backend, context_of(model, url, directory, 1))
     settings = model.settings
     request = ChatRequest(
         model=model.entry.id,
         messages=(Message("user", (PROBE, _white()) if pictures else (PROBE,)),),
-        sampling=Sampling(temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens")),
+        sampling=Sampling(
+            temperature=settings.get("temperature"),
+            max_tokens=settings.get("max_tokens"),
+        ),
         timeout=timeout,
         extra=settings["served"],
     )
@@ -416,7 +540,11 @@ async def _probe_server(
             fault = await _first_answer(connection, request, model.backend.name, counts)
             if fault is None or fault.kind in THROTTLES:
                 break  # it is there; or there, and busy
-            if attempt == PROBE_ATTEMPTS or fault.kind not in TRANSIENT or fault.kind == "timeout":
+            if (
+                attempt == PROBE_ATTEMPTS
+                or fault.kind not in TRANSIENT
+                or fault.kind == "timeout"
+            ):
                 return fault
             await asyncio.sleep(attempt)
         return await connection.facts()
@@ -443,7 +571,9 @@ async def _first_answer(
 
 
 def _white() -> bytes:
-    """Return a white picture: whatever the model says of it, it shows whether pictures are taken."""
+    """Return a white picture: whatever the model says of it, it shows whether pictures
+    are taken.
+    """
     from PIL import Image
 
     file = io.BytesIO()
@@ -452,21 +582,30 @@ def _white() -> bytes:
 
 
 async def _close(connection: Connection) -> None:
-    # A connection that fails to close must not block the session or hide an earlier error.
+    # A connection that fails to close must not block the session or hide an earlier
+    # error.
     with contextlib.suppress(Exception):
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
 
-def context_of(model: LanguageModel, url: str | None, directory: Path, capacity: int) -> BackendContext:
+def context_of(
+    model: LanguageModel, url: str | None, directory: Path, capacity: int
+) -> BackendContext:
     return BackendContext(
-        entry=model.entry, directory=directory, base_url=url, options=model.options, capacity=capacity
+        entry=model.entry,
+        directory=directory,
+        base_url=url,
+        options=model.options,
+        capacity=capacity,
     )
 
 
 class LanguageModels:
-    """All language models of a session. Its methods are called in the loop, but for the constructor and ``state``.
+    """All language models of a session. Its methods are called in the loop, but for the
+    constructor and ``state``.
 
-    ``source`` is the run whose recorded replies are used instead of calls (``replay:RUN``).
+    ``source`` is the run whose recorded replies are used instead of calls
+    (``replay:RUN``).
     """
 
     def __init__(
@@ -484,12 +623,19 @@ class LanguageModels:
         self._channels: dict[str, ModelChannel] = {}
         self._news: deque[str] = deque()
         self._progress_file = ProgressFile(log.directory, self._flight)
-        self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.processes)
+        self.budget = Budget(
+            self.options.limits,
+            log.calls.totals,
+            self.options.began,
+            self.options.processes,
+        )
 
     async def connect(self, names: Iterable[str]) -> None:
-        """Open the connections of models in advance, so that errors show early, and ask servers for their slots.
+        """Open the connections of models in advance, so that errors show early, and ask
+        servers for their slots.
 
-        Calls beyond a server's slots would wait there, and time out; the processes of a run share the slots.
+        Calls beyond a server's slots would wait there, and time out; the processes of a
+        run share the slots.
         """
 
         async def ask(server: ModelServer) -> None:
@@ -498,7 +644,13 @@ class LanguageModels:
                 if facts.slots:
                     server.limiter.lower(max(1, facts.slots // self.options.processes))
 
-        await asyncio.gather(*(ask(server) for name in names for server in self.channel(name).pool.servers))
+        await asyncio.gather(
+            *(
+                ask(server)
+                for name in names
+                for server in self.channel(name).pool.servers
+            )
+        )
 
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
@@ -507,7 +659,10 @@ class LanguageModels:
                 self._progress_file.start()
             model, options = self.models[name], self.options
             urls = model.base_urls or (None,)
-            pool = ServerPool([self._server(model, url, alone=len(urls) == 1) for url in urls], self._tell)
+            pool = ServerPool(
+                [self._server(model, url, alone=len(urls) == 1) for url in urls],
+                self._tell,
+            )
             self._channels[name] = ModelChannel(
                 pool=pool,
                 price=model.entry.price,
@@ -518,12 +673,18 @@ class LanguageModels:
             )
         return self._channels[name]
 
-    def _server(self, model: LanguageModel, url: str | None, *, alone: bool) -> ModelServer:
+    def _server(
+        self, model: LanguageModel, url: str | None, *, alone: bool
+    ) -> ModelServer:
         context = context_of(model, url, self._log.directory, self.options.concurrency)
         named = model.backend.account
         with backend_errors_explained(model.backend.name, "connecting"):
             account = named(context) if named else f"{model.backend.name} {url}"
-        connection = None if self._source is not None else CheckedConnection(model.backend, context)
+        connection = (
+            None
+            if self._source is not None
+            else CheckedConnection(model.backend, context)
+        )
         limiter = self._limiters.setdefault(account, Limiter(self.options.concurrency))
         return ModelServer("" if alone else server_name(url), connection, limiter)
 
@@ -532,18 +693,24 @@ class LanguageModels:
 
     def _tell(self, kind: NoticeKind, line: str) -> None:
         self._news.append(redact(line))
-        with contextlib.suppress(RunLogError):  # a full disk shows where a record is to be written
+        with contextlib.suppress(
+            RunLogError
+        ):  # a full disk shows where a record is to be written
             self._log.note(kind, line)
 
     def news(self) -> list[str]:
-        """Return lines about servers that have died or come back, and retries, since the last call. From any thread."""
+        """Return lines about servers that have died or come back, and retries, since
+        the last call. From any thread.
+        """
         lines = []
         while self._news:
             lines.append(self._news.popleft())
         return lines
 
     def caller(self, job: Job, work: float) -> Caller:
-        """Return the caller of a subject; ``work`` is its priority among waiting calls."""
+        """Return the caller of a subject; ``work`` is its priority among waiting
+        calls.
+        """
         plan, subject = job.plan, job.subject
         log = self._log
         return Caller(
@@ -558,7 +725,9 @@ class LanguageModels:
         )
 
     def is_free(self, name: str) -> bool:
-        """Return whether calls are free: no price, and a server on this machine or in a private network."""
+        """Return whether calls are free: no price, and a server on this machine or in a
+        private network.
+        """
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
             return False
@@ -575,30 +744,45 @@ class LanguageModels:
 
     def _flight(self) -> Flight:
         limiters = list(self._limiters.values())
-        in_flight, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        in_flight, limit = (
+            sum(one.in_flight for one in limiters),
+            sum(one.limit for one in limiters),
+        )
         return Flight(in_flight, limit, self.options.limits.cost)
 
     @property
     def unreadable(self) -> tuple[int, int]:
         """Replies of this session that named no action, and all that were read."""
         channels = list(self._channels.values())
-        return sum(one.unreadable for one in channels), sum(one.read for one in channels)
+        return sum(one.unreadable for one in channels), sum(
+            one.read for one in channels
+        )
 
     def silence(self) -> tuple[str, float, str] | None:
-        """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
-        waits = [(name, *channel.waited) for name, channel in list(self._channels.items())]
+        """Return the model that has not answered for longest, for how many seconds, and
+        what its last fault said.
+        """
+        waits = [
+            (name, *channel.waited) for name, channel in list(self._channels.items())
+        ]
         return max(waits, key=lambda one: one[1], default=None)
 
     def stop_sending(self) -> None:
-        """Send no further call; those in flight may still be answered. From any thread."""
+        """Send no further call; those in flight may still be answered. From any
+        thread.
+        """
         for channel in list(self._channels.values()):
             channel.closing = True
 
     async def land(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry`` is set; what came is written."""
+        """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry``
+        is set; what came is written.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not hurry.is_set() and any(channel.in_flight for channel in self._channels.values()):
+                while not hurry.is_set() and any(
+                    channel.in_flight for channel in self._channels.values()
+                ):
                     await asyncio.sleep(LANDING)
         await asyncio.sleep(LANDING)
 
@@ -617,7 +801,9 @@ class LanguageModels:
 class ModelWorker:
     """Does jobs whose subjects ask a model, each in a task of the event loop."""
 
-    def __init__(self, models: LanguageModels, plugins: PluginManager, paradigms: ParadigmCache) -> None:
+    def __init__(
+        self, models: LanguageModels, plugins: PluginManager, paradigms: ParadigmCache
+    ) -> None:
         self._models = models
         self._plugins = plugins
         self._paradigms = paradigms
@@ -626,13 +812,16 @@ class ModelWorker:
         self.speculative: set[Job] = set()
 
     def stop(self, job: Job) -> None:
-        """Stop a subject from making further calls; one in flight is completed and recorded."""
+        """Stop a subject from making further calls; one in flight is completed and
+        recorded.
+        """
         caller = self._callers.get(job)
         if caller is not None:
             caller.stopped = True
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job; what goes wrong in it is in its last report. Raises RunLogError where calls contradict the log.
+        """Do the job; what goes wrong in it is in its last report. Raises RunLogError
+        where calls contradict the log.
 
         See ``cheesebench.executor.Executor``.
         """
@@ -641,7 +830,9 @@ class ModelWorker:
             # Of the waiting subjects, the one with the most steps left goes first.
             steps = job.specification.most_calls
             yielding = OVERSUBSCRIPTION if job in self.speculative else 0
-            caller = self._callers[job] = self._models.caller(job, work=job.plan.trials * steps - yielding)
+            caller = self._callers[job] = self._models.caller(
+                job, work=job.plan.trials * steps - yielding
+            )
             async with contextlib.aclosing(self.live(job, caller)) as life:
                 async for record, events in life:
                     report(Report(trials=((record, tuple(events)),)))
@@ -658,43 +849,76 @@ class ModelWorker:
             self._callers.pop(job, None)
 
     def live(self, job: Job, caller: Caller) -> AsyncGenerator[Trial, None]:
-        """Yield every finished trial of the job's subject, with the rules that fired in it."""
-        context = SubjectContext(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
-        return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), context, caller)
+        """Yield every finished trial of the job's subject, with the rules that fired in
+        it.
+        """
+        context = SubjectContext(
+            plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject
+        )
+        return self._plugins.family(job.specification).converse(
+            self._paradigms.paradigm(job), context, caller
+        )
 
 
-def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]) -> dict[str, LanguageModel]:
-    """Return the models with the base URLs of the servers that were started or found for them."""
+def connected(
+    models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]
+) -> dict[str, LanguageModel]:
+    """Return the models with the base URLs of the servers that were started or found
+    for them.
+    """
     return {
-        name: replace(model, base_urls=tuple(servers[name])) if name in servers else model
+        name: replace(model, base_urls=tuple(servers[name]))
+        if name in servers
+        else model
         for name, model in models.items()
     }
 
 
-def base_urls(models: Mapping[str, LanguageModel], started: Mapping[str, Server]) -> dict[str, list[str]]:
-    """Return the base URLs of each model: of the servers that were started for it, or of those behind its names."""
+def base_urls(
+    models: Mapping[str, LanguageModel], started: Mapping[str, Server]
+) -> dict[str, list[str]]:
+    """Return the base URLs of each model: of the servers that were started for it, or
+    of those behind its names.
+    """
     return {
         name: [one for url in named for one in each_address(url)]
         for name, model in models.items()
-        if (named := addresses(started[name].base_url) if name in started else model.base_urls)
+        if (
+            named := addresses(started[name].base_url)
+            if name in started
+            else model.base_urls
+        )
     }
 
 
 def language_models(
-    plugins: PluginManager, names: Iterable[str], options: RunOptions, entries: Iterable[ModelEntry] = ()
+    plugins: PluginManager,
+    names: Iterable[str],
+    options: RunOptions,
+    entries: Iterable[ModelEntry] = (),
 ) -> dict[str, LanguageModel]:
     """Return those of ``names`` that are language models.
 
-    Raises a CheeseBenchError for a name that is neither agent nor model, and for options that mean nothing.
+    Raises a CheeseBenchError for a name that is neither agent nor model, and for
+    options that mean nothing.
     """
     settings: dict[str, Any] = {
-        option.setting: options.value(option.key) for option in OPTIONS if option.models_only and option.setting
+        option.setting: options.value(option.key)
+        for option in OPTIONS
+        if option.models_only and option.setting
     }
-    served = {name: value for name in ("top_p", "reasoning_effort") if (value := options.value(name)) is not None}
+    served = {
+        name: value
+        for name in ("top_p", "reasoning_effort")
+        if (value := options.value(name)) is not None
+    }
     if isinstance(settings["temperature"], list):
         if "none" in settings["temperature"] and len(settings["temperature"]) > 1:
-            raise OptionError(f"{options.spelling('temperature')} none: it cannot stand beside others.")
-        # Of several, each cell takes its own; the first stands for all where they are checked.
+            raise OptionError(
+                f"{options.spelling('temperature')} none: it cannot stand beside others."
+            )
+        # Of several, each cell takes its own; the first stands for all where they are
+        # checked.
         settings["temperature"] = settings["temperature"][0]
     if settings["prompt"] is not None:
         settings["prompt"] = _prompt(settings["prompt"])
@@ -703,7 +927,11 @@ def language_models(
     if agent in plugins.model_agents:
         usual = find_design(options.value("design") or usual_design(True)).settings
         own = plugins.model_agent(agent).settings
-        settings |= {name: value for name, value in usual.items() if settings.get(name) is None and name in own}
+        settings |= {
+            name: value
+            for name, value in usual.items()
+            if settings.get(name) is None and name in own
+        }
     urls = addresses(options.value("base_url"))
     for url in urls:
         check_address(url)
@@ -717,7 +945,9 @@ def language_models(
             entry = resolve_model(plugins, name, entries)
         except UnknownNameError:
             if name == PERSON:
-                raise OptionError(f"--model {name}: people are run by 'cheesebench people --protocols NAME'.") from None
+                raise OptionError(
+                    f"--model {name}: people are run by 'cheesebench people --protocols NAME'."
+                ) from None
             raise
         models[name] = language_model(
             plugins,
@@ -739,7 +969,8 @@ def language_models(
         meant = [
             option.key
             for option in OPTIONS
-            if option.models_only and options.value(option.key) not in (None, [], option.default)
+            if option.models_only
+            and options.value(option.key) not in (None, [], option.default)
         ]
         if meant:
             raise OptionError(
@@ -754,17 +985,26 @@ _MOST_PROMPT = 64 * 1024
 
 
 def _prompt(name: str) -> str:
-    """Return the name of a prompt as it is; for what looks like a file (``my.txt``, ``./mine``) the text in it."""
+    """Return the name of a prompt as it is; for what looks like a file (``my.txt``,
+    ``./mine``) the text in it.
+    """
     path = Path(name)
     if not path.suffix and path.name == name:
         return name
     try:
         text = read_bytes(path, _MOST_PROMPT + 1).decode()
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that cannot be one
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # ValueError: no UTF-8, or a path that cannot be one
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
+        raise OptionError(
+            f"--prompt {name} cannot be read: {reason}. Name a text file."
+        ) from None
     if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
-        raise OptionError(f"--prompt {name}: a prompt must have more than one word and at most {_MOST_PROMPT} bytes.")
+        raise OptionError(
+            f"--prompt {name}: a prompt must have more than one word and at most {_MOST_PROMPT} bytes."
+        )
     return text.strip()
 
 
@@ -774,7 +1014,9 @@ def pairs(options: RunOptions, key: str) -> dict[str, str]:
     for text in options.value(key) or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise OptionError(f"{options.spelling(key)} {text}: expected NAME=VALUE, for example seed=1.")
+            raise OptionError(
+                f"{options.spelling(key)} {text}: expected NAME=VALUE, for example seed=1."
+            )
         mapping[name.strip().replace("-", "_")] = value.strip()
     return mapping
 
@@ -789,14 +1031,18 @@ def call_options(options: RunOptions) -> CallOptions:
             retries=options.value("retries"),
         ),
         limits=Limits(
-            cost=options.value("max_cost"), tokens=options.value("max_tokens"), minutes=options.value("max_minutes")
+            cost=options.value("max_cost"),
+            tokens=options.value("max_tokens"),
+            minutes=options.value("max_minutes"),
         ),
         retry_errors=bool(options.value("retry_errors")),
     )
 
 
 def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if there is a limit in dollars for a model without a known price."""
+    """Raise OptionError if there is a limit in dollars for a model without a known
+    price.
+    """
     for model in models:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(

@@ -27,15 +27,28 @@ from cheesebench.experiment.log_file import (
     damage_explained,
     read_plan,
 )
-from cheesebench.experiment.provenance import check_run_id, describe_protocols, describe_run
+from cheesebench.experiment.provenance import (
+    check_run_id,
+    describe_protocols,
+    describe_run,
+)
 from cheesebench.interfaces import TaskEvent
-from cheesebench.records import FAULTS, CallRecord, CallTotals, CellCalls, CellKey, CellPlan, TrialRecord
+from cheesebench.records import (
+    FAULTS,
+    CallRecord,
+    CallTotals,
+    CellCalls,
+    CellKey,
+    CellPlan,
+    TrialRecord,
+)
 from cheesebench.redaction import quoted, redact, redactor
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
 
-#: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
+#: Stands in a recorded question where a picture was; subjects can be replayed, and the
+#: picture drawn again.
 PICTURE = "[picture]"
 COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
@@ -44,7 +57,9 @@ COLUMNS = (
 )
 _JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
 INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
-_DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
+_DELETE_REFUSED = (
+    f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
+)
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
     "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
@@ -52,15 +67,27 @@ _TOTALS = (
 
 
 def digest(request: ChatRequest) -> str:
-    """Return a digest (32 hexadecimal digits) of everything that can affect the reply."""
-    state = hashlib.sha256(repr((request.model, request.sampling, sorted(request.extra.items()))).encode())
+    """Return a digest (32 hexadecimal digits) of everything that can affect the
+    reply.
+    """
+    state = hashlib.sha256(
+        repr((request.model, request.sampling, sorted(request.extra.items()))).encode()
+    )
     if request.form is not None:
-        state.update(repr((request.form.name, request.form.description, request.form.by_tool)).encode())
+        state.update(
+            repr(
+                (request.form.name, request.form.description, request.form.by_tool)
+            ).encode()
+        )
         state.update(json.dumps(request.form.schema, sort_keys=True).encode())
     for message in request.messages:
         for part in message.parts:
-            content = part.encode(errors="surrogatepass") if isinstance(part, str) else part
-            state.update(f"|{message.role}|{type(part).__name__}|{len(content)}|".encode())
+            content = (
+                part.encode(errors="surrogatepass") if isinstance(part, str) else part
+            )
+            state.update(
+                f"|{message.role}|{type(part).__name__}|{len(content)}|".encode()
+            )
             state.update(content)
     return state.hexdigest()[:32]
 
@@ -74,28 +101,44 @@ class CallLog:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        #: System messages that are in the log, with their digests and as they are stored: every call has a long one.
+        #: System messages that are in the log, with their digests and as they are
+        #: stored: every call has a long one.
         self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
         #: Calls to be written in this turn of the event loop, and who waits for each.
-        self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
+        self._waiting: list[
+            tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
+        ] = []
         #: Those whose calls are written, or could not be.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
         #: That all of these belong to.
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, plan: CellPlan, subject: int) -> int:
-        return int(self._log.select(f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject))[0][0])
+        return int(
+            self._log.select(
+                f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject)
+            )[0][0]
+        )
 
-    def find(self, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
-        rows = self._rows(f"WHERE {LIFE} AND trial = ? AND call = ?", (*plan.key, subject, trial, call))
+    def find(
+        self, plan: CellPlan, subject: int, trial: int, call: int
+    ) -> CallRecord | None:
+        rows = self._rows(
+            f"WHERE {LIFE} AND trial = ? AND call = ?",
+            (*plan.key, subject, trial, call),
+        )
         return next(rows, None)
 
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
 
-    def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
-        """Yield the recorded calls of a trial in order, each read when it is asked for: there may be any number."""
+    def of_trial(
+        self, plan: CellPlan, subject: int, trial: int
+    ) -> Iterator[CallRecord]:
+        """Yield the recorded calls of a trial in order, each read when it is asked for:
+        there may be any number.
+        """
         for call in count():
             record = self.find(plan, subject, trial, call)
             if record is None:
@@ -103,20 +146,30 @@ class CallLog:
             yield record
 
     def latest(self, most: int) -> Iterator[tuple[CellKey, int, CallRecord]]:
-        """Yield the calls that were written last, newest first, each with its cell and its subject.
+        """Yield the calls that were written last, newest first, each with its cell and
+        its subject.
 
         One is in memory at a time.
         """
-        for place in self._log.select("SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)):
-            # A running session may have replaced it by now: what was refused is asked again.
-            for row in self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place):
+        for place in self._log.select(
+            "SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)
+        ):
+            # A running session may have replaced it by now: what was refused is asked
+            # again.
+            for row in self._log.select(
+                f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place
+            ):
                 with damage_explained(self._log.path):
                     record = _record(row)
                 yield tuple(row[:4]), row[4], record
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
-        """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
-        text, reasoning, model = map(self._storable, (reply.text, reply.reasoning, reply.model))
+        """Return the reply as it is stored (without secrets), so that a resumed run
+        reads the same reply.
+        """
+        text, reasoning, model = map(
+            self._storable, (reply.text, reply.reasoning, reply.model)
+        )
         if (text, reasoning, model) == (reply.text, reply.reasoning, reply.model):
             return reply
         return replace(reply, text=text, reasoning=reasoning, model=model)
@@ -125,19 +178,25 @@ class CallLog:
         """Return text that SQLite accepts (no lone surrogates), without secrets."""
         if not text:
             return text
-        return self._redacted(text if text.isascii() else text.encode("utf-8", "replace").decode())
+        return self._redacted(
+            text if text.isascii() else text.encode("utf-8", "replace").decode()
+        )
 
     def write(self, plan: CellPlan, subject: int, *records: CallRecord) -> None:
         """Write calls in one transaction, replacing those that were refused before."""
         self._write([(plan, subject, record) for record in records])
 
     async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call and return once it is stored; calls of one iteration of the event loop share a transaction.
+        """Write a call and return once it is stored; calls of one iteration of the
+        event loop share a transaction.
 
-        The call is written even if the task is cancelled meanwhile, because it has been paid for.
+        The call is written even if the task is cancelled meanwhile, because it has been
+        paid for.
         """
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # futures of a finished loop are obsolete; their calls have been written
+        if (
+            loop is not self._loop
+        ):  # futures of a finished loop are obsolete; their calls have been written
             self._loop = loop
             self._written.clear()
         if not self._waiting:
@@ -151,14 +210,24 @@ class CallLog:
         calls = [call for call, _ in waiting]
         problem = self._problem(calls)
         problems = [problem] * len(calls)
-        if problem is not None and len(calls) > 1 and not isinstance(problem.__cause__, sqlite3.OperationalError):
-            # One invalid call must not affect the others: write each separately. (A full disk affects all.)
+        if (
+            problem is not None
+            and len(calls) > 1
+            and not isinstance(problem.__cause__, sqlite3.OperationalError)
+        ):
+            # One invalid call must not affect the others: write each separately. (A
+            # full disk affects all.)
             problems = [self._problem([call]) for call in calls]
         if not self._written:
             asyncio.get_running_loop().call_soon(self._hand_back)
-        self._written.extend((written, problem) for (_, written), problem in zip(waiting, problems, strict=True))
+        self._written.extend(
+            (written, problem)
+            for (_, written), problem in zip(waiting, problems, strict=True)
+        )
 
-    def _problem(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> Exception | None:
+    def _problem(
+        self, calls: Sequence[tuple[CellPlan, int, CallRecord]]
+    ) -> Exception | None:
         try:
             self._write(calls)
         except Exception as error:
@@ -168,8 +237,9 @@ class CallLog:
     def _hand_back(self) -> None:
         """Resume one task whose call is written, in each iteration of the event loop.
 
-        A subject's next steps take longer than reading a reply and sending the next prompt. If all resumed at once, the
-        server would idle, then receive all prompts at once, and this would repeat.
+        A subject's next steps take longer than reading a reply and sending the next
+        prompt. If all resumed at once, the server would idle, then receive all prompts
+        at once, and this would repeat.
         """
         written, problem = self._written.popleft()
         if self._written:
@@ -183,36 +253,73 @@ class CallLog:
 
     def _write(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> None:
         texts = {
-            text: (hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16], self._storable(text))
-            for text in {record.system for _, _, record in calls} - self._known_texts.keys()
+            text: (
+                hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16],
+                self._storable(text),
+            )
+            for text in {record.system for _, _, record in calls}
+            - self._known_texts.keys()
         }
         known = self._known_texts | texts if texts else self._known_texts
-        rows = [self._row(plan, subject, record, known[record.system][0]) for plan, subject, record in calls]
+        rows = [
+            self._row(plan, subject, record, known[record.system][0])
+            for plan, subject, record in calls
+        ]
         with self._log.transaction() as connection:
             if texts:
-                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values())
-            # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
+                connection.executemany(
+                    "INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values()
+                )
+            # A reply stays: records have been made from it. Only what was refused may
+            # be asked, and written, again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
-        # Only now: a transaction that failed has not written the text, and no call can be found without it.
+        # Only now: a transaction that failed has not written the text, and no call can
+        # be found without it.
         self._known_texts = known
 
-    def _row(self, plan: CellPlan, subject: int, record: CallRecord, text_digest: str) -> tuple[object, ...]:
+    def _row(
+        self, plan: CellPlan, subject: int, record: CallRecord, text_digest: str
+    ) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
         return (
-            *(*plan.key, subject, record.trial, record.call, record.digest, text_digest),
+            *(
+                *plan.key,
+                subject,
+                record.trial,
+                record.call,
+                record.digest,
+                text_digest,
+            ),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
-            *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
-            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
+            *(
+                record.fault or "",
+                reply.model,
+                usage.prompt,
+                usage.completion,
+                usage.cached,
+            ),
+            *(
+                usage.reasoning,
+                record.cost,
+                record.seconds,
+                record.attempts,
+                usage.written,
+                record.malformed,
+            ),
         )
 
     def served_by(self, model: str, most: int) -> set[str]:
-        """Return up to ``most`` model names that the server reported for a model's calls."""
+        """Return up to ``most`` model names that the server reported for a model's
+        calls.
+        """
         query = "SELECT DISTINCT served_by FROM calls WHERE model = ? AND served_by != '' LIMIT ?"
         return {name for (name,) in self._log.select(query, (model, most))}
 
     def totals(self) -> CallTotals:
-        """Return the totals of all calls, including those that are about to be written."""
+        """Return the totals of all calls, including those that are about to be
+        written.
+        """
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
@@ -220,17 +327,28 @@ class CallLog:
         return self._grouped("", ())
 
     def of_cell(self, plan: CellPlan) -> CellCalls | None:
-        return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(plan.key)
+        return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(
+            plan.key
+        )
 
-    def _grouped(self, where: str, values: Sequence[object]) -> dict[CellKey, CellCalls]:
+    def _grouped(
+        self, where: str, values: Sequence[object]
+    ) -> dict[CellKey, CellCalls]:
         key = "model, protocol, view, variant"
-        totals = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values)
-        names = self._log.select(f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by", values)
+        totals = self._log.select(
+            f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values
+        )
+        names = self._log.select(
+            f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by",
+            values,
+        )
         counts: dict[CellKey, dict[str, int]] = {}
         counted = f"FROM trials, json_each(iif(json_valid(tally), tally, '{{}}')) AS one {where}"
         query = f"SELECT {key}, one.key, sum(one.value) {counted} GROUP BY {key}, one.key ORDER BY min(one.id)"
         for *cell, name, number in self._log.select(query, values):
-            counts.setdefault((cell[0], cell[1], cell[2], cell[3]), {})[str(name)] = int(number or 0)
+            counts.setdefault((cell[0], cell[1], cell[2], cell[3]), {})[str(name)] = (
+                int(number or 0)
+            )
         return {
             cell: CellCalls(
                 totals=_totals(numbers),
@@ -241,7 +359,9 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values)
+        found = self._log.select(
+            f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values
+        )
         for row in found:
             with damage_explained(self._log.path):
                 record = _record(row)
@@ -249,16 +369,39 @@ class CallLog:
 
 
 def _record(row: Sequence[Any]) -> CallRecord:
-    trial, call, request_digest, _, asked, text, reasoning, finish, fault, served_by, *numbers, system = row[5:]
-    prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
-    usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
+    (
+        trial,
+        call,
+        request_digest,
+        _,
+        asked,
+        text,
+        reasoning,
+        finish,
+        fault,
+        served_by,
+        *numbers,
+        system,
+    ) = row[5:]
+    prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = (
+        numbers
+    )
+    usage = Usage(
+        prompt=prompt,
+        completion=completion,
+        cached=cached,
+        reasoning=thought,
+        written=written,
+    )
     return CallRecord(
         trial=trial,
         call=call,
         digest=request_digest,
         system=system,
         asked=asked,
-        reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),
+        reply=ChatReply(
+            text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by
+        ),
         fault=fault or None,
         cost=cost,
         seconds=seconds,
@@ -268,7 +411,9 @@ def _record(row: Sequence[Any]) -> CallRecord:
 
 
 def _totals(row: Sequence[Any]) -> CallTotals:
-    return CallTotals(**dict(zip(CallTotals.__slots__, (number or 0 for number in row), strict=True)))
+    return CallTotals(
+        **dict(zip(CallTotals.__slots__, (number or 0 for number in row), strict=True))
+    )
 
 
 #: Digests of logs are counted modulo this.
@@ -279,7 +424,9 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """A journal entry with its time (UTC, ISO 8601); ``kind`` is ``created``, ``error``, ..."""
+    """A journal entry with its time (UTC, ISO 8601); ``kind`` is ``created``,
+    ``error``, ...
+    """
 
     time: str
     kind: str
@@ -293,7 +440,8 @@ class JournalEntry:
 
 #: How the journal says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
-#: Share of a cell's trials that may be run anew, and trials of one subject, before they count as failed.
+#: Share of a cell's trials that may be run anew, and trials of one subject, before they
+#: count as failed.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
 
 
@@ -304,9 +452,10 @@ def _worst(record: TrialRecord) -> TrialRecord:
 class RunLog:
     """One run: its manifest, its cells, and every trial that was finished.
 
-    Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes may have the same log
-    open and write to it; an instance may be used from several threads. Every method raises RunLogError, with
-    a remedy, when the file cannot be read or written.
+    Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes
+    may have the same log open and write to it; an instance may be used from several
+    threads. Every method raises RunLogError, with a remedy, when the file cannot be
+    read or written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -332,23 +481,38 @@ class RunLog:
         signed: bool = False,
         plugins: Mapping[str, str] | None = None,
     ) -> Self:
-        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it.
+        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values)
+        go into it.
 
-        With ``signed`` it says that this user made it on this machine, where that can be said. ``plugins`` are those
-        that are not ours, with their versions.
+        With ``signed`` it says that this user made it on this machine, where that can
+        be said. ``plugins`` are those that are not ours, with their versions.
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
-        manifest = describe_run(check_run_id(run_id), specifications.values(), options, plugins)
-        log = cls.write_new(results, manifest, [plan for plan, _ in cells], signed=signed)
+        manifest = describe_run(
+            check_run_id(run_id), specifications.values(), options, plugins
+        )
+        log = cls.write_new(
+            results, manifest, [plan for plan, _ in cells], signed=signed
+        )
         log.note("created", f"{len(cells)} cells")
         return log
 
     @classmethod
-    def write_new(cls, results: Path, manifest: Mapping[str, Any], plans: Iterable[CellPlan], *, signed: bool) -> Self:
+    def write_new(
+        cls,
+        results: Path,
+        manifest: Mapping[str, Any],
+        plans: Iterable[CellPlan],
+        *,
+        signed: bool,
+    ) -> Self:
         if signed and (signature := provenance.signature(manifest)) is not None:
             manifest = {**manifest, provenance.SIGNATURE: signature}
-        path = log_file.make_directory(results, check_run_id(manifest["run_id"])) / log_file.FILE_NAME
+        path = (
+            log_file.make_directory(results, check_run_id(manifest["run_id"]))
+            / log_file.FILE_NAME
+        )
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -359,13 +523,16 @@ class RunLog:
             connection.execute("INSERT INTO digest VALUES ('0')")
             log_file.watch(connection, log._count)
             connection.executemany(
-                "INSERT INTO manifest VALUES (?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
+                "INSERT INTO manifest VALUES (?, ?)",
+                [_manifest_row(key, value) for key, value in manifest.items()],
             )
             log._insert_cells(plans)
         return log
 
     def add_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
-        """Add cells that the run was created without; those that it has already stay as they are."""
+        """Add cells that the run was created without; those that it has already stay as
+        they are.
+        """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
         with self.transaction():
@@ -378,7 +545,9 @@ class RunLog:
     def add_to_manifest(self, entries: Mapping[str, Any]) -> None:
         with self.transaction() as connection:
             rows = [_manifest_row(key, value) for key, value in entries.items()]
-            connection.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+            connection.executemany(
+                "INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows
+            )
 
     def _insert_cells(self, plans: Iterable[CellPlan]) -> None:
         self._connection.executemany(
@@ -388,7 +557,9 @@ class RunLog:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing (this repairs an interrupted one); ``path`` is its directory or its file."""
+        """Open a run for writing (this repairs an interrupted one); ``path`` is its
+        directory or its file.
+        """
         log = cls._open(path, log_file.connect)
         with log_file.errors_explained(log.path):
             log_file.watch(log._connection, log._count)
@@ -396,7 +567,9 @@ class RunLog:
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
-        """Open a run for reading; it may be in progress, and may be in a read-only directory."""
+        """Open a run for reading; it may be in progress, and may be in a read-only
+        directory.
+        """
         return cls._open(path, log_file.connect_read_only)
 
     @classmethod
@@ -410,7 +583,9 @@ class RunLog:
         if path.is_dir():
             path = path / log_file.FILE_NAME
         if not path.is_file():
-            raise RunLogError(f"There is no run log {path}. Give the directory of a run.")
+            raise RunLogError(
+                f"There is no run log {path}. Give the directory of a run."
+            )
         with log_file.damage_explained(path):
             connection = connect(path)
             try:
@@ -432,7 +607,9 @@ class RunLog:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
+        """Which program, protocols and options the run was started with; see
+        ``manifest.describe_run``.
+        """
         found = self.select("SELECT key, value FROM manifest")
         with log_file.damage_explained(self.path):
             return checked_manifest({key: json.loads(value) for key, value in found})
@@ -443,49 +620,76 @@ class RunLog:
         with log_file.damage_explained(self.path):
             return [read_plan(text) for (text,) in found]
 
-    def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
-        """Return the records (of one cell, of one subject of it) in the order of their keys."""
+    def trials(
+        self, plan: CellPlan | None = None, subject: int | None = None
+    ) -> list[TrialRecord]:
+        """Return the records (of one cell, of one subject of it) in the order of their
+        keys.
+        """
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, variant, subject, trial"
         with self._lock, log_file.damage_explained(self.path):
-            found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
+            found = self._connection.execute(
+                f"{log_file.SELECT_TRIALS}{where} {order}", values
+            )
             return [log_file.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
-        """Return all records of all cells as ``trials_by_subject`` has them: for runs that fit into memory."""
-        return [record for plan in self.plans() for life in self.trials_by_subject(plan) for record in life]
+        """Return all records of all cells as ``trials_by_subject`` has them: for runs
+        that fit into memory.
+        """
+        return [
+            record
+            for plan in self.plans()
+            for life in self.trials_by_subject(plan)
+            for record in life
+        ]
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the trials of a cell, one subject after the other: only one life is in memory at a time.
+        """Yield the trials of a cell, one subject after the other: only one life is in
+        memory at a time.
 
-        A life that is unfinished gets a missing record for every planned trial that it has not reached. This is
-        what a run is judged by: a subject that was interrupted has not finished early. A sequential cell may never
-        need the subjects that have not begun, so that these are left out there. Where many trials were run anew
+        A life that is unfinished gets a missing record for every planned trial that it
+        has not reached. This is what a run is judged by: a subject that was interrupted
+        has not finished early. A sequential cell may never need the subjects that have
+        not begun, so that these are left out there. Where many trials were run anew
         (``distrusts``), each of them counts as failed.
         """
         redrawn = self.redrawn(plan)
         distrusted = redrawn.keys() if self.distrusts(plan, redrawn) else ()
-        complete, begun = self.completed_subjects(plan), dict.fromkeys(self._begun(plan))
+        complete, begun = (
+            self.completed_subjects(plan),
+            dict.fromkeys(self._begun(plan)),
+        )
         planned = range(0 if plan.sequential else plan.subjects)
         for subject in chain(planned, (one for one in begun if one not in planned)):
             life = self.trials(plan, subject) if subject in begun else []
             self._check_whole(plan, subject, life, complete.get(subject))
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
-                life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
+                life += [
+                    _missing(plan, subject, trial, "not run")
+                    for trial in range(first, plan.trials)
+                ]
             if life:
-                yield [_worst(record) if (subject, record.trial) in distrusted else record for record in life]
+                yield [
+                    _worst(record) if (subject, record.trial) in distrusted else record
+                    for record in life
+                ]
 
     def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
-        """Return the trials (subject, trial) that were run anew after they had been stopped, and how often.
+        """Return the trials (subject, trial) that were run anew after they had been
+        stopped, and how often.
 
-        An agent that fails in a trial has finished it. A trial of a language model goes on from its recorded replies,
-        so that only one with a refused call that was asked again counts; nor does one that a budget has cut off.
+        An agent that fails in a trial has finished it. A trial of a language model goes
+        on from its recorded replies, so that only one with a refused call that was
+        asked again counts; nor does one that a budget has cut off.
         """
         where, values = _selection(plan, None)
         if plan.agent:
             calls = self.select(
-                f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''", values
+                f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''",
+                values,
             )
             refused = {(subject, trial) for subject, trial, _ in calls}
         found: Counter[tuple[int, int]] = Counter()
@@ -504,18 +708,27 @@ class RunLog:
         return {key: count for key, count in found.items() if key in done}
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
-        """Return whether too many trials were run anew: a subject may have been stopped whenever it was wrong."""
+        """Return whether too many trials were run anew: a subject may have been stopped
+        whenever it was wrong.
+        """
         if not redrawn:
             return False
         where, values = _selection(plan, None)
-        [(trials,)] = self.select(f"SELECT count(*) FROM trials{where} AND missing = ''", values)
+        [(trials,)] = self.select(
+            f"SELECT count(*) FROM trials{where} AND missing = ''", values
+        )
         by_subject: Counter[int] = Counter()
         for (subject, _), times in redrawn.items():
             by_subject[subject] += times
-        return by_subject.total() > MOST_REDRAWN * trials or max(by_subject.values()) > MOST_OF_SUBJECT
+        return (
+            by_subject.total() > MOST_REDRAWN * trials
+            or max(by_subject.values()) > MOST_OF_SUBJECT
+        )
 
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
-        """Return what a reader of the verdict must know of how the cell was run; usually nothing."""
+        """Return what a reader of the verdict must know of how the cell was run;
+        usually nothing.
+        """
         if not (redrawn := self.redrawn(plan)):
             return ()
         trials, resumes = sum(redrawn.values()), self.resumes(plan)
@@ -528,10 +741,11 @@ class RunLog:
         return (f"{said}.",)
 
     def note_killed(self, plan: CellPlan, wanted: Sequence[int]) -> None:
-        """Record which of the wanted subjects were in a trial when an earlier run of the cell was killed, if one was.
+        """Record which of the wanted subjects were in a trial when an earlier run of
+        the cell was killed, if one was.
 
-        A run that ends in any other way closes its log. What a language model was asked is in the log, however it ends.
-        The trial is the first that was not yet written.
+        A run that ends in any other way closes its log. What a language model was asked
+        is in the log, however it ends. The trial is the first that was not yet written.
         """
         where, values = _selection(plan, None)
         query = f"SELECT max(id) FROM journal{where} AND kind = 'started'"
@@ -541,20 +755,39 @@ class RunLog:
             return
         begun = set(self._begun(plan))
         # One that has no trial yet may have been killed in its first.
-        alive = [one for one in wanted if one in begun] + [one for one in wanted if one not in begun][:1]
+        alive = [one for one in wanted if one in begun] + [
+            one for one in wanted if one not in begun
+        ][:1]
         for subject in alive:
             self.note(
-                "error", f"stopped in trial {len(self.trials(plan, subject)) + 1}: the run was killed", plan, subject
+                "error",
+                f"stopped in trial {len(self.trials(plan, subject)) + 1}: the run was killed",
+                plan,
+                subject,
             )
 
     def resumes(self, plan: CellPlan) -> int:
         return max(0, len(self.journal(plan, "started")) - 1)
 
-    def _check_whole(self, plan: CellPlan, subject: int, life: Sequence[TrialRecord], complete: int | None) -> None:
-        """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
-        if [record.trial for record in life] == list(range(len(life))) and complete in (None, len(life)):
+    def _check_whole(
+        self,
+        plan: CellPlan,
+        subject: int,
+        life: Sequence[TrialRecord],
+        complete: int | None,
+    ) -> None:
+        """Raise RunLogError if trials are lost: those before another, or the last ones
+        of a complete life.
+        """
+        if [record.trial for record in life] == list(range(len(life))) and complete in (
+            None,
+            len(life),
+        ):
             return
-        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are missing")
+        raise log_file.damaged(
+            self.path,
+            f"trials of subject {subject} ({plan.model} on {plan.protocol}) are missing",
+        )
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         for subject in self._begun(plan):
@@ -562,52 +795,87 @@ class RunLog:
 
     def _begun(self, plan: CellPlan) -> list[int]:
         where, values = _selection(plan, None)
-        return [subject for (subject,) in self.select(f"SELECT DISTINCT subject FROM trials{where} ORDER BY 1", values)]
+        return [
+            subject
+            for (subject,) in self.select(
+                f"SELECT DISTINCT subject FROM trials{where} ORDER BY 1", values
+            )
+        ]
 
     def trial_counts(self) -> dict[CellKey, dict[int, tuple[int, int]]]:
-        """Return by cell and subject how many of its trials were run, and how many are missing."""
+        """Return by cell and subject how many of its trials were run, and how many are
+        missing.
+        """
         query = "SELECT model, protocol, view, variant, subject, sum(missing = ''), sum(missing != '') FROM trials"
         found: dict[CellKey, dict[int, tuple[int, int]]] = {}
-        for model, protocol, view, variant, subject, *counts in self.select(f"{query} GROUP BY 1, 2, 3, 4, 5"):
-            found.setdefault((model, protocol, view, variant), {})[subject] = (counts[0], counts[1])
+        for model, protocol, view, variant, subject, *counts in self.select(
+            f"{query} GROUP BY 1, 2, 3, 4, 5"
+        ):
+            found.setdefault((model, protocol, view, variant), {})[subject] = (
+                counts[0],
+                counts[1],
+            )
         return found
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
-        found = self.select(log_file.SELECT_EVENTS, (*record.key, record.subject, record.trial))
+        found = self.select(
+            log_file.SELECT_EVENTS, (*record.key, record.subject, record.trial)
+        )
         return tuple(TaskEvent(*row) for row in found)
 
     def completed_subjects(self, plan: CellPlan) -> dict[int, int]:
         """Return the complete subjects of a cell, with their numbers of trials."""
         where, values = _selection(plan, None)
-        return dict(self.select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
+        return dict(
+            self.select(
+                f"SELECT subject, trials FROM lives{where} ORDER BY subject", values
+            )
+        )
 
-    def journal(self, plan: CellPlan | None = None, kind: str | None = None) -> list[JournalEntry]:
+    def journal(
+        self, plan: CellPlan | None = None, kind: str | None = None
+    ) -> list[JournalEntry]:
         where, values = _selection(plan, None)
         if kind is not None:
-            where, values = (f"{where} AND" if where else " WHERE") + " kind = ?", (*values, kind)
+            where, values = (
+                (f"{where} AND" if where else " WHERE") + " kind = ?",
+                (*values, kind),
+            )
         columns = "time, kind, text, model, protocol, view, variant, subject"
         names = columns.split(", ")
         found = self.select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
 
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
-        """Return why trials of each cell could not be run, since it was started last, most frequent first."""
+        """Return why trials of each cell could not be run, since it was started last,
+        most frequent first.
+        """
         found: dict[CellKey, Counter[str]] = {}
         where, values = _selection(plan, None)
-        where = (f"{where} AND" if where else " WHERE") + " kind IN ('started', 'error') AND variant IS NOT NULL"
+        where = (
+            f"{where} AND" if where else " WHERE"
+        ) + " kind IN ('started', 'error') AND variant IS NOT NULL"
         for kind, text, *key in self.stream(
-            f"SELECT kind, text, model, protocol, view, variant FROM journal{where} ORDER BY id", values
+            f"SELECT kind, text, model, protocol, view, variant FROM journal{where} ORDER BY id",
+            values,
         ):
             cell = cast("CellKey", tuple(map(str, key)))
             if kind == "started":
                 found.pop(cell, None)
             else:
                 found.setdefault(cell, Counter())[quoted(text)] += 1
-        return {key: tuple(text for text, _ in texts.most_common()) for key, texts in found.items()}
+        return {
+            key: tuple(text for text, _ in texts.most_common())
+            for key, texts in found.items()
+        }
 
     def dump(self) -> Iterator[str]:
-        """Yield every trial with its events as a line of canonical JSON, for byte-by-byte comparison of runs."""
-        for row in self.stream(f"{log_file.SELECT_TRIALS} ORDER BY model, protocol, view, variant, subject, trial"):
+        """Yield every trial with its events as a line of canonical JSON, for
+        byte-by-byte comparison of runs.
+        """
+        for row in self.stream(
+            f"{log_file.SELECT_TRIALS} ORDER BY model, protocol, view, variant, subject, trial"
+        ):
             with log_file.damage_explained(self.path):
                 record = log_file.trial_from_row(row)
             yield log_file.dump_line(record, self.events(record))
@@ -615,23 +883,31 @@ class RunLog:
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
         """Write a finished trial in one transaction.
 
-        A trial that is missing so far is replaced. If it is there already it must be the same (a resumed life
-        is replayed from its first trial); RunLogError names the difference otherwise.
+        A trial that is missing so far is replaced. If it is there already it must be
+        the same (a resumed life is replayed from its first trial); RunLogError names
+        the difference otherwise.
         """
         key = (*record.key, record.subject, record.trial)
         with self.transaction():
             where = f"WHERE {log_file.LIFE} AND trial = ?"
-            row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
+            row = self._connection.execute(
+                f"{log_file.SELECT_TRIALS} {where}", key
+            ).fetchone()
             with log_file.damage_explained(self.path):
                 recorded = None if row is None else log_file.trial_from_row(row)
             if recorded is not None and not recorded.missing:
                 known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
                 _check_same(recorded, record, known == log_file.events_to_rows(events))
                 return
-            self._connection.execute(log_file.INSERT_TRIAL, log_file.trial_to_row(record))
+            self._connection.execute(
+                log_file.INSERT_TRIAL, log_file.trial_to_row(record)
+            )
             self._connection.executemany(
                 log_file.INSERT_EVENT,
-                [(*key, position, *row) for position, row in enumerate(log_file.events_to_rows(events))],
+                [
+                    (*key, position, *row)
+                    for position, row in enumerate(log_file.events_to_rows(events))
+                ],
             )
 
     def write_missing(
@@ -642,28 +918,44 @@ class RunLog:
         missing: str = "infrastructure",
         tally: Mapping[str, int] | None = None,
     ) -> int:
-        """Record a subject's unfinished trials as missing, the first with its ``tally``, and ``cause`` in the journal.
+        """Record a subject's unfinished trials as missing, the first with its
+        ``tally``, and ``cause`` in the journal.
 
         Returns the number of finished trials.
         """
         life = (*plan.key, subject)
         with self.transaction():
             done: int = self._connection.execute(
-                f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''", life
+                f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''",
+                life,
             ).fetchone()[0]
-            lost = [_missing(plan, subject, trial, missing) for trial in range(done, plan.trials)]
+            lost = [
+                _missing(plan, subject, trial, missing)
+                for trial in range(done, plan.trials)
+            ]
             lost[:1] = [replace(first, tally=dict(tally or {})) for first in lost[:1]]
-            self._connection.executemany(log_file.INSERT_TRIAL, map(log_file.trial_to_row, lost))
+            self._connection.executemany(
+                log_file.INSERT_TRIAL, map(log_file.trial_to_row, lost)
+            )
             self._note("error", cause, plan, subject)
         return done
 
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
-        """Record that a subject is complete after this many trials (``until`` may shorten a schedule)."""
+        """Record that a subject is complete after this many trials (``until`` may
+        shorten a schedule).
+        """
         life = (*plan.key, subject)
         with self.transaction():
-            self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)", (*life, trials))
-            # An earlier failed attempt may have recorded missing trials beyond the end of the schedule.
-            self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)",
+                (*life, trials),
+            )
+            # An earlier failed attempt may have recorded missing trials beyond the end
+            # of the schedule.
+            self._connection.execute(
+                f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?",
+                (*life, trials),
+            )
 
     def check_pages(self) -> None:
         """Raise RunLogError if the file is damaged; takes seconds for each gigabyte."""
@@ -671,7 +963,9 @@ class RunLog:
             log_file.check_pages(self._connection, self.path)
 
     def verify(self) -> int:
-        """Return the number of rows; RunLogError if they are not those that were written, or if some are gone."""
+        """Return the number of rows; RunLogError if they are not those that were
+        written, or if some are gone.
+        """
         self.check_pages()
         rows = total = 0
         with self.snapshot(), log_file.damage_explained(self.path):
@@ -683,11 +977,19 @@ class RunLog:
                 raise ValueError("its rows are not those that were written")
         return rows
 
-    def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
+    def note(
+        self,
+        kind: str,
+        text: str,
+        plan: CellPlan | None = None,
+        subject: int | None = None,
+    ) -> None:
         with self.transaction():
             self._note(kind, text, plan, subject)
 
-    def _note(self, kind: str, text: str, plan: CellPlan | None, subject: int | None) -> None:
+    def _note(
+        self, kind: str, text: str, plan: CellPlan | None, subject: int | None
+    ) -> None:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         key = (None, None, None, None) if plan is None else plan.key
         self._connection.execute(
@@ -712,7 +1014,9 @@ class RunLog:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one transaction; other processes wait. A nested transaction is part of the outer one."""
+        """Run a block as one transaction; other processes wait. A nested transaction is
+        part of the outer one.
+        """
         with self._lock, log_file.errors_explained(self.path):
             nested = self._connection.in_transaction
             if nested:
@@ -728,14 +1032,17 @@ class RunLog:
                     self._connection.execute("UPDATE digest SET total = ?", (total,))
                 self._connection.execute("COMMIT")
             except BaseException:
-                # SQLite has already rolled back by itself after some errors (a full disk).
+                # SQLite has already rolled back by itself after some errors (a full
+                # disk).
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all that a block reads be of one moment, whatever another process writes meanwhile."""
+        """Let all that a block reads be of one moment, whatever another process writes
+        meanwhile.
+        """
         with self._lock, log_file.errors_explained(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -751,7 +1058,10 @@ class RunLog:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -763,20 +1073,35 @@ def _manifest_row(key: str, value: Any) -> tuple[str, str]:
 def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
     model, protocol, view, variant = plan.key
     return TrialRecord(
-        model=model, protocol=protocol, view=view, variant=variant, subject=subject, trial=trial, missing=cause
+        model=model,
+        protocol=protocol,
+        view=view,
+        variant=variant,
+        subject=subject,
+        trial=trial,
+        missing=cause,
     )
 
 
-def _selection(plan: CellPlan | None, subject: int | None) -> tuple[str, tuple[Any, ...]]:
+def _selection(
+    plan: CellPlan | None, subject: int | None
+) -> tuple[str, tuple[Any, ...]]:
     if plan is None:
         return "", ()
     if subject is None:
-        return " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?", plan.key
+        return (
+            " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?",
+            plan.key,
+        )
     return f" WHERE {log_file.LIFE}", (*plan.key, subject)
 
 
 def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) -> None:
-    names = [name for name in log_file.TRIAL_COLUMNS if getattr(recorded, name) != getattr(lived, name)]
+    names = [
+        name
+        for name in log_file.TRIAL_COLUMNS
+        if getattr(recorded, name) != getattr(lived, name)
+    ]
     if not names and same_events:
         return
     where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"

@@ -1,4 +1,6 @@
-"""The file of a run log: its tables, how rows are written and read back, and how a log of a stranger is opened."""
+"""The file of a run log: its tables, how rows are written and read back, and how a log
+of a stranger is opened.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import NOT_AS_WRITTEN, CheeseBenchError, OptionError, RunLogError, did_you_mean, raised_where
+from cheesebench.errors import (
+    NOT_AS_WRITTEN,
+    CheeseBenchError,
+    OptionError,
+    RunLogError,
+    did_you_mean,
+    raised_where,
+)
 from cheesebench.interfaces import TaskEvent
 from cheesebench.records import (
     FORMAT,
@@ -42,8 +51,9 @@ _LIFE_KEY = """\
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     subject INTEGER NOT NULL,  -- from 0"""
 
-# Without rowids the rows lie in the order of their keys, whichever subject finished first; and nothing in
-# trials, events and lives tells when it was written: the same run gives the same rows.
+# Without rowids the rows lie in the order of their keys, whichever subject finished
+# first; and nothing in trials, events and lives tells when it was written: the same run
+# gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
     key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
@@ -139,7 +149,8 @@ PRAGMA user_version = {FORMAT};
 """  # noqa: E501  # a line is a column
 
 
-#: More trials than any life, and any cell, has: the gaps of unfinished lives are filled up.
+#: More trials than any life, and any cell, has: the gaps of unfinished lives are filled
+#: up.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
 #: What every manifest has, and of which type it is.
@@ -156,22 +167,31 @@ MANIFEST: Mapping[str, Any] = {
 
 
 def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest as it is; ValueError, with what is wrong, unless it has what every reader asks for."""
+    """Return a manifest as it is; ValueError, with what is wrong, unless it has what
+    every reader asks for.
+    """
     for key, kind in MANIFEST.items():
         if key not in manifest:
             raise ValueError(f"the manifest has no {key}")
         _adapter(kind).validate_python(manifest[key], strict=True)
-    if not isinstance(manifest["options"].get("seed"), int):  # without it no trial can be lived again
+    if not isinstance(
+        manifest["options"].get("seed"), int
+    ):  # without it no trial can be lived again
         raise ValueError("the manifest's options have no seed")
     return dict(manifest)
 
 
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
-    """Return the plan in a JSON object; ValueError, with what is wrong, where there is none."""
+    """Return the plan in a JSON object; ValueError, with what is wrong, where there is
+    none.
+    """
     values = json.loads(text)
     variant = Variant.parse(values.pop("variant"))
-    plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
+    plan: CellPlan = replace(
+        _adapter(CellPlan).validate_json(json.dumps(values), strict=True),
+        variant=variant,
+    )
     if min(plan.subjects, plan.trials) < 0 or not fits(plan):
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
     return plan
@@ -179,7 +199,10 @@ def read_plan(text: str) -> CellPlan:
 
 def fits(plan: CellPlan) -> bool:
     """Return whether a log may have a cell of so many trials."""
-    return plan.trials <= MOST_OF_LIFE and plan.subjects * max(plan.trials, 1) <= MOST_TRIALS
+    return (
+        plan.trials <= MOST_OF_LIFE
+        and plan.subjects * max(plan.trials, 1) <= MOST_TRIALS
+    )
 
 
 def check_fits(plan: CellPlan) -> None:
@@ -217,7 +240,9 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
             parts.append(b"null ")
         else:  # SQLite keeps 1.0 as 1 and -0.0 as 0 where that is shorter
             parts.append(b"number %r " % (float(value) + 0.0))
-    return int.from_bytes(hashlib.blake2b(b"".join(parts), digest_size=32).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(b"".join(parts), digest_size=32).digest(), "big"
+    )
 
 
 @cache
@@ -225,23 +250,46 @@ def tables() -> Mapping[str, tuple[str, ...]]:
     """Return the columns of every table that the digest is of."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        columns = {name: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})")) for name in names}
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            )
+        ]
+        columns = {
+            name: tuple(
+                row[1] for row in connection.execute(f"PRAGMA table_info({name})")
+            )
+            for name in names
+        }
         return {name: listed for name, listed in columns.items() if name != "digest"}
 
 
 def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
-    """Call ``count`` with the digest of each row that this connection writes, and with minus that of a removed one.
+    """Call ``count`` with the digest of each row that this connection writes, and with
+    minus that of a removed one.
 
-    The triggers are temporary ones, which belong to the connection: there are none in the file.
+    The triggers are temporary ones, which belong to the connection: there are none in
+    the file.
     """
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA recursive_triggers = ON")  # a row that is replaced is a row that is removed
-    connection.create_function("row_written", -1, lambda table, *values: count(row_digest(table, values)))
-    connection.create_function("row_removed", -1, lambda table, *values: count(-row_digest(table, values)))
+    connection.execute(
+        "PRAGMA recursive_triggers = ON"
+    )  # a row that is replaced is a row that is removed
+    connection.create_function(
+        "row_written", -1, lambda table, *values: count(row_digest(table, values))
+    )
+    connection.create_function(
+        "row_removed", -1, lambda table, *values: count(-row_digest(table, values))
+    )
     for table, columns in tables().items():
-        for event, row, function in (("INSERT", "NEW", "row_written"), ("DELETE", "OLD", "row_removed")):
-            values = ", ".join([f"'{table}'", *(f"{row}.{column}" for column in columns)])
+        for event, row, function in (
+            ("INSERT", "NEW", "row_written"),
+            ("DELETE", "OLD", "row_removed"),
+        ):
+            values = ", ".join(
+                [f"'{table}'", *(f"{row}.{column}" for column in columns)]
+            )
             connection.execute(
                 f"CREATE TEMP TRIGGER {function}_{table} AFTER {event} ON main.{table} "
                 f"BEGIN SELECT {function}({values}); END"
@@ -254,7 +302,10 @@ def to_json(value: Any) -> str:
 
 def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
     return tuple(
-        to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name) for name in TRIAL_COLUMNS
+        to_json(dict(getattr(record, name)))
+        if name in _MAPPINGS
+        else getattr(record, name)
+        for name in TRIAL_COLUMNS
     )
 
 
@@ -262,7 +313,10 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     values = dict(zip(TRIAL_COLUMNS, row, strict=True))
     for name in _MAPPINGS:
         values[name] = _mapping(values[name])
-    if not 0 <= values["trial"] <= MOST_OF_LIFE or not 0 <= values["session"] <= MOST_OF_LIFE:
+    if (
+        not 0 <= values["trial"] <= MOST_OF_LIFE
+        or not 0 <= values["session"] <= MOST_OF_LIFE
+    ):
         raise ValueError("an impossible trial")
     for name in _NAMES:
         values[name] = values[name] and sys.intern(values[name])
@@ -274,7 +328,9 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 @lru_cache(maxsize=4096)
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
+    """Return a JSON object; trials that are alike share it, because a large run is read
+    as a whole.
+    """
     mapping = json.loads(text)
     if not isinstance(mapping, dict):
         raise ValueError("a trial's values are invalid")
@@ -299,15 +355,17 @@ def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
 
 #: What SQLite keeps beside a database, by the end of the name.
 _BESIDE = ("-journal", "-wal", "-shm")
-#: A rollback journal that ends with these bytes names another file, which SQLite deletes when it has rolled back.
-#: Only a transaction over several databases writes such a name; a run log has none.
+#: A rollback journal that ends with these bytes names another file, which SQLite
+#: deletes when it has rolled back. Only a transaction over several databases writes
+#: such a name; a run log has none.
 _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_plain(directory: Path) -> None:
     """Raise RunLogError unless ``directory`` holds plain files and directories only.
 
-    Who writes to a link writes elsewhere; who opens a FIFO to write waits until somebody reads it, maybe for ever.
+    Who writes to a link writes elsewhere; who opens a FIFO to write waits until
+    somebody reads it, maybe for ever.
     """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
@@ -324,7 +382,9 @@ def check_plain(directory: Path) -> None:
 
 
 def check_beside(path: Path) -> None:
-    """Raise RunLogError if SQLite would wait for, or delete, something else when it opens the database ``path``."""
+    """Raise RunLogError if SQLite would wait for, or delete, something else when it
+    opens the database ``path``.
+    """
     for suffix in _BESIDE:
         beside = path.with_name(path.name + suffix)
         if beside.exists() and not beside.is_file():
@@ -341,11 +401,15 @@ def _end(path: Path) -> bytes:
 
 
 def _strange(path: Path, what: str) -> RunLogError:
-    return RunLogError(f"{quoted(str(path), 300)} {what}. No run leaves that: remove it, or use another copy.")
+    return RunLogError(
+        f"{quoted(str(path), 300)} {what}. No run leaves that: remove it, or use another copy."
+    )
 
 
 def inside(directory: Path, name: str) -> Path:
-    """Return where ``name`` is to be written in a run's directory. RunLogError where that is no plain place."""
+    """Return where ``name`` is to be written in a run's directory. RunLogError where
+    that is no plain place.
+    """
     check_plain(directory)
     path = directory / name
     check_plain(path)
@@ -357,31 +421,31 @@ FILE_NAME = "run.sqlite"
 LATEST = "latest"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
-#: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``) holds the lock for a moment.
+#: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``)
+#: holds the lock for a moment.
 _CLAIM_PATIENCE = 0.5
-#: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
+#: Pages of the write-ahead log (32 MB) after which it is brought into the file:
+#: everybody waits for the disk then.
 CHECKPOINT = 8000
-#: Bytes of a row, of what is written and of what a stranger has written; replies come in at most 4 MB (MAX_BODY), and
-#: the manifest has all protocols.
+#: Bytes of a row, of what is written and of what a stranger has written; replies come
+#: in at most 4 MB (MAX_BODY), and the manifest has all protocols.
 LONGEST_ROW = 32 * 2**20
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
 SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
-INSERT_TRIAL = (
-    f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
-)
+INSERT_TRIAL = f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
 SELECT_EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE {LIFE} AND trial = ? ORDER BY position"
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_JOURNAL = (
-    "INSERT INTO journal (time, kind, text, model, protocol, view, variant, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+INSERT_JOURNAL = "INSERT INTO journal (time, kind, text, model, protocol, view, variant, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @contextmanager
 def errors_explained(path: Path) -> Iterator[None]:
-    """Convert errors of SQLite and the operating system about ``path`` to RunLogErrors with a remedy."""
+    """Convert errors of SQLite and the operating system about ``path`` to RunLogErrors
+    with a remedy.
+    """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -390,7 +454,9 @@ def errors_explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while rows of ``path`` are read into records into a RunLogError: it is damaged."""
+    """Turn what goes wrong while rows of ``path`` are read into records into a
+    RunLogError: it is damaged.
+    """
     try:
         with errors_explained(path):
             yield
@@ -403,7 +469,9 @@ OPENED: dict[Path, None] = {}
 
 
 def unreadable(error: Exception) -> str:
-    """Return what is said where something in the logs that were read cannot be what a run has written."""
+    """Return what is said where something in the logs that were read cannot be what a
+    run has written.
+    """
     logs = " or ".join(map(str, list(OPENED)[:-4:-1]))
     return (
         f"{logs} cannot be read: {quoted(raised_where(error))}. It was changed, or this is a mistake of CheeseBench: "
@@ -412,12 +480,16 @@ def unreadable(error: Exception) -> str:
 
 
 def damaged(path: Path, seen: str) -> RunLogError:
-    return RunLogError(f"{path} is damaged: {quoted(seen, 120)}. Use an undamaged copy, or start a new run.")
+    return RunLogError(
+        f"{path} is damaged: {quoted(seen, 120)}. Use an undamaged copy, or start a new run."
+    )
 
 
 def _explanation(error: Exception, path: Path) -> str:
     text = str(error)
-    resume = f"then continue with --resume {path.parent.name}; every finished trial is kept"
+    resume = (
+        f"then continue with --resume {path.parent.name}; every finished trial is kept"
+    )
     if "is full" in text:
         return f"{path}: the disk is full. Make room, {resume}."
     if "disk I/O" in text:
@@ -428,25 +500,38 @@ def _explanation(error: Exception, path: Path) -> str:
         return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
     if "too big" in text:
         return f"{path}: a row in it is larger than {LONGEST_ROW // 2**20} MB. Give another run, or start a new one."
-    if "malformed" in text or "no such" in text or "decode" in text or "not a database" in text:
+    if (
+        "malformed" in text
+        or "no such" in text
+        or "decode" in text
+        or "not a database" in text
+    ):
         return f"{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one."
     return f"{path}: {text}. Check the file and its disk, {resume}."
 
 
 def make_directory(results: Path, run_id: str) -> Path:
-    """Create ``results/run_id`` and return it, absolute; RunLogError if it exists or cannot be."""
+    """Create ``results/run_id`` and return it, absolute; RunLogError if it exists or
+    cannot be.
+    """
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
         if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
-            shutil.rmtree(directory)  # refused at its first call: it can be started again with other settings
-        # Replies of models and prompts are private: on a shared machine only their owner may read them.
+            shutil.rmtree(
+                directory
+            )  # refused at its first call: it can be started again with other settings
+        # Replies of models and prompts are private: on a shared machine only their
+        # owner may read them.
         directory.mkdir(mode=0o700)
-        # Those that SQLite puts beside it have the mode of the log, wherever the directory is copied to.
+        # Those that SQLite puts beside it have the mode of the log, wherever the
+        # directory is copied to.
         (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
-            raise RunLogError(f"{results} is not a directory. Choose another --results.") from None
+            raise RunLogError(
+                f"{results} is not a directory. Choose another --results."
+            ) from None
         raise RunLogError(
             f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, or choose another --run-id."
         ) from None
@@ -458,30 +543,44 @@ def make_directory(results: Path, run_id: str) -> Path:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Return whether a directory is that of a run whose first calls, or whose probe, were refused."""
+    """Return whether a directory is that of a run whose first calls, or whose probe,
+    were refused.
+    """
     path = directory / FILE_NAME
     if not path.is_file():
         return False
     try:
-        with closing(claim(path)), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        with (
+            closing(claim(path)),
+            closing(
+                sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+            ) as connection,
+        ):
             answered = "SELECT 1 FROM calls WHERE fault = '' UNION SELECT 1 FROM trials WHERE missing = ''"
-            asked = any(directory.glob("*.log")) or connection.execute("SELECT 1 FROM calls").fetchone() is not None
+            asked = (
+                any(directory.glob("*.log"))
+                or connection.execute("SELECT 1 FROM calls").fetchone() is not None
+            )
             return asked and connection.execute(answered).fetchone() is None
     except (RunLogError, sqlite3.Error):
         return False
 
 
 def claim(path: Path) -> sqlite3.Connection:
-    """Return a lock on the run log ``path``, to be closed at the end of the session; it ends with the process, too.
+    """Return a lock on the run log ``path``, to be closed at the end of the session; it
+    ends with the process, too.
 
-    Two sessions that continue the same run would pay for the same calls, and mix their replies. RunLogError names
-    the remedy where another one has it.
+    Two sessions that continue the same run would pay for the same calls, and mix their
+    replies. RunLogError names the remedy where another one has it.
     """
     with errors_explained(path):
         check_plain(path.parent)
         check_beside(path.with_name(LOCK_NAME))
         lock = sqlite3.connect(
-            path.with_name(LOCK_NAME), timeout=_CLAIM_PATIENCE, isolation_level=None, check_same_thread=False
+            path.with_name(LOCK_NAME),
+            timeout=_CLAIM_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             lock.execute("BEGIN EXCLUSIVE")
@@ -497,33 +596,51 @@ def claim(path: Path) -> sqlite3.Connection:
 
 
 def is_claimed(path: Path) -> bool:
-    """Return whether a session is running the run of the log ``path``, in any process."""
+    """Return whether a session is running the run of the log ``path``, in any
+    process.
+    """
     lock = path.absolute().with_name(LOCK_NAME)
     if not lock.is_file():
         return False
     check_beside(lock)
     try:
-        with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
+        with closing(
+            sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)
+        ) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:  # whatever else is wrong with it: nobody has locked it
+    except (
+        sqlite3.DatabaseError
+    ) as error:  # whatever else is wrong with it: nobody has locked it
         return "locked" in str(error)
     return False
 
 
 def find_runs(results: Path) -> dict[str, Path]:
-    """Return the run logs right below a directory by the name of their folder, the latest first.
+    """Return the run logs right below a directory by the name of their folder, the
+    latest first.
 
-    The order is that of the last entries of their journals, because reading a log changes the times of its files.
-    Logs that cannot be read come last.
+    The order is that of the last entries of their journals, because reading a log
+    changes the times of its files. Logs that cannot be read come last.
     """
-    found = {path.parent.name: path.absolute() for path in results.glob(f"*/{FILE_NAME}")}
-    return dict(sorted(found.items(), key=lambda item: (_last_entry(item[1]), item[0]), reverse=True))
+    found = {
+        path.parent.name: path.absolute() for path in results.glob(f"*/{FILE_NAME}")
+    }
+    return dict(
+        sorted(
+            found.items(),
+            key=lambda item: (_last_entry(item[1]), item[0]),
+            reverse=True,
+        )
+    )
 
 
 def _last_entry(path: Path) -> str:
     files = [path, path.with_name(f"{FILE_NAME}-wal")]
     try:
-        stamps = [(status.st_mtime_ns, status.st_size) for status in (file.stat() for file in files if file.is_file())]
+        stamps = [
+            (status.st_mtime_ns, status.st_size)
+            for status in (file.stat() for file in files if file.is_file())
+        ]
         return _read_last_entry(path, tuple(stamps))
     except OSError:
         return ""
@@ -531,21 +648,26 @@ def _last_entry(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
-    """Return the UTC time of the last entry in the journal, empty if there is none; ``stamps`` date the cache."""
+    """Return the UTC time of the last entry in the journal, empty if there is none;
+    ``stamps`` date the cache.
+    """
     try:
         with closing(connect(path, "ro")) as log:
-            [time] = log.execute("SELECT time FROM journal ORDER BY id DESC LIMIT 1").fetchone() or [""]
+            [time] = log.execute(
+                "SELECT time FROM journal ORDER BY id DESC LIMIT 1"
+            ).fetchone() or [""]
         return datetime.fromisoformat(time).astimezone(UTC).isoformat()
     except (sqlite3.Error, CheeseBenchError, TypeError, ValueError, OverflowError):
         return ""
 
 
 def locate(results: Path, run: str, *, exact: bool = False) -> Path:
-    """Return the file of a run, given by its id in ``results`` or by the path of its directory or file.
+    """Return the file of a run, given by its id in ``results`` or by the path of its
+    directory or file.
 
-    ``latest`` is the run with the latest entry in its journal, unless one has that name, or a record is to name it
-    (``exact``).
-    Raises RunLogError, with a suggestion, if there is none.
+    ``latest`` is the run with the latest entry in its journal, unless one has that
+    name, or a record is to name it (``exact``). Raises RunLogError, with a suggestion,
+    if there is none.
     """
     for candidate in (results / run, Path(run)):
         if candidate.is_dir():
@@ -555,12 +677,20 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
     runs = find_runs(results)
     if run == LATEST and runs and not exact:
         return next(iter(runs.values()))
-    latest = f" The latest is '{next(iter(runs))}'." if runs else " That directory has no runs."
-    raise RunLogError(f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}")
+    latest = (
+        f" The latest is '{next(iter(runs))}'."
+        if runs
+        else " That directory has no runs."
+    )
+    raise RunLogError(
+        f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}"
+    )
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    """Return a connection in autocommit mode; ``mode`` as in SQLite's URIs (``ro``, ``rw``, ``rwc``)."""
+    """Return a connection in autocommit mode; ``mode`` as in SQLite's URIs (``ro``,
+    ``rw``, ``rwc``).
+    """
     check_beside(path)
     if not mode.startswith("ro"):
         check_plain(path.parent)
@@ -577,7 +707,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         if sys.version_info >= (3, 12):
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         if not mode.startswith("ro"):
-            # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
+            # A committed transaction survives a crash of any process; only a power
+            # failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -591,8 +722,9 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
-        # Reading in WAL mode needs two files beside the log. Where they cannot be created, and nobody writes, it is
-        # read without them; what a killed process has left in the journal needs a copy.
+        # Reading in WAL mode needs two files beside the log. Where they cannot be
+        # created, and nobody writes, it is read without them; what a killed process has
+        # left in the journal needs a copy.
         if not path.with_name(f"{path.name}-wal").exists():
             return connect(path, "ro&immutable=1")
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
@@ -600,7 +732,9 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
             for suffix in ("", "-wal"):
                 if Path(f"{path}{suffix}").exists():
                     shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
-            memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            memory = sqlite3.connect(
+                ":memory:", isolation_level=None, check_same_thread=False
+            )
             with closing(connect(copy)) as source:
                 source.backup(memory)
             memory.execute("PRAGMA query_only = ON")
@@ -608,9 +742,11 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def connect_at_rest(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection to a log that nobody runs; nothing is written beside it where that can be avoided.
+    """Return a read-only connection to a log that nobody runs; nothing is written
+    beside it where that can be avoided.
 
-    A session that ended left no write-ahead log. One that was killed did, and SQLite needs a file beside it to read it.
+    A session that ended left no write-ahead log. One that was killed did, and SQLite
+    needs a file beside it to read it.
     """
     if path.with_name(f"{path.name}-wal").exists():
         return connect_read_only(path)
@@ -618,10 +754,14 @@ def connect_at_rest(path: Path) -> sqlite3.Connection:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RunLogError unless the file is a run log of a format that this version reads."""
+    """Raise RunLogError unless the file is a run log of a format that this version
+    reads.
+    """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
-        raise RunLogError(f"{path} is an SQLite file but not a run log. Give the directory of a run.")
+        raise RunLogError(
+            f"{path} is an SQLite file but not a run log. Give the directory of a run."
+        )
     number = connection.execute("PRAGMA user_version").fetchone()[0]
     if number < FORMAT:
         raise RunLogError(
@@ -637,23 +777,32 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Raise RunLogError for a file with other tables, or with a trigger or view, which would run when it is used."""
+    """Raise RunLogError for a file with other tables, or with a trigger or view, which
+    would run when it is used.
+    """
     expected = _expected(schema)
-    if {row for row in _objects(connection) if row[0] in ("trigger", "view") or row in expected} != expected:
+    if {
+        row
+        for row in _objects(connection)
+        if row[0] in ("trigger", "view") or row in expected
+    } != expected:
         raise damaged(path, "its tables are not those of a run")
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
-#: A comment in SQL. Neither strings nor other comments are told apart, because the tables of a log have none. SQLite
-#: stops reading at a NUL, so that it ends what is taken for a comment.
+#: A comment in SQL. Neither strings nor other comments are told apart, because the
+#: tables of a log have none. SQLite stops reading at a NUL, so that it ends what is
+#: taken for a comment.
 _COMMENT = re.compile(r"--[^\n\0]*")
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield type, name and SQL of every table and index; comments are left out, because they may be reworded."""
+    """Yield type, name and SQL of every table and index; comments are left out, because
+    they may be reworded.
+    """
     for kind, name, sql in connection.execute(_OBJECTS):
         yield kind, name, _BLANKS.sub(" ", _COMMENT.sub("", sql or ""))
 
@@ -670,7 +819,13 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise damaged(path, said)
-    [(pages,)], [(size,)] = (connection.execute(f"PRAGMA {name}").fetchall() for name in ("page_count", "page_size"))
+    [(pages,)], [(size,)] = (
+        connection.execute(f"PRAGMA {name}").fetchall()
+        for name in ("page_count", "page_size")
+    )
     ahead = path.with_name(f"{path.name}-wal")
-    if not (ahead.exists() and ahead.stat().st_size) and path.stat().st_size < pages * size:
+    if (
+        not (ahead.exists() and ahead.stat().st_size)
+        and path.stat().st_size < pages * size
+    ):
         raise damaged(path, "its end is missing")  # which SQLite would read as zeros

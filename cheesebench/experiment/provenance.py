@@ -1,4 +1,6 @@
-"""Where a run comes from: its manifest, the signature of its user, and what is installed here."""
+"""Where a run comes from: its manifest, the signature of its user, and what is
+installed here.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +34,22 @@ if TYPE_CHECKING:
 SEED_DRAWN = "seed_drawn"
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
-#: Seconds after which git is not waited for any longer (a cold network drive, a huge repository).
+#: Seconds after which git is not waited for any longer (a cold network drive, a huge
+#: repository).
 _GIT_PATIENCE = 10.0
 #: Exit status of ``git config`` where nothing of that name is set.
 _NOT_SET = 1
-#: Where git finds settings that are the user's own. What a repository says is its author's.
+#: Where git finds settings that are the user's own. What a repository says is its
+#: author's.
 _OWN_SCOPES = frozenset({"system", "global", "command"})
 #: What makes a filter of contents do nothing.
 _NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def draw_seed() -> int:
-    """Return a new seed of a run: 128 bits from the system, so that nothing in the run can be computed without it."""
+    """Return a new seed of a run: 128 bits from the system, so that nothing in the run
+    can be computed without it.
+    """
     return secrets.randbits(128)
 
 
@@ -53,12 +59,16 @@ def new_run_id() -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return ``run_id`` if it can name a directory anywhere; raise OptionError otherwise."""
+    """Return ``run_id`` if it can name a directory anywhere; raise OptionError
+    otherwise.
+    """
     return check_name(run_id, "a run", "--run-id ")
 
 
 def check_name(name: str, what: str, option: str = "") -> str:
-    """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise OptionError otherwise."""
+    """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise
+    OptionError otherwise.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
             f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first); at most 100."
@@ -74,8 +84,9 @@ def describe_run(
 ) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
-    ``options`` are the command line options that matter for the result (seed, design, ...). Environment
-    variables are never part of it: keys live there. ``plugins`` are those that are not ours, by name.
+    ``options`` are the command line options that matter for the result (seed, design,
+    ...). Environment variables are never part of it: keys live there. ``plugins`` are
+    those that are not ours, by name.
     """
     return {
         "format": FORMAT,
@@ -93,7 +104,9 @@ def recorded_options(values: Mapping[str, Any]) -> dict[str, Any]:
     return {option.key: values[option.key] for option in OPTIONS if option.recorded}
 
 
-def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str, dict[str, Any]]:
+def describe_protocols(
+    specifications: Iterable[BaseSpecification],
+) -> dict[str, dict[str, Any]]:
     return {
         specification.name: {
             "paradigm": specification.paradigm,
@@ -106,7 +119,9 @@ def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str,
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, of the libraries that compute, and the platform."""
+    """Return the versions of Python, of this package, of the libraries that compute,
+    and the platform.
+    """
     entries = {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -121,14 +136,29 @@ def versions() -> dict[str, str]:
 
 
 def git_state(directory: Path) -> dict[str, Any] | None:
-    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None outside a work tree.
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None
+    outside a work tree.
 
-    The work tree can be a stranger's, and git would start programs that its configuration names: a monitor of the
-    file system, filters of contents, and what fetches missing objects. None of them is started.
+    The work tree can be a stranger's, and git would start programs that its
+    configuration names: a monitor of the file system, filters of contents, and what
+    fetches missing objects. None of them is started.
     """
     revision = _git(directory, "rev-parse", "HEAD")
-    filters = _git(directory, "config", "--show-scope", "--null", "--name-only", "--get-regexp", r"^filter\.")
-    if revision is None or filters is None or revision.returncode or filters.returncode not in (0, _NOT_SET):
+    filters = _git(
+        directory,
+        "config",
+        "--show-scope",
+        "--null",
+        "--name-only",
+        "--get-regexp",
+        r"^filter\.",
+    )
+    if (
+        revision is None
+        or filters is None
+        or revision.returncode
+        or filters.returncode not in (0, _NOT_SET)
+    ):
         return None
     fields = filters.stdout.split("\0")
     theirs = {
@@ -138,9 +168,16 @@ def git_state(directory: Path) -> dict[str, Any] | None:
     }
     if any("=" in name for name in theirs):  # it cannot be named on a command line
         return None
-    settings = [word for name in sorted(theirs) for key in _NO_FILTER for word in ("-c", f"{name}.{key}")]
+    settings = [
+        word
+        for name in sorted(theirs)
+        for key in _NO_FILTER
+        for word in ("-c", f"{name}.{key}")
+    ]
     # A submodule is asked for its commit only: its filters are named in another file.
-    changes = _git(directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty")
+    changes = _git(
+        directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty"
+    )
     if changes is None or changes.returncode:
         return None
     return {"revision": revision.stdout.strip(), "dirty": bool(changes.stdout.strip())}
@@ -148,7 +185,8 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
     """Return what git says; None where it does not run, or does not end."""
-    # Nothing is fetched: an empty list allows no protocol. Newer versions of git know the other variable, too.
+    # Nothing is fetched: an empty list allows no protocol. Newer versions of git know
+    # the other variable, too.
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
@@ -175,29 +213,41 @@ _KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
-    """Return the signature of a manifest that was made just now; None where no key can be kept (a read-only home)."""
+    """Return the signature of a manifest that was made just now; None where no key can
+    be kept (a read-only home).
+    """
     key = _key(create=True)
     return None if key is None else _signature(manifest, key)
 
 
 def made_here(manifest: Mapping[str, Any]) -> bool:
-    """Return whether the manifest was signed by this user on this machine, and is as it was then."""
+    """Return whether the manifest was signed by this user on this machine, and is as it
+    was then.
+    """
     found, key = manifest.get(SIGNATURE), _key(create=False)
     if key is None or not isinstance(found, str):
         return False
-    return hmac.compare_digest(found.encode(errors="replace"), _signature(manifest, key).encode())
+    return hmac.compare_digest(
+        found.encode(errors="replace"), _signature(manifest, key).encode()
+    )
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
     # As it reads back from JSON, in which it is kept: there are no tuples there.
-    signed = json.dumps([manifest.get(name) for name in _SIGNED], sort_keys=True, separators=(",", ":"))
+    signed = json.dumps(
+        [manifest.get(name) for name in _SIGNED], sort_keys=True, separators=(",", ":")
+    )
     return hmac.new(key, signed.encode(), hashlib.sha256).hexdigest()
 
 
 def _path() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification of these directories: a relative path is to be ignored.
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state") / "cheesebench" / "key"
+    return (
+        (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state")
+        / "cheesebench"
+        / "key"
+    )
 
 
 def _key(*, create: bool) -> bytes | None:
@@ -207,7 +257,10 @@ def _key(*, create: bool) -> bytes | None:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
         return _read(path)
-    except (OSError, RuntimeError):  # RuntimeError: the user's home directory is unknown
+    except (
+        OSError,
+        RuntimeError,
+    ):  # RuntimeError: the user's home directory is unknown
         return None
 
 
@@ -226,12 +279,16 @@ def _make(path: Path) -> None:
 
 def _read(path: Path) -> bytes | None:
     """Return the key; None if it could be somebody else's, or if others can read it."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    descriptor = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             return None
-        if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o077):
+        if hasattr(os, "getuid") and (
+            found.st_uid != os.getuid() or found.st_mode & 0o077
+        ):
             return None
         key = file.read(_KEY_LENGTH + 1)
     return key if len(key) == _KEY_LENGTH else None
@@ -247,22 +304,28 @@ _DIGEST_LENGTH = 12
 def installation() -> dict[str, str]:
     """Return, by name, everything installed for this process that can change a record.
 
-    These are the versions of Python, of CheeseBench and of the libraries that compute; digests of CheeseBench's code
-    and of its protocols; and for each plugin its version with a digest of its files. Equal installations give equal
-    records for the same job.
+    These are the versions of Python, of CheeseBench and of the libraries that compute;
+    digests of CheeseBench's code and of its protocols; and for each plugin its version
+    with a digest of its files. Equal installations give equal records for the same job.
     """
-    installed = {name: version for name, version in versions().items() if name != "platform"}
+    installed = {
+        name: version for name, version in versions().items() if name != "platform"
+    }
     package = Path(__file__).parents[1]
     installed["code of cheesebench"] = _digest(package, (".py",))
     installed["protocols of cheesebench"] = _digest(package, _DATA)
     plugins = installed_plugins()
     for name, origin in plugins.strangers().items():
-        installed[f"plugin {name}"] = f"{origin} ({_digest(_files_of(plugins.get_plugin(name)), ('.py', *_DATA))})"
+        installed[f"plugin {name}"] = (
+            f"{origin} ({_digest(_files_of(plugins.get_plugin(name)), ('.py', *_DATA))})"
+        )
     return installed
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """Return how the installation ``there`` differs from the one ``here``, one phrase for each name."""
+    """Return how the installation ``there`` differs from the one ``here``, one phrase
+    for each name.
+    """
     missing = "none"
     return [
         f"{name}: {there.get(name, missing)}, here {here.get(name, missing)}"
@@ -273,7 +336,9 @@ def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
 
 def _files_of(plugin: object) -> Path | None:
     name = str(getattr(plugin, "__name__", "")).partition(".")[0]
-    path = getattr(sys.modules.get(name), "__file__", None) or getattr(plugin, "__file__", None)
+    path = getattr(sys.modules.get(name), "__file__", None) or getattr(
+        plugin, "__file__", None
+    )
     if path is None:
         return None
     return Path(path).parent if Path(path).name == "__init__.py" else Path(path)

@@ -1,4 +1,6 @@
-"""Lives recorded subjects again: films, calls with their prompts, and the checks of a resumed run."""
+"""Lives recorded subjects again: films, calls with their prompts, and the checks of a
+resumed run.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from cheesebench.experiment.language_models import run_blocking
 from cheesebench.experiment.log import digest
 from cheesebench.experiment.subjects import as_failed, read_result
 from cheesebench.family import SubjectContext
-from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, TERMINATED, WAITED_LETTER, Located, Situated
+from cheesebench.interfaces import (
+    ACTION_OF_LETTER,
+    RUNNING,
+    TERMINATED,
+    WAITED_LETTER,
+    Located,
+    Situated,
+)
 from cheesebench.records import CallRecord, Frame, ReplayedCall
 from cheesebench.redaction import quoted
 from cheesebench.trial_loop import Interrupts, TrialLoop
@@ -24,28 +33,39 @@ if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent
     from cheesebench.experiment.log import RunLog
     from cheesebench.family import Plugins, RecordedRun
-    from cheesebench.interfaces import BaseSpecification, Paradigm, SubjectEnvironment, View
+    from cheesebench.interfaces import (
+        BaseSpecification,
+        Paradigm,
+        SubjectEnvironment,
+        View,
+    )
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellKey, CellPlan, TrialRecord
 
 
-def film(log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord) -> list[Frame]:
-    """Return the film of a recorded trial; ``paradigm`` is compiled from the protocol that the run used.
+def film(
+    log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord
+) -> list[Frame]:
+    """Return the film of a recorded trial; ``paradigm`` is compiled from the protocol
+    that the run used.
 
     Raises RunLogError when the trial is missing or does not come out as recorded.
     """
     plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
     records = log.trials(plan, record.subject)[: record.trial + 1]
-    lived_in = steppable(controlled(paradigm, plan, seed, yokes_of(plan, log.directory.parent)), plan)
+    lived_in = steppable(
+        controlled(paradigm, plan, seed, yokes_of(plan, log.directory.parent)), plan
+    )
     return replay(lived_in.environment(view, seed, record.subject), records)
 
 
 def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Frame]:
-    """Replay ``records`` (a subject's trials from its first one) and return the film of the last of them.
+    """Replay ``records`` (a subject's trials from its first one) and return the film of
+    the last of them.
 
-    Trials depend on earlier trials, so all of them are replayed, and each must be exactly as recorded. Raises
-    RunLogError for the first that is not.
+    Trials depend on earlier trials, so all of them are replayed, and each must be
+    exactly as recorded. Raises RunLogError for the first that is not.
     """
     last: list[Frame] = []
     for frames in films(life, records):
@@ -53,40 +73,60 @@ def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Fra
     return last
 
 
-def films(life: SubjectEnvironment, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:
-    """Yield the film of each of ``records`` (a subject's trials from its first one), checked as in ``replay``."""
+def films(
+    life: SubjectEnvironment, records: Iterable[TrialRecord]
+) -> Iterator[list[Frame]]:
+    """Yield the film of each of ``records`` (a subject's trials from its first one),
+    checked as in ``replay``.
+    """
     for record in records:
         yield _replay_trial(life, record)
 
 
-def recorded_protocol(log: RecordedRun, plan: CellPlan, plugins: Plugins | None = None) -> BaseSpecification:
-    """Return the protocol of a cell as the run used it, from the run's own manifest, wherever its file is now.
+def recorded_protocol(
+    log: RecordedRun, plan: CellPlan, plugins: Plugins | None = None
+) -> BaseSpecification:
+    """Return the protocol of a cell as the run used it, from the run's own manifest,
+    wherever its file is now.
 
-    ``plugins`` have the families (default: those that are installed). Raises RunLogError when this version reads
-    another protocol out of that text.
+    ``plugins`` have the families (default: those that are installed). Raises
+    RunLogError when this version reads another protocol out of that text.
     """
     from cheesebench.protocol import Catalogue
 
     recorded = log.manifest["protocols"].get(plan.protocol, {})
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
-    specification, found = catalogue.inspect_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
+    specification, found = catalogue.inspect_text(
+        recorded.get("text", ""), f"{plan.protocol}.protocol.yaml"
+    )
     if specification is None or specification.sha256 != plan.sha256:
         reason = found[0].sentence if found else "its meaning has changed"
-        raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as in the run ({reason}). {_REMEDY}")
+        raise RunLogError(
+            f"The protocol '{plan.protocol}' cannot be read as in the run ({reason}). {_REMEDY}"
+        )
     return specification
 
 
 def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Paradigm:
-    """Return the paradigm of a cell's subjects: its recorded protocol compiled again, with its control.
+    """Return the paradigm of a cell's subjects: its recorded protocol compiled again,
+    with its control.
 
-    Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles it.
+    Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles
+    it.
     """
     compiled = plugins.compile(recorded_protocol(log, plan, plugins))
-    return controlled(compiled, plan, log.manifest["options"]["seed"], yokes_of(plan, log.directory.parent))
+    return controlled(
+        compiled,
+        plan,
+        log.manifest["options"]["seed"],
+        yokes_of(plan, log.directory.parent),
+    )
 
 
 def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
-    """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
+    """Return a cell's paradigm as one that is lived step by step; RunLogError where it
+    is not.
+    """
     if not compiled.is_stepwise:
         family = compiled.specification.family
         raise RunLogError(
@@ -97,10 +137,14 @@ def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
 
 def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     if record.missing:
-        raise RunLogError(f"{_name(record)} was not run ({record.missing}), so there is nothing to replay.")
+        raise RunLogError(
+            f"{_name(record)} was not run ({record.missing}), so there is nothing to replay."
+        )
     observation = life.begin_trial()
     if observation is None:
-        raise RunLogError(f"{_name(record)} cannot be replayed: the schedule ends before it. {_REMEDY}")
+        raise RunLogError(
+            f"{_name(record)} cannot be replayed: the schedule ends before it. {_REMEDY}"
+        )
     watched = _WatchedLife(life)
     first = watched.where()
     loop = TrialLoop(watched, observation, lambda *step: None, protocol=record.protocol)
@@ -108,18 +152,28 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
         if plan and not loop.ended:
             loop.act([ACTION_OF_LETTER[letter] for letter in plan])
     if not loop.ended:
-        raise RunLogError(f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}")
+        raise RunLogError(
+            f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}"
+        )
     if len(loop.letters) < len(record.actions):
-        raise RunLogError(f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}")
+        raise RunLogError(
+            f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}"
+        )
     frames = [Frame("", observation, 0.0, **first)]
     frames += [
         Frame(letter, seen, reward, placed, foreseen, **where)
-        for letter, (seen, reward, placed, foreseen, where) in zip(loop.letters, watched.steps, strict=True)
+        for letter, (seen, reward, placed, foreseen, where) in zip(
+            loop.letters, watched.steps, strict=True
+        )
     ]
-    lived = as_failed(dataclasses.replace(record, **loop.done, **read_result(life.result())))
+    lived = as_failed(
+        dataclasses.replace(record, **loop.done, **read_result(life.result()))
+    )
     if lived != record:
         names = [field.name for field in dataclasses.fields(record)]
-        name = next(name for name in names if getattr(lived, name) != getattr(record, name))
+        name = next(
+            name for name in names if getattr(lived, name) != getattr(record, name)
+        )
         raise RunLogError(
             f"{_name(record)} differs from the record: {name} was {quoted(repr(getattr(record, name)))} "
             f"and is now {quoted(repr(getattr(lived, name)))}. {_REMEDY}"
@@ -143,14 +197,20 @@ class _WatchedLife:
 
     def step(self, action: int) -> tuple[str, float, int]:
         situated = self._situated
-        foreseen = None if situated is None or self.waiting else situated.foreseen(action)
+        foreseen = (
+            None if situated is None or self.waiting else situated.foreseen(action)
+        )
         observation, reward, status = self._life.step(action)
         placed = situated is not None and situated.placed
-        self.steps.append((observation, reward, placed, foreseen in (None, observation), self.where()))
+        self.steps.append(
+            (observation, reward, placed, foreseen in (None, observation), self.where())
+        )
         return observation, reward, status
 
     def where(self) -> dict[str, Any]:
-        """Return what a frame says of the subject's place, if the environment knows it."""
+        """Return what a frame says of the subject's place, if the environment knows
+        it.
+        """
         life = self._located
         if life is None:
             return {}
@@ -159,7 +219,9 @@ class _WatchedLife:
         return {"at": life.location, "goals": self._goals}
 
 
-_REMEDY = "Use the protocol and the version of CheeseBench that the run's manifest names."
+_REMEDY = (
+    "Use the protocol and the version of CheeseBench that the run's manifest names."
+)
 
 
 def _name(record: TrialRecord) -> str:
@@ -167,16 +229,26 @@ def _name(record: TrialRecord) -> str:
 
 
 def replay_calls(
-    agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecord], interrupts: Interrupts
+    agent: ModelAgent,
+    frames: Sequence[Frame],
+    calls: Iterable[CallRecord],
+    interrupts: Interrupts,
 ) -> list[ReplayedCall]:
-    """Let ``agent`` live a filmed trial with the replies that it had; it must have lived all trials before that one.
+    """Let ``agent`` live a filmed trial with the replies that it had; it must have
+    lived all trials before that one.
 
-    The log does not say which actions a reply led to, but the agent does, once more. Raises RunLogError where it acts
-    otherwise than recorded.
+    The log does not say which actions a reply led to, but the agent does, once more.
+    Raises RunLogError where it acts otherwise than recorded.
     """
     life = _FilmedLife(frames)
     agent.begin_trial(frames[0].observation)
-    loop = TrialLoop(life, frames[0].observation, agent.observe, interrupts=interrupts, listener=lambda: agent)
+    loop = TrialLoop(
+        life,
+        frames[0].observation,
+        agent.observe,
+        interrupts=interrupts,
+        listener=lambda: agent,
+    )
     replayed = []
     for record in calls:
         if loop.ended:
@@ -188,7 +260,11 @@ def replay_calls(
                 loop.act(plan)
             except _OtherActionError:
                 raise _different(record) from None
-        replayed.append(ReplayedCall(record, asked, agent.learnings if isinstance(agent, Learner) else ""))
+        replayed.append(
+            ReplayedCall(
+                record, asked, agent.learnings if isinstance(agent, Learner) else ""
+            )
+        )
     if not loop.ended:
         raise _different(replayed[-1].record if replayed else None)
     return replayed
@@ -208,7 +284,10 @@ class _FilmedLife:
 
     @property
     def waiting(self) -> bool:
-        return self.at + 1 < len(self._frames) and self._frames[self.at + 1].action == WAITED_LETTER
+        return (
+            self.at + 1 < len(self._frames)
+            and self._frames[self.at + 1].action == WAITED_LETTER
+        )
 
     @property
     def placed(self) -> bool:
@@ -223,11 +302,19 @@ class _FilmedLife:
         frame = self._frames[self.at]
         if ACTION_OF_LETTER[frame.action] != action:
             raise _OtherActionError
-        return frame.observation, frame.reward, TERMINATED if self.at + 1 == len(self._frames) else RUNNING
+        return (
+            frame.observation,
+            frame.reward,
+            TERMINATED if self.at + 1 == len(self._frames) else RUNNING,
+        )
 
 
 def _different(record: CallRecord | None) -> RunLogError:
-    where = "a trial without calls" if record is None else f"call {record.call} of trial {record.trial + 1}"
+    where = (
+        "a trial without calls"
+        if record is None
+        else f"call {record.call} of trial {record.trial + 1}"
+    )
     return RunLogError(
         f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
         "that the run was made with."
@@ -238,8 +325,9 @@ def _different(record: CallRecord | None) -> RunLogError:
 class RebuiltCall:
     """A call with its whole prompt.
 
-    ``actions`` is what the agent did after the reply (empty: it asked again); None for a fault, and in families without
-    actions. ``unparsed``: the agent counted the reply as one in which it found no action.
+    ``actions`` is what the agent did after the reply (empty: it asked again); None for
+    a fault, and in families without actions. ``unparsed``: the agent counted the reply
+    as one in which it found no action.
     """
 
     record: CallRecord
@@ -253,31 +341,47 @@ class RebuiltCall:
 
 
 def rebuild_call(
-    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int
+    log: RunLog,
+    plugins: PluginManager,
+    plan: CellPlan,
+    subject: int,
+    trial: int,
+    call: int,
 ) -> RebuiltCall:
     """Return call number ``call`` (from 0) of a subject's ``trial``.
 
-    Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if there is no such call, or if the
-    protocol cannot be read as the run used it.
+    Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if
+    there is no such call, or if the protocol cannot be read as the run used it.
     """
     specification = recorded_protocol(log, plan, plugins)
     paradigm = recorded_paradigm(log, plugins, plan)
-    context = SubjectContext(plugins=plugins, plan=plan, seed=log.manifest["options"]["seed"], subject=subject)
+    context = SubjectContext(
+        plugins=plugins,
+        plan=plan,
+        seed=log.manifest["options"]["seed"],
+        subject=subject,
+    )
     memory = _Memory(log, plan, subject, (trial, call))
 
     async def live() -> None:
-        async with contextlib.aclosing(plugins.family(specification).converse(paradigm, context, memory)) as life:
+        async with contextlib.aclosing(
+            plugins.family(specification).converse(paradigm, context, memory)
+        ) as life:
             async for _ in life:
                 pass
 
-    # A family without actions never calls ``read_as``; then the call is reached without _ReachedError.
+    # A family without actions never calls ``read_as``; then the call is reached without
+    # _ReachedError.
     try:
         run_blocking(live())
     except _ReachedError:
         pass
     except NOT_AS_WRITTEN as error:
-        # What the agent or the family makes of settings that are not those it was recorded with.
-        raise memory.different(trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})") from error
+        # What the agent or the family makes of settings that are not those it was
+        # recorded with.
+        raise memory.different(
+            trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})"
+        ) from error
     if memory.reached is None:
         raise memory.different(trial, call)
     return memory.reached
@@ -290,13 +394,19 @@ class _ReachedError(Exception):
 class _Memory:
     """Answers from the log, up to the wanted call."""
 
-    def __init__(self, log: RunLog, plan: CellPlan, subject: int, wanted: tuple[int, int]) -> None:
+    def __init__(
+        self, log: RunLog, plan: CellPlan, subject: int, wanted: tuple[int, int]
+    ) -> None:
         self.plan = plan
         self._subject = subject
         self._wanted = wanted
-        self._records = {(record.trial, record.call): record for record in log.calls.of_life(plan, subject)}
+        self._records = {
+            (record.trial, record.call): record
+            for record in log.calls.of_life(plan, subject)
+        }
         self._asked: dict[int, int] = {}
-        #: Replies of the wanted trial in which the agent found no action, before the wanted one.
+        #: Replies of the wanted trial in which the agent found no action, before the
+        #: wanted one.
         self._unparsed = 0
         #: The wanted call, once it has been made.
         self.reached: RebuiltCall | None = None
@@ -319,11 +429,15 @@ class _Memory:
             raise self.different(trial, call)
         return record.reply
 
-    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
         trial, _ = self._wanted
         if self.reached is not None:
             unparsed = tally().get("unparsed", 0) > self._unparsed
-            self.reached = dataclasses.replace(self.reached, actions=tuple(actions), unparsed=unparsed)
+            self.reached = dataclasses.replace(
+                self.reached, actions=tuple(actions), unparsed=unparsed
+            )
             raise _ReachedError
         if trial in self._asked:
             self._unparsed = tally().get("unparsed", 0)
@@ -342,15 +456,20 @@ class _Memory:
 
 def check_resumable(
     log: RunLog,
-    cells: Mapping[CellPlan, BaseSpecification] | Iterable[tuple[CellPlan, BaseSpecification]],
+    cells: Mapping[CellPlan, BaseSpecification]
+    | Iterable[tuple[CellPlan, BaseSpecification]],
     seed: int,
     done: str = "continued",
 ) -> None:
-    """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to the run of ``log``.
+    """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to
+    the run of ``log``.
 
-    ``done`` is the verb in the message. A subset of the run's cells may be resumed; the others stay unchanged.
+    ``done`` is the verb in the message. A subset of the run's cells may be resumed; the
+    others stay unchanged.
     """
-    plans = [plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)]
+    plans = [
+        plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)
+    ]
     recorded = {plan.key: plan for plan in log.plans()}
     manifest = log.manifest
     differences: list[str] = []
@@ -374,12 +493,18 @@ def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[s
         for position, kind in enumerate(("model", "protocol", "view", "variant")):
             known = list(dict.fromkeys(key[position] for key in recorded))
             if plan.key[position] not in known:
-                return [f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"]
+                return [
+                    f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"
+                ]
         return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
     if then.sha256 != plan.sha256:
-        return [f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"]
+        return [
+            f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"
+        ]
     if then.agent != plan.agent:
-        return [f"{plan.model} was asked by '{then.agent or 'none'}' and is now asked by '{plan.agent or 'none'}'"]
+        return [
+            f"{plan.model} was asked by '{then.agent or 'none'}' and is now asked by '{plan.agent or 'none'}'"
+        ]
     changed = [
         f"{name} of {plan.model} was {then.settings.get(name)!r} and is now {plan.settings.get(name)!r}"
         for name in {**then.settings, **plan.settings}

@@ -1,4 +1,6 @@
-"""Shards: the cells of one run, dealt to several sessions that know nothing of one another."""
+"""Shards: the cells of one run, dealt to several sessions that know nothing of one
+another.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Shard:
         found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text, re.ASCII)
         index, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= index <= of <= MOST:
-            raise OptionError(f"--shard {text}: write part and number of parts, from 1/N to N/N, for example 2/8.")
+            raise OptionError(
+                f"--shard {text}: write part and number of parts, from 1/N to N/N, for example 2/8."
+            )
         return cls(index, of)
 
     def part(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
@@ -55,17 +59,23 @@ class Shard:
 
 
 def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
-    """Return the cells of each of ``count`` shards, in the order of ``plans``; shards without any are left out.
+    """Return the cells of each of ``count`` shards, in the order of ``plans``; shards
+    without any are left out.
 
-    The same plans are always dealt in the same way: the cell with the most trials first, each to the shard that has
-    the fewest trials so far. Cells are never cut: the verdict on one needs all of its subjects.
+    The same plans are always dealt in the same way: the cell with the most trials
+    first, each to the shard that has the fewest trials so far. Cells are never cut: the
+    verdict on one needs all of its subjects.
     """
     # More shards than cells would stay empty.
     lightest = [(0, index) for index in range(1, min(of, len(plans)) + 1)]
     shard_of = {}
-    for at in sorted(range(len(plans)), key=lambda at: (-plans[at].subjects * plans[at].trials, at)):
+    for at in sorted(
+        range(len(plans)), key=lambda at: (-plans[at].subjects * plans[at].trials, at)
+    ):
         trials, index = lightest[0]
-        heapq.heapreplace(lightest, (trials + max(1, plans[at].subjects * plans[at].trials), index))
+        heapq.heapreplace(
+            lightest, (trials + max(1, plans[at].subjects * plans[at].trials), index)
+        )
         shard_of[at] = Shard(index, of)
     dealt: dict[Shard, list[CellPlan]] = {}
     for at, plan in enumerate(plans):
@@ -74,12 +84,19 @@ def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
 
 
 def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
-    """Return the manifest's entry of a shard: which it is, and the cells of all shards."""
-    return {"index": shard.index, "of": shard.of, "cells": [plan_to_json(plan) for plan in plans]}
+    """Return the manifest's entry of a shard: which it is, and the cells of all
+    shards.
+    """
+    return {
+        "index": shard.index,
+        "of": shard.of,
+        "cells": [plan_to_json(plan) for plan in plans],
+    }
 
 
 def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
-    """Return the shard of a run and the cells of all shards; None if it was run as a whole.
+    """Return the shard of a run and the cells of all shards; None if it was run as a
+    whole.
 
     Raises RunLogError for an entry that no run has written.
     """
@@ -91,7 +108,14 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
         plans = [read_plan(text) for text in found["cells"]]
         if len({plan.key for plan in plans}) != len(plans):
             raise ValueError("a cell is planned twice")
-    except (OptionError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (
+        OptionError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise RunLogError(
             f"The manifest of run '{manifest['run_id']}' has no valid shard ({to_json(str(error))})."
         ) from None
@@ -100,7 +124,8 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
 
 #: Versions that may differ between shards: the machine is no part of a record.
 _FREE = ("platform",)
-#: Options in which shards may differ: which part it is, and what a resumed run may change, too.
+#: Options in which shards may differ: which part it is, and what a resumed run may
+#: change, too.
 _OWN = {option.key for option in OPTIONS if option.overridable} | {KEY}
 #: Differences that are listed.
 _MOST = 5
@@ -122,7 +147,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A new run, where it is, and the cells of the shards that are not there, by shard."""
+    """A new run, where it is, and the cells of the shards that are not there, by
+    shard.
+    """
 
     path: Path
     parts: int
@@ -130,14 +157,21 @@ class Merged:
     missing: Mapping[Shard, Sequence[CellPlan]]
 
 
-def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) -> Merged:
-    """Write the run that these shards are parts of to ``results/run_id``; nothing else is written.
+def merge_runs(
+    paths: Sequence[Path], results: Path, run_id: str | None = None
+) -> Merged:
+    """Write the run that these shards are parts of to ``results/run_id``; nothing else
+    is written.
 
-    Raises RunLogError, before anything is written, with the reason why they are not parts of one run.
+    Raises RunLogError, before anything is written, with the reason why they are not
+    parts of one run.
     """
     with ExitStack() as stack:
         parts = sorted(
-            (_open(stack, path) for path in dict.fromkeys(path.resolve() for path in paths)),
+            (
+                _open(stack, path)
+                for path in dict.fromkeys(path.resolve() for path in paths)
+            ),
             key=lambda part: part.shard,
         )
         first = parts[0]
@@ -149,14 +183,23 @@ def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) 
                     "Merge shards of one and the same command."
                 )
             if one.shard == other.shard:
-                raise RunLogError(f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out.")
+                raise RunLogError(
+                    f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out."
+                )
         for part in parts:
             _check_cells(part)
-        manifest = {key: value for key, value in first.manifest.items() if key not in (KEY, SIGNATURE)}
+        manifest = {
+            key: value
+            for key, value in first.manifest.items()
+            if key not in (KEY, SIGNATURE)
+        }
         manifest["run_id"] = run_id or new_run_id()
         manifest["options"] = {**manifest["options"], KEY: None}
         if manifest["git"] is not None:
-            manifest["git"] = {**manifest["git"], "dirty": any(_git(part).get("dirty") for part in parts)}
+            manifest["git"] = {
+                **manifest["git"],
+                "dirty": any(_git(part).get("dirty") for part in parts),
+            }
         # Only a run that was made here may say what is started and called.
         signed = all(made_here(part.manifest) for part in parts)
         with RunLog.write_new(results, manifest, first.whole, signed=signed) as log:
@@ -167,14 +210,19 @@ def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) 
                 log.close()
                 shutil.rmtree(log.directory, ignore_errors=True)
                 raise
-            log.note("created", f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards")
+            log.note(
+                "created",
+                f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards",
+            )
             there = {part.shard for part in parts}
             dealt = deal(first.whole, first.shard.of)
             return Merged(
                 path=log.path,
                 parts=len(parts),
                 cells=len(first.whole),
-                missing={shard: dealt[shard] for shard in sorted(dealt) if shard not in there},
+                missing={
+                    shard: dealt[shard] for shard in sorted(dealt) if shard not in there
+                },
             )
 
 
@@ -184,7 +232,9 @@ def _open(stack: ExitStack, path: Path) -> Part:
     manifest = log.manifest
     found = read_shard(manifest)
     if found is None:
-        raise RunLogError(f"{log.directory} was not made with --shard. Only shards of one run can be merged.")
+        raise RunLogError(
+            f"{log.directory} was not made with --shard. Only shards of one run can be merged."
+        )
     return Part(log, manifest, *found)
 
 
@@ -199,11 +249,18 @@ def _differences(one: Part, other: Part) -> list[str]:
             f"the git revision is {quoted(str(revisions[0])[:12], 12)} and {quoted(str(revisions[1])[:12], 12)}"
         )
     plugins = [
-        {name: what for name, what in part.manifest["plugins"].items() if not name.startswith("pytest:")}
+        {
+            name: what
+            for name, what in part.manifest["plugins"].items()
+            if not name.startswith("pytest:")
+        }
         for part in (one, other)
     ]
     found += _pairs("plugin", *plugins)
-    hashes = [{name: text.get("sha256") for name, text in part.manifest["protocols"].items()} for part in (one, other)]
+    hashes = [
+        {name: text.get("sha256") for name, text in part.manifest["protocols"].items()}
+        for part in (one, other)
+    ]
     found += _pairs("the protocol", *hashes)
     return found + list(_plan_differences(one.whole, other.whole))
 
@@ -212,8 +269,16 @@ def _git(part: Part) -> Mapping[str, Any]:
     return part.manifest["git"] or {}
 
 
-def _unequal(key: str, one: Mapping[str, Any], other: Mapping[str, Any], but: Any) -> list[str]:
-    return _pairs("", *({k: v for k, v in manifest[key].items() if k not in but} for manifest in (one, other)))
+def _unequal(
+    key: str, one: Mapping[str, Any], other: Mapping[str, Any], but: Any
+) -> list[str]:
+    return _pairs(
+        "",
+        *(
+            {k: v for k, v in manifest[key].items() if k not in but}
+            for manifest in (one, other)
+        ),
+    )
 
 
 def _pairs(what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -225,11 +290,17 @@ def _pairs(what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 
 def _shown(values: Mapping[str, Any], name: str) -> str:
-    return quoted(str(values[name]), 40) if values.get(name) is not None else "not given"
+    return (
+        quoted(str(values[name]), 40) if values.get(name) is not None else "not given"
+    )
 
 
-def _plan_differences(one: Sequence[CellPlan], other: Sequence[CellPlan]) -> Iterator[str]:
-    if [log_file.plan_to_json(plan) for plan in one] == [log_file.plan_to_json(plan) for plan in other]:
+def _plan_differences(
+    one: Sequence[CellPlan], other: Sequence[CellPlan]
+) -> Iterator[str]:
+    if [log_file.plan_to_json(plan) for plan in one] == [
+        log_file.plan_to_json(plan) for plan in other
+    ]:
         return
     then = {plan.key: plan for plan in one}
     now = {plan.key: plan for plan in other}
@@ -245,21 +316,34 @@ def _plan_differences(one: Sequence[CellPlan], other: Sequence[CellPlan]) -> Ite
 
 def _check_cells(part: Part) -> None:
     """Raise RunLogError unless a log has the cells of its shard, and no others."""
-    mine = {plan.key: log_file.plan_to_json(plan) for plan in part.shard.part(part.whole)}
+    mine = {
+        plan.key: log_file.plan_to_json(plan) for plan in part.shard.part(part.whole)
+    }
     plans = {plan.key: log_file.plan_to_json(plan) for plan in part.log.plans()}
     if mine != plans:
-        raise RunLogError(f"The cells of {part.name} are not those of that shard. Run it again.")
+        raise RunLogError(
+            f"The cells of {part.name} are not those of that shard. Run it again."
+        )
 
 
 def _copy(part: Part, log: RunLog) -> None:
     where = " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?"
     for plan in part.shard.part(part.whole):
         with log.transaction() as connection, log_file.damage_explained(part.log.path):
-            # Lives first: if the shard is still running, those of which it says so are complete.
-            _insert(connection, "INSERT INTO lives VALUES (?, ?, ?, ?, ?, ?)", part.log, f"lives{where}", plan.key)
+            # Lives first: if the shard is still running, those of which it says so are
+            # complete.
+            _insert(
+                connection,
+                "INSERT INTO lives VALUES (?, ?, ?, ?, ?, ?)",
+                part.log,
+                f"lives{where}",
+                plan.key,
+            )
             for row in part.log.stream(f"{log_file.SELECT_TRIALS}{where}", plan.key):
                 connection.execute(log_file.INSERT_TRIAL, row)
-            _insert(connection, log_file.INSERT_EVENT, part.log, f"events{where}", plan.key)
+            _insert(
+                connection, log_file.INSERT_EVENT, part.log, f"events{where}", plan.key
+            )
             _copy_calls(part.log, connection, where, plan)
     with log.transaction() as connection:
         columns = "time, kind, text, model, protocol, view, variant, subject"
@@ -267,19 +351,31 @@ def _copy(part: Part, log: RunLog) -> None:
             connection.execute(log_file.INSERT_JOURNAL, row)
 
 
-def _insert(connection: sqlite3.Connection, statement: str, source: RunLog, table: str, key: Sequence[Any]) -> None:
+def _insert(
+    connection: sqlite3.Connection,
+    statement: str,
+    source: RunLog,
+    table: str,
+    key: Sequence[Any],
+) -> None:
     for row in source.stream(f"SELECT * FROM {table}", key):
         connection.execute(statement, row)
 
 
-def _copy_calls(source: RunLog, connection: sqlite3.Connection, where: str, plan: CellPlan) -> None:
+def _copy_calls(
+    source: RunLog, connection: sqlite3.Connection, where: str, plan: CellPlan
+) -> None:
     joined = f"SELECT {CALL_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
     known: dict[str, str] = {}
     for *row, text in source.stream(f"{joined}{where} ORDER BY calls.rowid", plan.key):
         digest = row[8]
         if digest not in known:
-            connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (digest, text))
-            [(known[digest],)] = connection.execute("SELECT text FROM texts WHERE digest = ?", (digest,))
+            connection.execute(
+                "INSERT OR IGNORE INTO texts VALUES (?, ?)", (digest, text)
+            )
+            [(known[digest],)] = connection.execute(
+                "SELECT text FROM texts WHERE digest = ?", (digest,)
+            )
         if known[digest] != text:
             raise ValueError("two system prompts have the same name")
         connection.execute(INSERT_CALL, row)

@@ -1,4 +1,6 @@
-"""Runs one subject, trial after trial: with an agent that acts by itself or asks a language model, or as a job."""
+"""Runs one subject, trial after trial: with an agent that acts by itself or asks a
+language model, or as a job.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ import hashlib
 import random
 import traceback
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,7 +33,11 @@ from cheesebench.chat import (
 )
 from cheesebench.errors import CheeseBenchError, OptionError, PluginError, raised_where
 from cheesebench.executor import Job, Report
-from cheesebench.experiment.calling import BudgetSpentError, SubjectStoppedError, UnansweredError
+from cheesebench.experiment.calling import (
+    BudgetSpentError,
+    SubjectStoppedError,
+    UnansweredError,
+)
 from cheesebench.experiment.controls import UnrewardedSubject, controlled, lesion_of
 from cheesebench.family import SubjectContext
 from cheesebench.interface_checks import checked, returned, returned_list, shown
@@ -53,10 +66,12 @@ A = TypeVar("A", "Agent", "ModelAgent")
 
 
 class Mind(Generic[A]):
-    """The agent of one life, made anew, or put back to where its trial began, when its lesion makes it forget.
+    """The agent of one life, made anew, or put back to where its trial began, when its
+    lesion makes it forget.
 
-    ``create`` takes a seed. The first agent has the seed of the plain cell's subject; each later one has another,
-    or an agent that draws lots would draw the same ones again.
+    ``create`` takes a seed. The first agent has the seed of the plain cell's subject;
+    each later one has another, or an agent that draws lots would draw the same ones
+    again.
     """
 
     def __init__(self, create: Callable[[int], A], seed: int, lesion: Lesion) -> None:
@@ -69,12 +84,17 @@ class Mind(Generic[A]):
         self._counted: Counter[str] = Counter()
         #: Whether memory can be erased within a trial.
         self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
-        #: States of ``forgets_at`` that this trial has not entered, and the agent as it was when the trial began.
+        #: States of ``forgets_at`` that this trial has not entered, and the agent as it
+        #: was when the trial began.
         self._left = set[str]()
         self._kept: A | None = None
 
-    def begin_trial(self, life: SubjectEnvironment, trial: int, observation: str) -> AgentFaultError | None:
-        """Begin trial number ``trial`` (from 0); return what the agent did wrong, if anything."""
+    def begin_trial(
+        self, life: SubjectEnvironment, trial: int, observation: str
+    ) -> AgentFaultError | None:
+        """Begin trial number ``trial`` (from 0); return what the agent did wrong, if
+        anything.
+        """
         self._counted.clear()
         self._state = self._state_of(life) if self._forgetful else ""
         if trial and (self._lesion.forgets_trials or self._lesion.memoryless):
@@ -89,8 +109,12 @@ class Mind(Generic[A]):
             return fault
         return None
 
-    def loop(self, life: SubjectEnvironment, observation: str, plan: CellPlan) -> TrialLoop:
-        """Return the loop of the trial that has begun; what a plan still has is dropped where memory is erased."""
+    def loop(
+        self, life: SubjectEnvironment, observation: str, plan: CellPlan
+    ) -> TrialLoop:
+        """Return the loop of the trial that has begun; what a plan still has is dropped
+        where memory is erased.
+        """
         simple = not (plan.agent or self._forgetful)
         return TrialLoop(
             life,
@@ -104,7 +128,9 @@ class Mind(Generic[A]):
         )
 
     def _forgets(self, life: SubjectEnvironment, observation: str) -> bool:
-        """Return whether the last step erased its memory; then ``agent`` is a new one, started with ``observation``."""
+        """Return whether the last step erased its memory; then ``agent`` is a new one,
+        started with ``observation``.
+        """
         self._state = self._state_of(life)
         if not (self._lesion.memoryless or self._state in self._left):
             return False
@@ -118,7 +144,10 @@ class Mind(Generic[A]):
     def tally(self) -> Mapping[str, int]:
         """Return the counters of this trial, summed over its agents."""
         own = self._tally()
-        return {name: own.get(name, 0) + self._counted[name] for name in {**own, **self._counted}}
+        return {
+            name: own.get(name, 0) + self._counted[name]
+            for name in {**own, **self._counted}
+        }
 
     def _tally(self) -> Mapping[str, int]:
         tally = getattr(self.agent, "tally", None)
@@ -126,12 +155,18 @@ class Mind(Generic[A]):
 
     def _renew(self) -> None:
         self._made += 1
-        hashed = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
+        hashed = hashlib.blake2b(
+            f"{self._seed}|{self._made}".encode(), digest_size=8
+        ).digest()
         seed = int.from_bytes(hashed, "big") >> 1
-        self.agent = self._create(seed) if self._kept is None else self._copied(self._kept, seed)
+        self.agent = (
+            self._create(seed) if self._kept is None else self._copied(self._kept, seed)
+        )
 
     def _copied(self, agent: A, seed: int | None = None) -> A:
-        """Return a copy of an agent; with a seed, its generators of random numbers begin anew."""
+        """Return a copy of an agent; with a seed, its generators of random numbers
+        begin anew.
+        """
         parts: dict[int, Any] = {}
         try:
             twin = copy.deepcopy(agent, parts)
@@ -150,13 +185,16 @@ class Mind(Generic[A]):
     def _state_of(self, life: SubjectEnvironment) -> str:
         if isinstance(life, ObservableSubject | UnrewardedSubject):
             return life.state
-        raise OptionError(f"--control {self._lesion}: this environment does not expose its states.")
+        raise OptionError(
+            f"--control {self._lesion}: this environment does not expose its states."
+        )
 
 
 def interrupts_of(plan: CellPlan) -> Interrupts:
     """Return when the plans of a cell's subjects are dropped.
 
-    The baselines look after every step as it is. A model without a history must not have its plan for a memory.
+    The baselines look after every step as it is. A model without a history must not
+    have its plan for a memory.
     """
     if not plan.agent:
         return "never"
@@ -166,23 +204,34 @@ def interrupts_of(plan: CellPlan) -> Interrupts:
 
 
 def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the 63-bit seed of this subject's agent, which does not depend on process or order."""
+    """Return the 63-bit seed of this subject's agent, which does not depend on process
+    or order.
+    """
     origin = f"{plan.sha256}|{seed}|{subject}|{plan.model}|{plan.view}"
     return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
 
 
 def live(
-    paradigm: Paradigm, view: View, agent: AgentSpec, plan: CellPlan, seed: int, subject: int
+    paradigm: Paradigm,
+    view: View,
+    agent: AgentSpec,
+    plan: CellPlan,
+    seed: int,
+    subject: int,
 ) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
-    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
+    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
+    events.
 
-    It ends with the schedule, or after ``plan.trials`` trials. A trial in which the agent raises, or returns something
-    that is no action, counts as failed; then AgentFaultError is raised.
+    It ends with the schedule, or after ``plan.trials`` trials. A trial in which the
+    agent raises, or returns something that is no action, counts as failed; then
+    AgentFaultError is raised.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
     mind = Mind(
-        lambda own: checked(agent.create(AgentContext(seed=own, view=plan.view)), Agent, who),
+        lambda own: checked(
+            agent.create(AgentContext(seed=own, view=plan.view)), Agent, who
+        ),
         agent_seed(plan, seed, subject),
         lesion_of(plan),
     )
@@ -201,19 +250,30 @@ def live(
             fault = error
         loop.give_up()
         result = result_of(life, plan)
-        yield trial_record(plan, subject, trial, result, **loop.done, tally=_failed(fault)), result.events
+        yield (
+            trial_record(
+                plan, subject, trial, result, **loop.done, tally=_failed(fault)
+            ),
+            result.events,
+        )
         if fault is not None:
             raise fault
 
 
-def environment_of(paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int) -> SubjectEnvironment:
+def environment_of(
+    paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int
+) -> SubjectEnvironment:
     """Return the environment of a subject. Raises PluginError if it lacks something."""
     who = f"The paradigm of {plan.protocol}: environment returned"
     return checked(paradigm.environment(view, seed, subject), SubjectEnvironment, who)
 
 
-def first_observation(life: SubjectEnvironment, plan: CellPlan, trial: int) -> str | None:
-    """Begin the trial of this number (from 0); None after the last. Raises PluginError for what is no observation."""
+def first_observation(
+    life: SubjectEnvironment, plan: CellPlan, trial: int
+) -> str | None:
+    """Begin the trial of this number (from 0); None after the last. Raises PluginError
+    for what is no observation.
+    """
     observation: object = life.begin_trial()
     if isinstance(observation, str) or (observation is None and trial):
         return observation
@@ -224,12 +284,20 @@ def first_observation(life: SubjectEnvironment, plan: CellPlan, trial: int) -> s
 
 
 def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
-    """Return the result of the trial that has ended. Raises PluginError if it is none."""
-    return returned(life.result(), TrialResult, f"The environment of {plan.protocol}: result")
+    """Return the result of the trial that has ended. Raises PluginError if it is
+    none.
+    """
+    return returned(
+        life.result(), TrialResult, f"The environment of {plan.protocol}: result"
+    )
 
 
-def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any) -> TrialRecord:
-    """Return the record of a finished trial; ``done`` are the fields that depend on the agent's actions."""
+def trial_record(
+    plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any
+) -> TrialRecord:
+    """Return the record of a finished trial; ``done`` are the fields that depend on the
+    agent's actions.
+    """
     record = TrialRecord(
         model=plan.model,
         protocol=plan.protocol,
@@ -244,8 +312,14 @@ def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, 
 
 
 def as_failed(record: TrialRecord) -> TrialRecord:
-    """Return a record as it is; one in which the agent failed (``FAULTS``) is no success, whatever came of it."""
-    return replace(record, success=False) if record.success and record.tally.get(FAULTS) else record
+    """Return a record as it is; one in which the agent failed (``FAULTS``) is no
+    success, whatever came of it.
+    """
+    return (
+        replace(record, success=False)
+        if record.success and record.tally.get(FAULTS)
+        else record
+    )
 
 
 def _failed(fault: AgentFaultError | None) -> dict[str, int]:
@@ -270,10 +344,14 @@ def read_result(result: TrialResult) -> dict[str, Any]:
 
 def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return a copy that later changes of the environment's lists do not affect."""
-    return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
+    return {
+        name: list(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
 
 
-#: Empty replies in a row after which it is the server that is broken, not the subject that is silent.
+#: Empty replies in a row after which it is the server that is broken, not the subject
+#: that is silent.
 EMPTY_IN_A_ROW = 10
 #: Replies in a row that an agent may refuse to act on.
 ASKS_IN_A_ROW = 20
@@ -282,9 +360,15 @@ _SEED_BITS = 31
 
 
 def create_agent(
-    agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int, own: int | None = None
+    agent: ModelAgentSpec,
+    view: View,
+    plan: CellPlan,
+    seed: int,
+    subject: int,
+    own: int | None = None,
 ) -> ModelAgent:
-    """Return the agent of this subject, with the settings of its cell; ``view`` is the plan's.
+    """Return the agent of this subject, with the settings of its cell; ``view`` is the
+    plan's.
 
     ``own`` is the seed of an agent that a lesion has recreated.
     """
@@ -292,20 +376,36 @@ def create_agent(
     reading = view.reading if isinstance(view, ReadableView) else ""
     own = agent_seed(plan, seed, subject) if own is None else own
     reasons = bool(plan.settings.get("reasoning", False))
-    context = ModelAgentContext(seed=own, view=plan.view, settings=settings, reading=reading, reasoning=reasons)
-    return checked(agent.create(context), ModelAgent, f"The agent '{agent.name}': create returned")
+    context = ModelAgentContext(
+        seed=own, view=plan.view, settings=settings, reading=reading, reasoning=reasons
+    )
+    return checked(
+        agent.create(context), ModelAgent, f"The agent '{agent.name}': create returned"
+    )
 
 
 async def converse(
-    paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Asker
+    paradigm: Paradigm,
+    view: View,
+    agent: ModelAgentSpec,
+    plan: CellPlan,
+    seed: int,
+    subject: int,
+    caller: Asker,
 ) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
-    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
+    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
+    events.
 
-    Raises SubjectStoppedError if no reply can be obtained, and whatever the agent raises.
+    Raises SubjectStoppedError if no reply can be obtained, and whatever the agent
+    raises.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)
-    mind = Mind(lambda own: create_agent(agent, view, plan, seed, subject, own), origin, lesion_of(plan))
+    mind = Mind(
+        lambda own: create_agent(agent, view, plan, seed, subject, own),
+        origin,
+        lesion_of(plan),
+    )
     talk = _Talk(mind, caller, origin, agent.form(plan.settings))
     for trial in range(plan.trials):
         observation = first_observation(life, plan, trial)
@@ -324,7 +424,10 @@ async def converse(
         loop.give_up()
         result = result_of(life, plan)
         tally = {**mind.tally(), **_failed(fault)}
-        yield trial_record(plan, subject, trial, result, **loop.done, tally=tally), result.events
+        yield (
+            trial_record(plan, subject, trial, result, **loop.done, tally=tally),
+            result.events,
+        )
         if fault is not None:
             raise fault
 
@@ -332,7 +435,13 @@ async def converse(
 class _Talk:
     """One subject's side of the conversation."""
 
-    def __init__(self, mind: Mind[ModelAgent], caller: Asker, origin: int, form: AnswerForm | None) -> None:
+    def __init__(
+        self,
+        mind: Mind[ModelAgent],
+        caller: Asker,
+        origin: int,
+        form: AnswerForm | None,
+    ) -> None:
         self._mind = mind
         self._caller = caller
         self._origin = origin
@@ -348,25 +457,38 @@ class _Talk:
                 actions = self._mind.agent.read(reply)
             if not hasattr(actions, "__len__"):
                 who = f"The agent '{self._caller.plan.agent}'"
-                raise PluginError(f"{who}: read returned {shown(actions)}. Return a list of actions such as [0].")
+                raise PluginError(
+                    f"{who}: read returned {shown(actions)}. Return a list of actions such as [0]."
+                )
             self._caller.read_as(actions, self._mind.tally)
             if actions:
                 return actions
-        raise SubjectStoppedError(f"the agent '{self._caller.plan.agent}' asked {ASKS_IN_A_ROW} times and did not act")
+        raise SubjectStoppedError(
+            f"the agent '{self._caller.plan.agent}' asked {ASKS_IN_A_ROW} times and did not act"
+        )
 
     def _request(self) -> ChatRequest:
         settings = self._caller.plan.settings
         self._asked += 1
         with agents_own():
             prompt = self._mind.agent.prompt()
-            messages = returned_list(prompt, Message, f"The agent '{self._caller.plan.agent}': prompt")
-        # A different seed for each call: a server that caches replies must not repeat one.
-        seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
+            messages = returned_list(
+                prompt, Message, f"The agent '{self._caller.plan.agent}': prompt"
+            )
+        # A different seed for each call: a server that caches replies must not repeat
+        # one.
+        seed = (
+            None
+            if "seed" in settings["dropped"]
+            else call_seed(self._origin, self._asked)
+        )
         return ChatRequest(
             model=settings["id"],
             messages=tuple(messages),
             sampling=Sampling(
-                temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens"), seed=seed
+                temperature=settings.get("temperature"),
+                max_tokens=settings.get("max_tokens"),
+                seed=seed,
             ),
             conversation=f"{self._origin:016x}",
             extra=settings["served"],
@@ -375,19 +497,25 @@ class _Talk:
 
 
 class SilenceWatch:
-    """Counts empty replies; raises SubjectStoppedError when there are very many in a row."""
+    """Counts empty replies; raises SubjectStoppedError when there are very many in a
+    row.
+    """
 
     def __init__(self) -> None:
         self._empty = 0
 
     def see(self, reply: ChatReply) -> None:
-        # A reply cut off during reasoning is the model's behaviour, provided that the server reports reasoning tokens:
-        # a server that cuts every reply off is broken.
-        thought = reply.reasoning.strip() or (reply.finish == "length" and reply.usage.reasoning)
+        # A reply cut off during reasoning is the model's behaviour, provided that the
+        # server reports reasoning tokens: a server that cuts every reply off is broken.
+        thought = reply.reasoning.strip() or (
+            reply.finish == "length" and reply.usage.reasoning
+        )
         silent = not (reply.text.strip() or thought)
         self._empty = self._empty + 1 if silent else 0
         if self._empty >= EMPTY_IN_A_ROW:
-            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not work properly")
+            raise SubjectStoppedError(
+                f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not work properly"
+            )
 
 
 def call_seed(origin: int, number: int) -> int:
@@ -397,14 +525,17 @@ def call_seed(origin: int, number: int) -> int:
 
 # -- jobs: a subject that is run wherever there is a processor
 
-#: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that more would only fill memory.
+#: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that
+#: more would only fill memory.
 KEPT = 2
 #: Causes of trials that were not run, by what was raised; a breakdown is any other.
 _CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
 
 
 class ParadigmCache:
-    """Paradigms compiled for each protocol and control; beyond ``most`` of them the oldest is dropped."""
+    """Paradigms compiled for each protocol and control; beyond ``most`` of them the
+    oldest is dropped.
+    """
 
     def __init__(self, plugins: Plugins, most: int | None = None) -> None:
         self._plugins = plugins
@@ -419,31 +550,45 @@ class ParadigmCache:
             if len(self._paradigms) == self._most:
                 del self._paradigms[next(iter(self._paradigms))]
             plain = self._plugins.compile(job.specification)
-            self._paradigms[key] = plain if yoke is not None else controlled(plain, plan, job.seed)
+            self._paradigms[key] = (
+                plain if yoke is not None else controlled(plain, plan, job.seed)
+            )
         found = self._paradigms[key]
-        return found if yoke is None else controlled(found, plan, job.seed, lambda subject: yoke)
+        return (
+            found
+            if yoke is None
+            else controlled(found, plan, job.seed, lambda subject: yoke)
+        )
 
 
 class JobRunner:
-    """Runs jobs with the given plugins and caches compiled paradigms between jobs. Not thread-safe."""
+    """Runs jobs with the given plugins and caches compiled paradigms between jobs. Not
+    thread-safe.
+    """
 
     def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins
         self._cache = ParadigmCache(plugins, KEPT)
 
     def live(self, job: Job) -> Iterator[Trial]:
-        """Yield every finished trial of the job's subject, with the rules that fired in it.
+        """Yield every finished trial of the job's subject, with the rules that fired in
+        it.
 
         Exceptions of the agent, the view or the environment propagate.
         """
-        context = SubjectContext(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
-        return self._plugins.family(job.specification).live(self._cache.paradigm(job), context)
+        context = SubjectContext(
+            plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject
+        )
+        return self._plugins.family(job.specification).live(
+            self._cache.paradigm(job), context
+        )
 
     def reports(self, job: Job) -> Generator[Report, None, None]:
-        """Yield the reports of a job: one for each finished trial, and a last one with how it ended.
+        """Yield the reports of a job: one for each finished trial, and a last one with
+        how it ended.
 
-        Exceptions of the agent, the view or the environment are in the last report; so are exceptions thrown into the
-        generator because a report could not be sent.
+        Exceptions of the agent, the view or the environment are in the last report; so
+        are exceptions thrown into the generator because a report could not be sent.
         """
         trials = 0
         try:
@@ -453,7 +598,8 @@ class JobRunner:
         except GeneratorExit:
             raise
         except BaseException as error:
-            # BaseException, because sys.exit() and pytest.fail() must not end the worker either.
+            # BaseException, because sys.exit() and pytest.fail() must not end the
+            # worker either.
             yield stopped(trials, error)
         else:
             yield Report(ended=True)
@@ -465,20 +611,32 @@ def _installed_runner() -> JobRunner:
 
 
 def run_job(job: Job) -> Generator[Report, None, None]:
-    """Yield the reports of a job, run in this process with the installed plugins. Not thread-safe."""
+    """Yield the reports of a job, run in this process with the installed plugins. Not
+    thread-safe.
+    """
     return _installed_runner().reports(job)
 
 
 def stopped(trials: int, error: BaseException) -> Report:
-    """Return the last report of a job that ``error`` ended in trial number ``trials`` (from 0)."""
+    """Return the last report of a job that ``error`` ended in trial number ``trials``
+    (from 0).
+    """
     if isinstance(error, AgentFaultError):
-        trials, error = max(0, trials - 1), error.__cause__ or error  # the trial in which it failed is recorded
-    explained = isinstance(error, CheeseBenchError) and not isinstance(error, PluginError)
+        trials, error = (
+            max(0, trials - 1),
+            error.__cause__ or error,
+        )  # the trial in which it failed is recorded
+    explained = isinstance(error, CheeseBenchError) and not isinstance(
+        error, PluginError
+    )
     return Report(
         tally=getattr(error, "tally", {}),
         notes=() if explained else [("traceback", _traceback(error))],
         ended=True,
-        missing=next((name for kind, name in _CAUSES.items() if isinstance(error, kind)), "infrastructure"),
+        missing=next(
+            (name for kind, name in _CAUSES.items() if isinstance(error, kind)),
+            "infrastructure",
+        ),
         cause=" ".join(f"stopped in trial {trials + 1}: {raised_where(error)}".split()),
     )
 
@@ -486,8 +644,9 @@ def stopped(trials: int, error: BaseException) -> Report:
 def _traceback(error: BaseException) -> str:
     """Return the traceback without carets.
 
-    For carets Python parses the source lines, and up to 3.11.8 concurrent parsing in two threads fails (SystemError,
-    "AST constructor recursion depth mismatch"). pytest parses in the main thread while subjects run in others.
+    For carets Python parses the source lines, and up to 3.11.8 concurrent parsing in
+    two threads fails (SystemError, "AST constructor recursion depth mismatch"). pytest
+    parses in the main thread while subjects run in others.
     """
     captured = traceback.TracebackException.from_exception(error)
     chain: list[traceback.TracebackException | None] = [captured]

@@ -1,1 +1,3 @@
-"""Other people's programs: OpenEnv, Inspect, and logs of other evaluations. No run imports anything of it."""
+"""Other people's programs: OpenEnv, Inspect, and logs of other evaluations. No run
+imports anything of it.
+"""

@@ -1,6 +1,8 @@
-"""Subjects whose replies come from another program, call by call: an OpenEnv client, or a model of Inspect.
+"""Subjects whose replies come from another program, call by call: an OpenEnv client, or
+a model of Inspect.
 
-Agent, trial loop and records are those of a run, so the same seed and replies give the same records.
+Agent, trial loop and records are those of a run, so the same seed and replies give the
+same records.
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ from typing import Any
 
 from cheesebench.chat import ChatReply, ChatRequest, ModelEntry
 from cheesebench.experiment import cells
-from cheesebench.experiment.log_file import plan_to_json, read_plan, trial_from_row, trial_to_row
+from cheesebench.experiment.log_file import (
+    plan_to_json,
+    read_plan,
+    trial_from_row,
+    trial_to_row,
+)
 from cheesebench.family import Asker, CellRequest, SubjectContext, Trial
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.plugin_manager import PluginManager, installed_plugins
@@ -31,10 +38,18 @@ class Hosted:
     paradigm: Any
     plugins: PluginManager
 
-    def converse(self, seed: int, subject: int, asker: Asker) -> AsyncGenerator[Trial, None]:
-        """Run one subject, yielding each finished trial; its replies are what ``asker`` returns."""
-        context = SubjectContext(plugins=self.plugins, plan=self.plan, seed=seed, subject=subject)
-        return self.plugins.family(self.specification).converse(self.paradigm, context, asker)
+    def converse(
+        self, seed: int, subject: int, asker: Asker
+    ) -> AsyncGenerator[Trial, None]:
+        """Run one subject, yielding each finished trial; its replies are what ``asker``
+        returns.
+        """
+        context = SubjectContext(
+            plugins=self.plugins, plan=self.plan, seed=seed, subject=subject
+        )
+        return self.plugins.family(self.specification).converse(
+            self.paradigm, context, asker
+        )
 
 
 def hosted(
@@ -48,36 +63,58 @@ def hosted(
     subjects: int | None = None,
     trials: int | None = None,
 ) -> list[Hosted]:
-    """Return the cells of ``model`` on protocols (names, files or folders; by default the nine), as a run has them.
+    """Return the cells of ``model`` on protocols (names, files or folders; by default
+    the nine), as a run has them.
 
     Raises CheeseBenchError for a name, a setting or a view that cannot be.
     """
     plugins = installed_plugins()
     # No call is made: the backend only stands for "messages in, text out".
     language = cells.language_model(
-        plugins, ModelEntry(name=model, backend="openai", id=model), agent=agent, settings=settings
+        plugins,
+        ModelEntry(name=model, backend="openai", id=model),
+        agent=agent,
+        settings=settings,
     )
     cells.check_views(model, language, [plugins.view(view)])
-    wanted = replace(cells.find_design("cohort", subjects), sequential=False, trials=trials)
-    request = CellRequest(model=model, plugins=plugins, design=wanted, language=language, views=(view,))
-    catalogue, names, found = Catalogue(plugins.protocol_directories, plugins.families), list(protocols), []
+    wanted = replace(
+        cells.find_design("cohort", subjects), sequential=False, trials=trials
+    )
+    request = CellRequest(
+        model=model, plugins=plugins, design=wanted, language=language, views=(view,)
+    )
+    catalogue, names, found = (
+        Catalogue(plugins.protocol_directories, plugins.families),
+        list(protocols),
+        [],
+    )
     usual = [] if names else cells.default_protocols(catalogue, edition or "default")
-    chosen = cells.named_protocols(catalogue, Path.cwd(), names, edition) if names else usual
+    chosen = (
+        cells.named_protocols(catalogue, Path.cwd(), names, edition) if names else usual
+    )
     for one in chosen:
         if isinstance(one, cells.Broken):
             raise one.error
         paradigm = plugins.compile(one)
-        found += [Hosted(one, plan, paradigm, plugins) for plan in cells.cells_of(one, request)]
+        found += [
+            Hosted(one, plan, paradigm, plugins)
+            for plan in cells.cells_of(one, request)
+        ]
     return found
 
 
 def life_to_json(plan: CellPlan, records: Iterable[TrialRecord]) -> dict[str, Any]:
     """Return a subject's records with its plan, for a log of another program."""
-    return {"plan": plan_to_json(plan), "trials": [trial_to_row(one) for one in records]}
+    return {
+        "plan": plan_to_json(plan),
+        "trials": [trial_to_row(one) for one in records],
+    }
 
 
 def life_from_json(life: Mapping[str, Any]) -> tuple[CellPlan, list[TrialRecord]]:
-    """Return what ``life_to_json`` was given; one of NOT_AS_WRITTEN for anything else."""
+    """Return what ``life_to_json`` was given; one of NOT_AS_WRITTEN for anything
+    else.
+    """
     return read_plan(life["plan"]), [trial_from_row(row) for row in life["trials"]]
 
 
@@ -95,7 +132,9 @@ def _handed_over(request: ChatRequest) -> Generator[ChatRequest, ChatReply, Chat
 
 
 class Turns(Asker):
-    """One subject, turn by turn, without an event loop: ``request`` is what it asks, ``reply`` goes on from there."""
+    """One subject, turn by turn, without an event loop: ``request`` is what it asks,
+    ``reply`` goes on from there.
+    """
 
     def __init__(self, cell: Hosted, seed: int, subject: int) -> None:
         self.plan = cell.plan
@@ -112,7 +151,9 @@ class Turns(Asker):
         return await _handed_over(request)
 
     def go_on(self) -> None:
-        """Begin the next trial if none is under way; ``over`` is True where there is none."""
+        """Begin the next trial if none is under way; ``over`` is True where there is
+        none.
+        """
         if self.request is None and not self.over:
             self._step = self._trials.__anext__()
             self._advance(None)

@@ -1,4 +1,6 @@
-"""A run as eval logs that Inspect AI opens: each trial is a sample, each call to a model an event."""
+"""A run as eval logs that Inspect AI opens: each trial is a sample, each call to a
+model an event.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ Json = dict[str, Any]
 
 def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
     """Write one cell; return the number of samples."""
-    spec, step = _spec(log, plan), {"solver": plan.agent or plan.model, "params": dict(plan.settings)}
+    spec, step = (
+        _spec(log, plan),
+        {"solver": plan.agent or plan.model, "params": dict(plan.settings)},
+    )
     solver = {"name": "plan", "steps": [step], "config": {}}
     names, completed, usage = list[str](), 0, Counter[str]()
     with (
@@ -50,7 +55,12 @@ def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
         with file.open("summaries.json", "w", force_zip64=True) as inside:
             shutil.copyfileobj(summaries, inside)
         spec["dataset"] |= {"samples": len(names), "sample_ids": names}
-        header = {"version": VERSION, "eval": spec, "plan": solver, **_results(log, plan, len(names), completed)}
+        header = {
+            "version": VERSION,
+            "eval": spec,
+            "plan": solver,
+            **_results(log, plan, len(names), completed),
+        }
         header["stats"]["model_usage"] = {plan.model: usage} if usage else {}
         write("header.json", header)
     return len(names)
@@ -63,40 +73,71 @@ def _encoded(content: object) -> bytes:
 def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest, facts = log.manifest, ("view", "design", "estimand")
     # Without slashes and signs: they are names of files to Inspect.
-    identity = hashlib.sha256(json.dumps([manifest["run_id"], *plan.key]).encode()).hexdigest()[:22]
+    identity = hashlib.sha256(
+        json.dumps([manifest["run_id"], *plan.key]).encode()
+    ).hexdigest()[:22]
     git = manifest["git"] or {}
     metadata = {name: getattr(plan, name) for name in ("title", "dimension", "species")}
     spec: Json = {
         "eval_id": identity,
         "run_id": manifest["run_id"],
         "created": manifest["created"],
-        "task": plan.protocol if not plan.variant else f"{plan.protocol} ({plan.variant})",
+        "task": plan.protocol
+        if not plan.variant
+        else f"{plan.protocol} ({plan.variant})",
         "task_id": identity,
         "task_version": plan.sha256[:12],
-        "task_args": {**{name: getattr(plan, name) for name in facts}, "variant": str(plan.variant)},
+        "task_args": {
+            **{name: getattr(plan, name) for name in facts},
+            "variant": str(plan.variant),
+        },
         "dataset": {"name": plan.protocol},
         "model": plan.model,
         "model_args": dict(plan.settings),
         "config": {},
-        "packages": {name: str(version) for name, version in manifest["versions"].items()},
+        "packages": {
+            name: str(version) for name, version in manifest["versions"].items()
+        },
         "metadata": {**metadata, "seed": manifest["options"]["seed"]},
     }
     if "revision" in git:
-        spec["revision"] = {"type": "git", "origin": "", "commit": git["revision"], "dirty": git.get("dirty")}
+        spec["revision"] = {
+            "type": "git",
+            "origin": "",
+            "commit": git["revision"],
+            "dirty": git.get("dirty"),
+        }
     return spec
 
 
 def _results(log: RunLog, plan: CellPlan, total: int, completed: int) -> Json:
     result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
     measured = {"accuracy": result.rate, "stderr": result.standard_error}
-    metrics = {name: {"name": name, "value": value} for name, value in measured.items() if value is not None}
-    said = {"verdict": result.verdict.value, "reason": result.reason, "n": result.n_text}
-    score = {"name": SCORE, "scorer": SCORE, "metrics": metrics, "metadata": {**said, "doubtful": [*result.warnings]}}
+    metrics = {
+        name: {"name": name, "value": value}
+        for name, value in measured.items()
+        if value is not None
+    }
+    said = {
+        "verdict": result.verdict.value,
+        "reason": result.reason,
+        "n": result.n_text,
+    }
+    score = {
+        "name": SCORE,
+        "scorer": SCORE,
+        "metrics": metrics,
+        "metadata": {**said, "doubtful": [*result.warnings]},
+    }
     created = log.manifest["created"]
     times = [entry.time for entry in log.journal()] or [created]
     return {
         "status": "success" if completed == total else "cancelled",
-        "results": {"total_samples": total, "completed_samples": completed, "scores": [score]},
+        "results": {
+            "total_samples": total,
+            "completed_samples": completed,
+            "scores": [score],
+        },
         "stats": {"started_at": created, "completed_at": times[-1]},
     }
 
@@ -110,7 +151,9 @@ def samples(log: RunLog, plan: CellPlan, created: str) -> Iterator[Json]:
             yield _sample(plan, record, calls.get(record.trial, []), created)
 
 
-def _sample(plan: CellPlan, record: TrialRecord, calls: Sequence[CallRecord], created: str) -> Json:
+def _sample(
+    plan: CellPlan, record: TrialRecord, calls: Sequence[CallRecord], created: str
+) -> Json:
     name = f"subject-{record.subject:04}-trial-{record.trial + 1:04}"
     events = list(_calls(name, plan, calls, created))
     messages = events[0]["input"][:-1] if events else []  # what the system says
@@ -123,7 +166,9 @@ def _sample(plan: CellPlan, record: TrialRecord, calls: Sequence[CallRecord], cr
         "input": f"{plan.title}: subject {record.subject}, trial {record.trial + 1} ({record.block or plan.protocol})",
         "target": SCORE,
         "messages": messages,
-        "output": events[-1]["output"] if events else {"model": plan.model, "choices": [], "completion": ""},
+        "output": events[-1]["output"]
+        if events
+        else {"model": plan.model, "choices": [], "completion": ""},
         "scores": {},
         "metadata": _metadata(record),
         "model_usage": _usage(plan, calls),
@@ -135,26 +180,59 @@ def _sample(plan: CellPlan, record: TrialRecord, calls: Sequence[CallRecord], cr
         text = f"The trial was not run: {record.missing}."
         sample["error"] = {"message": text, "traceback": text, "traceback_ansi": text}
     elif record.success is not None:
-        score = {"value": "C" if record.success else "I", "answer": record.outcome, "explanation": record.actions}
+        score = {
+            "value": "C" if record.success else "I",
+            "answer": record.outcome,
+            "explanation": record.actions,
+        }
         sample["scores"] = {SCORE: score}
-        events.append({**_event(name, "score", 0, created, seconds), "score": score, "target": SCORE, "scorer": SCORE})
+        events.append(
+            {
+                **_event(name, "score", 0, created, seconds),
+                "score": score,
+                "target": SCORE,
+                "scorer": SCORE,
+            }
+        )
     return sample
 
 
 def _event(name: str, kind: str, number: int, created: str, seconds: float) -> Json:
     when = (datetime.fromisoformat(created) + timedelta(seconds=seconds)).isoformat()
-    return {"uuid": f"{name}-{kind}-{number}", "event": kind, "timestamp": when, "working_start": seconds}
+    return {
+        "uuid": f"{name}-{kind}-{number}",
+        "event": kind,
+        "timestamp": when,
+        "working_start": seconds,
+    }
 
 
-def _calls(name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str) -> Iterator[Json]:
-    """Yield an event for each call, one after the other from the run's beginning: the log has no times of calls."""
+def _calls(
+    name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str
+) -> Iterator[Json]:
+    """Yield an event for each call, one after the other from the run's beginning: the
+    log has no times of calls.
+    """
     seconds = 0.0
     for number, call in enumerate(calls):
         text, reasoning = call.reply.text, call.reply.reasoning
-        parts = [{"type": "reasoning", "reasoning": reasoning}, {"type": "text", "text": text}]
-        reply = {"id": f"{name}-{number}-assistant", "role": "assistant", "content": parts if reasoning else text}
-        reason = {"stop": "stop", "length": "max_tokens"}.get(call.reply.finish, "unknown")
-        system = {"id": f"{name}-system", "role": "system", "content": call.system or calls[0].system}
+        parts = [
+            {"type": "reasoning", "reasoning": reasoning},
+            {"type": "text", "text": text},
+        ]
+        reply = {
+            "id": f"{name}-{number}-assistant",
+            "role": "assistant",
+            "content": parts if reasoning else text,
+        }
+        reason = {"stop": "stop", "length": "max_tokens"}.get(
+            call.reply.finish, "unknown"
+        )
+        system = {
+            "id": f"{name}-system",
+            "role": "system",
+            "content": call.system or calls[0].system,
+        }
         asked = {"id": f"{name}-{number}-user", "role": "user", "content": call.asked}
         yield {
             **_event(name, "model", number, created, seconds),
@@ -165,7 +243,9 @@ def _calls(name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str)
             "config": {},
             "output": {
                 "model": plan.model,
-                "choices": [{"message": {**reply, "source": "generate"}, "stop_reason": reason}],
+                "choices": [
+                    {"message": {**reply, "source": "generate"}, "stop_reason": reason}
+                ],
                 "completion": text,
                 "usage": _usage(plan, [call])[plan.model],
                 "time": call.seconds,
@@ -180,7 +260,10 @@ def _usage(plan: CellPlan, calls: Iterable[CallRecord]) -> Json:
     usages = [call.reply.usage for call in calls]
     if not usages:
         return {}
-    prompt, completion = sum(one.prompt for one in usages), sum(one.completion for one in usages)
+    prompt, completion = (
+        sum(one.prompt for one in usages),
+        sum(one.completion for one in usages),
+    )
     return {
         plan.model: {
             "input_tokens": prompt,
@@ -194,13 +277,38 @@ def _usage(plan: CellPlan, calls: Iterable[CallRecord]) -> Json:
 
 
 def _metadata(record: TrialRecord) -> Json:
-    names = ("subject", "trial", "block", "session", "outcome", "compared", "reward", "steps", "missing", "actions")
-    mappings = {name: dict(getattr(record, name)) for name in ("counters", "measures", "variables", "tally")}
+    names = (
+        "subject",
+        "trial",
+        "block",
+        "session",
+        "outcome",
+        "compared",
+        "reward",
+        "steps",
+        "missing",
+        "actions",
+    )
+    mappings = {
+        name: dict(getattr(record, name))
+        for name in ("counters", "measures", "variables", "tally")
+    }
     return {**{name: getattr(record, name) for name in names}, **mappings}
 
 
 def _summary(sample: Json) -> Json:
-    summary = {name: sample[name] for name in ("id", "epoch", "input", "target", "scores", "model_usage")}
-    summary["metadata"] = {name: sample["metadata"][name] for name in ("subject", "trial", "block", "outcome")}
+    summary = {
+        name: sample[name]
+        for name in ("id", "epoch", "input", "target", "scores", "model_usage")
+    }
+    summary["metadata"] = {
+        name: sample["metadata"][name]
+        for name in ("subject", "trial", "block", "outcome")
+    }
     error = {"error": sample["error"]["message"]} if "error" in sample else {}
-    return {**summary, **error, "completed": not error, "message_count": len(sample["messages"])}
+    return {
+        **summary,
+        **error,
+        "completed": not error,
+        "message_count": len(sample["messages"]),
+    }

@@ -1,7 +1,9 @@
-"""Every protocol as a task of Inspect AI: ``inspect eval cheesebench/t_maze --model openai/gpt-4o``.
+"""Every protocol as a task of Inspect AI: ``inspect eval cheesebench/t_maze --model
+openai/gpt-4o``.
 
-A sample is one subject with all its trials, or one conversation. Its score is the share of its judged trials that
-succeeded, or of the judged measure; the metrics ``PASS`` and ``FAIL`` are the shares of cells with these verdicts.
+A sample is one subject with all its trials, or one conversation. Its score is the share
+of its judged trials that succeeded, or of the judged measure; the metrics ``PASS`` and
+``FAIL`` are the shares of cells with these verdicts.
 """
 
 from __future__ import annotations
@@ -12,7 +14,17 @@ from typing import Any
 
 from inspect_ai import Task, model, task
 from inspect_ai.dataset import Sample
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    mean,
+    metric,
+    scorer,
+    stderr,
+)
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo, ToolParams
 from inspect_ai.util import JSONSchema
@@ -20,7 +32,13 @@ from inspect_ai.util import JSONSchema
 from cheesebench.chat import ChatReply, ChatRequest, Message, Usage
 from cheesebench.experiment.provenance import draw_seed
 from cheesebench.family import Asker
-from cheesebench.interop.hosted import Hosted, hosted, judge_lives, life_from_json, life_to_json
+from cheesebench.interop.hosted import (
+    Hosted,
+    hosted,
+    judge_lives,
+    life_from_json,
+    life_to_json,
+)
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.records import CellPlan
@@ -37,7 +55,9 @@ def protocol(
     edition: str | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Task:
-    """Return the task of any protocol, by its name or file; ``settings`` are the agent's."""
+    """Return the task of any protocol, by its name or file; ``settings`` are the
+    agent's.
+    """
     cells = hosted(
         [protocol], edition=edition, model=str(model.get_model()), agent=agent, settings=settings, view=view,
         subjects=subjects, trials=trials,
@@ -57,14 +77,18 @@ def protocol(
         dataset=dataset,
         solver=live(cells, seed),
         scorer=success(),
-        config=model.GenerateConfig(temperature=asked.get("temperature"), max_tokens=asked.get("max_tokens")),
+        config=model.GenerateConfig(
+            temperature=asked.get("temperature"), max_tokens=asked.get("max_tokens")
+        ),
         metadata={"view": view, "seed": str(seed), "sha256": cells[0].plan.sha256},
         name=cells[0].specification.name,
     )
 
 
 class _Asker(Asker):
-    """The model of an evaluation, asked for one subject; the last prompt and reply are the sample's conversation."""
+    """The model of an evaluation, asked for one subject; the last prompt and reply are
+    the sample's conversation.
+    """
 
     def __init__(self, plan: CellPlan, state: TaskState) -> None:
         self.plan, self._state = plan, state
@@ -75,33 +99,53 @@ class _Asker(Asker):
         choice: ToolChoice = "none"
         if form is not None and form.by_tool:
             parameters = ToolParams.model_validate(form.schema)
-            tools = [ToolInfo(name=form.name, description=form.description, parameters=parameters)]
+            tools = [
+                ToolInfo(
+                    name=form.name, description=form.description, parameters=parameters
+                )
+            ]
             choice = ToolFunction(name=form.name)
         elif form is not None:
             config.response_schema = model.ResponseSchema(
                 name=form.name, json_schema=JSONSchema.model_validate(form.schema)
             )
         messages = [_message(one) for one in request.messages]
-        output = await model.get_model().generate(messages, tools=tools, tool_choice=choice, config=config)
+        output = await model.get_model().generate(
+            messages, tools=tools, tool_choice=choice, config=config
+        )
         self._state.messages = [*messages, output.message]
         self._state.output = output
         return _reply(output)
 
 
 def _message(message: Message) -> model.ChatMessage:
-    kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser, "assistant": model.ChatMessageAssistant}
+    kinds = {
+        "system": model.ChatMessageSystem,
+        "user": model.ChatMessageUser,
+        "assistant": model.ChatMessageAssistant,
+    }
     return kinds[message.role](content=message.text)
 
 
 def _reply(output: model.ModelOutput) -> ChatReply:
     message, used = output.message, output.usage
-    text = json.dumps(message.tool_calls[0].arguments) if message.tool_calls else message.text
+    text = (
+        json.dumps(message.tool_calls[0].arguments)
+        if message.tool_calls
+        else message.text
+    )
     parts = [] if isinstance(message.content, str) else message.content
     return ChatReply(
         text=text,
-        reasoning="\n".join(part.reasoning for part in parts if isinstance(part, model.ContentReasoning)),
-        finish="length" if output.stop_reason in ("max_tokens", "model_length") else "stop",
-        usage=Usage(prompt=used.input_tokens, completion=used.output_tokens) if used else Usage(),
+        reasoning="\n".join(
+            part.reasoning for part in parts if isinstance(part, model.ContentReasoning)
+        ),
+        finish="length"
+        if output.stop_reason in ("max_tokens", "model_length")
+        else "stop",
+        usage=Usage(prompt=used.input_tokens, completion=used.output_tokens)
+        if used
+        else Usage(),
         model=output.model,
     )
 
@@ -112,7 +156,12 @@ def live(cells: list[Hosted], seed: int) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         cell, subject = cells[state.metadata["cell"]], state.metadata["subject"]
-        records = [record async for record, _ in cell.converse(seed, subject, _Asker(cell.plan, state))]
+        records = [
+            record
+            async for record, _ in cell.converse(
+                seed, subject, _Asker(cell.plan, state)
+            )
+        ]
         state.metadata["life"] = life_to_json(cell.plan, records)
         return state
 
@@ -121,7 +170,12 @@ def live(cells: list[Hosted], seed: int) -> Solver:
 
 def _share_of(verdict: Verdict) -> Metric:
     def share(scores: list[SampleScore]) -> float:
-        found = [cell.verdict for cell in judge_lives(one.score.metadata for one in scores if one.score.metadata)]
+        found = [
+            cell.verdict
+            for cell in judge_lives(
+                one.score.metadata for one in scores if one.score.metadata
+            )
+        ]
         return found.count(verdict) / max(1, len(found))
 
     return share
@@ -141,19 +195,28 @@ def FAIL() -> Metric:  # noqa: N802
 
 @scorer(metrics=[mean(), stderr(), PASS(), FAIL()])  # type: ignore[untyped-decorator]
 def success() -> Scorer:
-    """Score a subject; the metadata has its records, from which the verdict is computed."""
+    """Score a subject; the metadata has its records, from which the verdict is
+    computed.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:
         life = state.metadata["life"]
         plan, records = life_from_json(life)
-        counted = [one.total / one.scored for one in draw_sample(plan, [records]).judged() if one.scored]
+        counted = [
+            one.total / one.scored
+            for one in draw_sample(plan, [records]).judged()
+            if one.scored
+        ]
         ends = ", ".join(str(one.outcome) for one in records)
-        return Score(value=counted[0] if counted else 0.0, explanation=ends, metadata=life)
+        return Score(
+            value=counted[0] if counted else 0.0, explanation=ends, metadata=life
+        )
 
     return score
 
 
-# A partial function has no module, so that Inspect puts no package before the name, wherever this one is installed.
+# A partial function has no module, so that Inspect puts no package before the name,
+# wherever this one is installed.
 task(name="cheesebench/protocol")(partial(protocol))
 for _stem in Catalogue(installed_plugins().protocol_directories).files:
     if "." not in _stem:  # of editions, see the parameter

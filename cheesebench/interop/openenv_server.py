@@ -1,6 +1,8 @@
-"""Protocols as an OpenEnv environment: an episode is a trial or a whole life of one subject that a client answers for.
+"""Protocols as an OpenEnv environment: an episode is a trial or a whole life of one
+subject that a client answers for.
 
-The client is shown the prompts of the agent that a run has, and replies in text or with the agent's tool.
+The client is shown the prompts of the agent that a run has, and replies in text or with
+the agent's tool.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from cheesebench.errors import CheeseBenchError, OptionError, UnknownNameError
 from cheesebench.interop.hosted import Hosted, Turns
 from cheesebench.records import TrialRecord
 
-#: Added to every seed of the split ``train``: no seed that a run draws (128 bits) is one of these.
+#: Added to every seed of the split ``train``: no seed that a run draws (128 bits) is
+#: one of these.
 TRAINING = 2**128
 SPLITS = ("train", "test")
 #: Characters of a reply; more than any model's reply.
@@ -28,26 +31,38 @@ LONGEST = 200_000
 
 
 class Reply(Action):  # type: ignore[misc]
-    """What the model answers: ``text`` as it stands, or ``actions`` (and ``learnings``) as by a call of the tool."""
+    """What the model answers: ``text`` as it stands, or ``actions`` (and ``learnings``)
+    as by a call of the tool.
+    """
 
     text: str = Field("", max_length=LONGEST)
-    actions: list[Literal["FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"]] = Field(default=[], max_length=1000)
+    actions: list[Literal["FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"]] = Field(
+        default=[], max_length=1000
+    )
     learnings: str | None = Field(None, max_length=LONGEST)
 
     @property
     def said(self) -> str:
         """The reply as the agent reads it."""
         learnt = {} if self.learnings is None else {"learnings": self.learnings}
-        return json.dumps({"actions": self.actions, **learnt}) if self.actions else self.text
+        return (
+            json.dumps({"actions": self.actions, **learnt})
+            if self.actions
+            else self.text
+        )
 
 
 class Prompt(Observation):  # type: ignore[misc]
-    """What the model is asked: the whole prompt, and its last message, which has what is new."""
+    """What the model is asked: the whole prompt, and its last message, which has what
+    is new.
+    """
 
     messages: list[dict[str, str]] = Field(default_factory=list)
     prompt: str = ""
     tool: dict[str, Any] | None = None
-    """Name, description and JSON schema of the tool that the agent offers, if it does."""
+    """Name, description and JSON schema of the tool that the agent offers, if it
+    does.
+    """
     trials: list[dict[str, Any]] = Field(default_factory=list)
     """The trials that ended with this step: outcome, success, reward."""
 
@@ -63,9 +78,13 @@ class LifeState(State):  # type: ignore[misc]
 
 
 class Served:
-    """What all sessions of a server share. Lives are numbered over all of them, and go round the protocols."""
+    """What all sessions of a server share. Lives are numbered over all of them, and go
+    round the protocols.
+    """
 
-    def __init__(self, cells: Sequence[Hosted], *, episode: str, reward: str, seed: int) -> None:
+    def __init__(
+        self, cells: Sequence[Hosted], *, episode: str, reward: str, seed: int
+    ) -> None:
         self.cells = {cell.plan.label: cell for cell in cells}
         self.episode, self.reward, self.seed = episode, reward, seed
         self.begun: Counter[str] = Counter()
@@ -76,15 +95,24 @@ class Served:
         return list(self.cells)[number % len(self.cells)], number // len(self.cells)
 
     def app(self, sessions: int) -> Any:
-        """Return the server's application, for at most ``sessions`` sessions at once."""
+        """Return the server's application, for at most ``sessions`` sessions at
+        once.
+        """
         names = {"env_name": "cheesebench", "state_cls": LifeState}
         return forgiving(
-            create_fastapi_app(lambda: CheeseBench(self), Reply, Prompt, max_concurrent_envs=sessions, **names)
+            create_fastapi_app(
+                lambda: CheeseBench(self),
+                Reply,
+                Prompt,
+                max_concurrent_envs=sessions,
+                **names,
+            )
         )
 
 
 def forgiving(app: Any) -> Any:
-    """Return ``app`` without the traceback of 60 lines for each client that leaves in the middle of a life.
+    """Return ``app`` without the traceback of 60 lines for each client that leaves in
+    the middle of a life.
 
     OpenEnv tells a client that its connection has failed, over this connection.
     """
@@ -120,22 +148,36 @@ class CheeseBench(Environment):  # type: ignore[misc]
         self._turns: Turns | None = None
         self._state = LifeState()
 
-    def reset(self, seed: int | None = None, episode_id: str | None = None, **options: Any) -> Prompt:
-        """Begin an episode. Without options, the next trial of this life if episodes are trials, else the next life.
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, **options: Any
+    ) -> Prompt:
+        """Begin an episode. Without options, the next trial of this life if episodes
+        are trials, else the next life.
 
         ``split`` is train or test; ``seed``, ``subject`` and ``protocol`` name a life.
         """
-        if not options and seed is None and self._turns is not None and self._served.episode == "trial":
+        if (
+            not options
+            and seed is None
+            and self._turns is not None
+            and self._served.episode == "trial"
+        ):
             self._turns.go_on()
             if self._turns.request is not None:
-                self._state.episode_id, self._state.trial = episode_id, len(self._turns.records)
+                self._state.episode_id, self._state.trial = (
+                    episode_id,
+                    len(self._turns.records),
+                )
                 return self._prompt()
         self._new_life(seed, **options)
         self._state.episode_id = episode_id
         return self._prompt()
 
     def _new_life(self, seed: int | None, **options: Any) -> None:
-        usual, number = next(iter(self._served.cells)), self._served.seed if seed is None else seed
+        usual, number = (
+            next(iter(self._served.cells)),
+            self._served.seed if seed is None else seed,
+        )
         if seed is None and "subject" not in options:
             usual, options["subject"] = self._served.next_life()
         life = {"split": "train", "subject": 0, "protocol": usual, **options}
@@ -144,24 +186,39 @@ class CheeseBench(Environment):  # type: ignore[misc]
                 raise UnknownNameError(f"{name} called", str(life[name]), known)
         for name in life:
             if name not in LifeState.model_fields:
-                raise UnknownNameError("option of reset() called", name, ["split", "subject", "protocol", "seed"])
+                raise UnknownNameError(
+                    "option of reset() called",
+                    name,
+                    ["split", "subject", "protocol", "seed"],
+                )
         if not isinstance(life["subject"], int) or life["subject"] < 0:
-            raise OptionError(f"subject={life['subject']!r}: give a whole number from 0.")
+            raise OptionError(
+                f"subject={life['subject']!r}: give a whole number from 0."
+            )
         self._state = LifeState(**life, seed=number)
         trained = life["split"] == "train"
-        self._turns = Turns(self._served.cells[life["protocol"]], number + TRAINING * trained, life["subject"])
+        self._turns = Turns(
+            self._served.cells[life["protocol"]],
+            number + TRAINING * trained,
+            life["subject"],
+        )
         self._served.begun[life["protocol"]] += trained
 
-    def step(self, action: Reply, timeout_s: float | None = None, **options: Any) -> Prompt:
+    def step(
+        self, action: Reply, timeout_s: float | None = None, **options: Any
+    ) -> Prompt:
         turns = self._turns
         if turns is None or turns.request is None:
-            raise OptionError("No prompt is pending: the episode is over, or none has begun. Call reset().")
+            raise OptionError(
+                "No prompt is pending: the episode is over, or none has begun. Call reset()."
+            )
         before = len(turns.records)
         try:
             turns.reply(action.said)
             if self._served.episode == "life":
                 turns.go_on()
-        except CheeseBenchError as error:  # ten empty replies in a row, say: there is no such trial in a run either
+        except CheeseBenchError as error:
+            # ten empty replies in a row, say: there is no such trial in a run either
             turns.request, turns.over = None, True
             return Prompt(done=True, reward=0.0, metadata={"stopped": str(error)})
         self._state.step_count += 1
@@ -172,15 +229,28 @@ class CheeseBench(Environment):  # type: ignore[misc]
         assert self._turns is not None
         request = self._turns.request
         told = ("outcome", "success", "reward")
-        trials = [{"trial": one.trial + 1, **{name: getattr(one, name) for name in told}} for one in ended]
+        trials = [
+            {"trial": one.trial + 1, **{name: getattr(one, name) for name in told}}
+            for one in ended
+        ]
         own = self._served.reward == "protocol"
         reward = float(sum(one.reward if own else bool(one.success) for one in ended))
         if request is None:
             return Prompt(done=True, reward=reward, trials=trials)
         form = request.form
-        tool = form and {"name": form.name, "description": form.description, "parameters": form.schema}
+        tool = form and {
+            "name": form.name,
+            "description": form.description,
+            "parameters": form.schema,
+        }
         messages = [{"role": one.role, "content": one.text} for one in request.messages]
-        return Prompt(reward=reward, messages=messages, prompt=messages[-1]["content"], tool=tool, trials=trials)
+        return Prompt(
+            reward=reward,
+            messages=messages,
+            prompt=messages[-1]["content"],
+            tool=tool,
+            trials=trials,
+        )
 
     @property
     def state(self) -> LifeState:

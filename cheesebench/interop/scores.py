@@ -1,4 +1,6 @@
-"""Scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever, and CSV. They may be a stranger's."""
+"""Scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever, and
+CSV. They may be a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,28 @@ from typing import IO, Any, NamedTuple
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.redaction import quoted
 
-#: Bytes of a line or of a member of an Inspect log, characters of a name, and scores: more than any evaluation has.
+#: Bytes of a line or of a member of an Inspect log, characters of a name, and scores:
+#: more than any evaluation has.
 LONGEST, LONGEST_NAME, MOST = 256 * 2**20, 500, 5_000_000
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError)
 #: Inspect's grades.
-GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+GRADES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+}
 FORMATS = "an Inspect log (.eval), samples_*.jsonl of lm-eval, a *_samples.jsonl of Every Eval Ever, or a CSV file"
 
 
 class Row(NamedTuple):
-    """One score. ``subject`` is what is paired: an item, or the cluster that it belongs to."""
+    """One score. ``subject`` is what is paired: an item, or the cluster that it belongs
+    to.
+    """
 
     task: str
     subject: str
@@ -38,21 +52,31 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Scores:
-    """The scores of one model: task -> subject -> item -> score, None where an item has none."""
+    """The scores of one model: task -> subject -> item -> score, None where an item has
+    none.
+    """
 
     path: str
     tasks: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
-    """Subjects of our own tasks of Inspect, with their plans; see ``interop.hosted``."""
+    """Subjects of our own tasks of Inspect, with their plans; see
+    ``interop.hosted``.
+    """
 
 
 def read_scores(
-    path: Path, *, score: str | None = None, cluster: str | None = None, limits: tuple[float, float] = (0.0, 1.0)
+    path: Path,
+    *,
+    score: str | None = None,
+    cluster: str | None = None,
+    limits: tuple[float, float] = (0.0, 1.0),
 ) -> Scores:
-    """Return the scores in a log, a file, or a directory of them, each scaled from ``limits`` to 0 to 1.
+    """Return the scores in a log, a file, or a directory of them, each scaled from
+    ``limits`` to 0 to 1.
 
-    ``score`` names one of several scores, ``cluster`` the field of an item's metadata by which items are clustered.
-    Raises OptionError for what is no such log, and for a score beyond the limits.
+    ``score`` names one of several scores, ``cluster`` the field of an item's metadata
+    by which items are clustered. Raises OptionError for what is no such log, and for a
+    score beyond the limits.
     """
     found, names = Scores(str(path)), dict[str, None]()
     low, high = limits
@@ -64,19 +88,35 @@ def read_scores(
                 names[row.name] = None
                 if score is not None and row.name != score:
                     continue
-            items = found.tasks.setdefault(row.task[:LONGEST_NAME], {}).setdefault(row.subject[:LONGEST_NAME], {})
+            items = found.tasks.setdefault(row.task[:LONGEST_NAME], {}).setdefault(
+                row.subject[:LONGEST_NAME], {}
+            )
             value = _number(row.value, path)
             if value is not None:
                 if not low <= value <= high:
-                    raise OptionError(f"{path}: the score {value:g} is not from {low:g} to {high:g}. Give --range.")
+                    raise OptionError(
+                        f"{path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
+                    )
                 value = (value - low) / (high - low)
             items[f"{row.item} {len(items)}" if row.item in items else row.item] = value
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, *_BAD_ZIP) as error:
-        raise OptionError(f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}.") from None
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        *_BAD_ZIP,
+    ) as error:
+        raise OptionError(
+            f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
+        ) from None
     if score is not None and score not in names and names:
         raise UnknownNameError(f"score in {path} called", score, names)
     if len(names) > 1 and score is None:
-        raise OptionError(f"{path} has several scores: {', '.join(names)}. Choose one with --score.")
+        raise OptionError(
+            f"{path} has several scores: {', '.join(names)}. Choose one with --score."
+        )
     if not found.tasks:
         raise OptionError(f"{path} has no scores of items. Give {FORMATS}.")
     return found
@@ -90,16 +130,24 @@ def _number(value: object, path: Path) -> float | None:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise OptionError(f"{path}: the score {quoted(repr(value), 60)} is no number.") from None
+        raise OptionError(
+            f"{path}: the score {quoted(repr(value), 60)} is no number."
+        ) from None
     return number if math.isfinite(number) else None
 
 
-def _rows(path: Path, cluster: str | None, lives: list[Mapping[str, Any]]) -> Iterator[Row]:
+def _rows(
+    path: Path, cluster: str | None, lives: list[Mapping[str, Any]]
+) -> Iterator[Row]:
     if path.is_dir():
         files = [*sorted(path.glob("*.eval")), *sorted(path.glob("**/samples_*.jsonl"))]
-        tasks = [_task_of(file) if file.suffix == ".jsonl" else file.name for file in files]
+        tasks = [
+            _task_of(file) if file.suffix == ".jsonl" else file.name for file in files
+        ]
         if twice := next((task for task in tasks if tasks.count(task) > 1), None):
-            raise OptionError(f"{path} has several files of the task {twice}. Name one file.")
+            raise OptionError(
+                f"{path} has several files of the task {twice}. Name one file."
+            )
         for file in files:
             yield from _rows(file, cluster, lives)
     elif path.suffix == ".eval":
@@ -111,7 +159,11 @@ def _rows(path: Path, cluster: str | None, lives: list[Mapping[str, Any]]) -> It
         with path.open("rb") as lines:
             yield from _of_lines(path, lines, cluster)
     else:
-        raise ValueError("its name does not say what it is" if path.exists() else "there is no such file")
+        raise ValueError(
+            "its name does not say what it is"
+            if path.exists()
+            else "there is no such file"
+        )
 
 
 def _of_csv(file: Iterable[str]) -> Iterator[Row]:
@@ -120,7 +172,13 @@ def _of_csv(file: Iterable[str]) -> Iterator[Row]:
     if absent:
         raise ValueError(f"it has no column {', '.join(sorted(absent))}")
     for row in reader:
-        yield Row(row.get("task") or "all items", row["subject"], row["item"], "score", row["score"])
+        yield Row(
+            row.get("task") or "all items",
+            row["subject"],
+            row["item"],
+            "score",
+            row["score"],
+        )
 
 
 def _task_of(path: Path) -> str:
@@ -135,27 +193,49 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
         if "doc_id" in row:
             item = str(row["doc_id"])
             subject = _subject(item, row.get("doc"), cluster)
-            names = row.get("metrics") or [name for name in ("acc", "acc_norm", "exact_match") if name in row]
+            names = row.get("metrics") or [
+                name for name in ("acc", "acc_norm", "exact_match") if name in row
+            ]
             chosen = row.get("filter", "none")
             for name in names:
-                yield Row(_task_of(path), subject, item, name if chosen == "none" else f"{name},{chosen}", row[name])
+                yield Row(
+                    _task_of(path),
+                    subject,
+                    item,
+                    name if chosen == "none" else f"{name},{chosen}",
+                    row[name],
+                )
         else:
             item = str(row["sample_id"])
             subject = _subject(item, row.get("metadata"), cluster)
             name = row.get("evaluation_result_id") or "score"
-            yield Row(row["evaluation_name"], subject, item, str(name), row["evaluation"]["score"])
+            yield Row(
+                row["evaluation_name"],
+                subject,
+                item,
+                str(name),
+                row["evaluation"]["score"],
+            )
 
 
 def _subject(item: str, fields: object, name: str | None) -> str:
     if name is None:
         return item
     if not isinstance(fields, Mapping) or name not in fields:
-        known = ", ".join(map(str, islice(fields, 10))) if isinstance(fields, Mapping) else "none"
-        raise OptionError(f"--cluster {name}: an item has no such field. Its fields: {quoted(known, 200)}.")
+        known = (
+            ", ".join(map(str, islice(fields, 10)))
+            if isinstance(fields, Mapping)
+            else "none"
+        )
+        raise OptionError(
+            f"--cluster {name}: an item has no such field. Its fields: {quoted(known, 200)}."
+        )
     return str(fields[name])
 
 
-def _of_inspect(path: Path, cluster: str | None, lives: list[Mapping[str, Any]]) -> Iterator[Row]:
+def _of_inspect(
+    path: Path, cluster: str | None, lives: list[Mapping[str, Any]]
+) -> Iterator[Row]:
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401 - adds the compression that Inspect uses to zipfile, before Python 3.14
     with zipfile.ZipFile(path) as file:
@@ -180,12 +260,23 @@ def _of_inspect(path: Path, cluster: str | None, lives: list[Mapping[str, Any]])
             subject = _subject(item, sample.get("metadata"), cluster)
             for scorer, score in (sample.get("scores") or {}).items():
                 value, metadata = score.get("value"), score.get("metadata")
-                if isinstance(metadata, Mapping) and {"plan", "trials"} <= metadata.keys():
+                if (
+                    isinstance(metadata, Mapping)
+                    and {"plan", "trials"} <= metadata.keys()
+                ):
                     # A summary has long texts in part.
                     whole = read(f"samples/{sample['id']}_epoch_{sample['epoch']}.json")
                     lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}
                 for part, number in named.items():
-                    yield Row(task, subject, item, f"{scorer}/{part}" if part else scorer, number)
+                    yield Row(
+                        task,
+                        subject,
+                        item,
+                        f"{scorer}/{part}" if part else scorer,
+                        number,
+                    )
             if not sample.get("scores"):
-                yield Row(task, subject, item, "", None)  # whatever it is scored by, it was not
+                yield Row(
+                    task, subject, item, "", None
+                )  # whatever it is scored by, it was not

@@ -1,4 +1,6 @@
-"""A run in the formats in which others share results: Every Eval Ever, Hugging Face, and Psych-DS."""
+"""A run in the formats in which others share results: Every Eval Ever, Hugging Face,
+and Psych-DS.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,24 @@ from cheesebench.statistics import CellResult, draw_sample, judge_sample
 Json = dict[str, Any]
 #: Version of the schemas of Every Eval Ever.
 SCHEMA = "0.3.0"
-_SOURCE = {"source_name": "CheeseBench", "source_type": "evaluation_run", "source_organization_name": "unknown"}
+_SOURCE = {
+    "source_name": "CheeseBench",
+    "source_type": "evaluation_run",
+    "source_organization_name": "unknown",
+}
 _SOURCE["evaluator_relationship"] = "other"
-_PROPORTION = {"metric_unit": "proportion", "score_type": "continuous", "min_score": 0, "max_score": 1}
+_PROPORTION = {
+    "metric_unit": "proportion",
+    "score_type": "continuous",
+    "min_score": 0,
+    "max_score": 1,
+}
 
 
 def _judged(log: RunLog) -> Iterator[tuple[CellPlan, CellResult]]:
-    """Yield the cells that have a rate, without controls: their scores are not those of a model."""
+    """Yield the cells that have a rate, without controls: their scores are not those of
+    a model.
+    """
     for plan in log.plans():
         result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
         if not plan.control and result.rate is not None:
@@ -42,37 +55,78 @@ def _name(text: str) -> str:
 
 
 def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
-    """Write for each cell the result, and a line for each trial that was run; yield the files of results."""
+    """Write for each cell the result, and a line for each trial that was run; yield the
+    files of results.
+    """
     manifest = log.manifest
     when = str(int(datetime.fromisoformat(manifest["created"]).timestamp()))
     for plan, result in _judged(log):
-        digest = hashlib.sha256(strict_json([manifest["run_id"], *plan.key]).encode()).digest()
-        name = plan.label if not plan.variant.settings else f"{plan.protocol} ({plan.variant})"
-        model = plan.model if "/" in plan.model else f"{plan.settings.get('backend', 'cheesebench')}/{plan.model}"
+        digest = hashlib.sha256(
+            strict_json([manifest["run_id"], *plan.key]).encode()
+        ).digest()
+        name = (
+            plan.label
+            if not plan.variant.settings
+            else f"{plan.protocol} ({plan.variant})"
+        )
+        model = (
+            plan.model
+            if "/" in plan.model
+            else f"{plan.settings.get('backend', 'cheesebench')}/{plan.model}"
+        )
         identity = f"cheesebench/{model.replace('/', '_')}/{digest.hex()[:16]}"
         developer, _, short = model.partition("/")
         inside = f"data/cheesebench/{_name(developer)}/{_name(short)}/{uuid.UUID(bytes=digest[:16], version=4)}"
-        path, lines = directory / f"{inside}.json", directory / f"{inside}_samples.jsonl"
+        path, lines = (
+            directory / f"{inside}.json",
+            directory / f"{inside}_samples.jsonl",
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         common = {"schema_version": SCHEMA, "evaluation_id": identity}
         key = {"evaluation_name": name, "evaluation_result_id": f"{identity}/success"}
         with written_whole(lines, "wb") as file:
             for sample in samples(log, plan, manifest["created"]):
                 if sample["scores"]:
-                    line = {**common, **key, "model_id": model, **_instance(plan, sample)}
+                    line = {
+                        **common,
+                        **key,
+                        "model_id": model,
+                        **_instance(plan, sample),
+                    }
                     file.write(f"{strict_json(line)}\n".encode())
         low, high = result.interval or (0.0, 1.0)
-        interval = {"lower": low, "upper": high, "confidence_level": 0.95, "method": result.interval_method}
-        metric = {"metric_id": "cheesebench.success", "lower_is_better": False, **_PROPORTION}
-        details = {"verdict": result.verdict.value, "reason": result.reason, "n": result.n_text}
+        interval = {
+            "lower": low,
+            "upper": high,
+            "confidence_level": 0.95,
+            "method": result.interval_method,
+        }
+        metric = {
+            "metric_id": "cheesebench.success",
+            "lower_is_better": False,
+            **_PROPORTION,
+        }
+        details = {
+            "verdict": result.verdict.value,
+            "reason": result.reason,
+            "n": result.n_text,
+        }
         unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
         facts = {"sha256": plan.sha256, "view": plan.view, "design": plan.design}
         uncertainty = {"confidence_interval": interval, "num_samples": result.subjects}
         scored = {
             **key,
-            "source_data": {"dataset_name": plan.protocol, "source_type": "other", "additional_details": facts},
+            "source_data": {
+                "dataset_name": plan.protocol,
+                "source_type": "other",
+                "additional_details": facts,
+            },
             "metric_config": metric,
-            "score_details": {"score": result.rate, "details": details, "uncertainty": uncertainty},
+            "score_details": {
+                "score": result.rate,
+                "details": details,
+                "uncertainty": uncertainty,
+            },
         }
         record = {
             **common,
@@ -80,22 +134,35 @@ def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
             "retrieved_timestamp": str(int(time.time())),
             "source_metadata": _SOURCE,
             "eval_library": {"name": "cheesebench", "version": __version__},
-            "model_info": {"name": plan.model, "id": model, "additional_details": unknown},
+            "model_info": {
+                "name": plan.model,
+                "id": model,
+                "additional_details": unknown,
+            },
             "evaluation_results": [scored],
-            "detailed_evaluation_results": {"format": "jsonl", "file_path": f"{inside}_samples.jsonl"},
+            "detailed_evaluation_results": {
+                "format": "jsonl",
+                "file_path": f"{inside}_samples.jsonl",
+            },
         }
         write_whole(path, strict_json(record, indent=1))
         yield path
 
 
 def _instance(plan: CellPlan, sample: Json) -> Json:
-    """Return what a line says of a trial; an agent that asks no model says its actions."""
+    """Return what a line says of a trial; an agent that asks no model says its
+    actions.
+    """
     said = [(one["role"], one["content"]) for one in sample["messages"]]
     said = said or [("user", plan.title), ("assistant", sample["metadata"]["actions"])]
     # Of a reply with its reasoning, the text.
     texts = [text if isinstance(text, str) else text[-1]["text"] for _, text in said]
     score = sample["scores"][SCORE]
-    answer = {"turn_idx": len(said) - 1, "source": "messages[turn_idx].content", "is_terminal": True}
+    answer = {
+        "turn_idx": len(said) - 1,
+        "source": "messages[turn_idx].content",
+        "is_terminal": True,
+    }
     return {
         "sample_id": sample["id"],
         "interaction_type": "multi_turn",
@@ -105,14 +172,28 @@ def _instance(plan: CellPlan, sample: Json) -> Json:
             {"turn_idx": number, "role": role, "content": text}
             for number, ((role, _), text) in enumerate(zip(said, texts, strict=True))
         ],
-        "answer_attribution": [{**answer, "extracted_value": score["explanation"], "extraction_method": "custom"}],
-        "evaluation": {"score": float(score["value"] == "C"), "is_correct": score["value"] == "C"},
-        "metadata": {name: str(sample["metadata"][name]) for name in ("subject", "trial", "block", "outcome")},
+        "answer_attribution": [
+            {
+                **answer,
+                "extracted_value": score["explanation"],
+                "extraction_method": "custom",
+            }
+        ],
+        "evaluation": {
+            "score": float(score["value"] == "C"),
+            "is_correct": score["value"] == "C",
+        },
+        "metadata": {
+            name: str(sample["metadata"][name])
+            for name in ("subject", "trial", "block", "outcome")
+        },
     }
 
 
 def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[Path]:
-    """Write what a model's repository on the Hub holds in ``.eval_results``: a file for each model and view."""
+    """Write what a model's repository on the Hub holds in ``.eval_results``: a file for
+    each model and view.
+    """
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):
         low, high = result.interval or (0.0, 1.0)
@@ -133,13 +214,22 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
 
 
 def write_psych_ds(directory: Path, source: Source) -> Path:
-    """Write the trials of people and models as a Psych-DS data set; return its description."""
+    """Write the trials of people and models as a Psych-DS data set; return its
+    description.
+    """
     table, manifest = TABLES["trials"], source.log.manifest
     study = re.sub(r"[^A-Za-z0-9]", "", manifest["run_id"]) or "run"
     (directory / "data").mkdir(parents=True, exist_ok=True)
-    write_csv(directory / "data" / f"study-{study}_data.csv", table.header, source.rows(table))
+    write_csv(
+        directory / "data" / f"study-{study}_data.csv", table.header, source.rows(table)
+    )
     titles = ", ".join(dict.fromkeys(plan.title for plan in source.log.plans()))
-    kinds = {"text": "text", "integer": "whole number", "number": "number", "truth": "true or false"}
+    kinds = {
+        "text": "text",
+        "integer": "whole number",
+        "number": "number",
+        "truth": "true or false",
+    }
     path = directory / "dataset_description.json"
     description = {
         "@context": "https://schema.org/",
@@ -147,7 +237,8 @@ def write_psych_ds(directory: Path, source: Source) -> Path:
         "name": f"CheeseBench run {manifest['run_id']}",
         "description": f"Trials of rodent paradigms: {titles}. The model 'human' stands for people.",
         "variableMeasured": [
-            {"@type": "PropertyValue", "name": name, "description": kinds[kind]} for name, kind in table.header.items()
+            {"@type": "PropertyValue", "name": name, "description": kinds[kind]}
+            for name, kind in table.header.items()
         ],
     }
     write_whole(path, strict_json(description, indent=1))

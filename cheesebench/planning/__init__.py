@@ -1,12 +1,15 @@
 """Forecast of a run's cost and verdicts, simulated before any call is made.
 
-Every cell is simulated a thousand times for three players: one that moves at random, one exactly as good as the animals
-(with their learning curve), and one that succeeds in 95 % of trials. Each simulated run has the number of subjects that
-the rule of the verdict would require. The cost of one subject was measured with scripted respondents on the shipped
-protocols (``benchmarks/verdict_cost.py`` writes ``profiles.json``); on other protocols one subject that moves at random
-is played here through the agent, with replies of ``REPLY`` tokens. An earlier run of the same cell with the same
-settings (``earlier.py``) takes precedence over all of these. How a model answers (the length of its replies, and
-whether they act) is taken from its runs on other protocols, or asked (``asking.py``).
+Every cell is simulated a thousand times for three players: one that moves at random,
+one exactly as good as the animals (with their learning curve), and one that succeeds in
+95 % of trials. Each simulated run has the number of subjects that the rule of the
+verdict would require. The cost of one subject was measured with scripted respondents on
+the shipped protocols (``benchmarks/verdict_cost.py`` writes ``profiles.json``); on
+other protocols one subject that moves at random is played here through the agent, with
+replies of ``REPLY`` tokens. An earlier run of the same cell with the same settings
+(``earlier.py``) takes precedence over all of these. How a model answers (the length of
+its replies, and whether they act) is taken from its runs on other protocols, or asked
+(``asking.py``).
 """
 
 from __future__ import annotations
@@ -20,13 +23,26 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgentContext, Price, Usage
+from cheesebench.chat import (
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelAgentContext,
+    Price,
+    Usage,
+)
 from cheesebench.experiment.log_file import check_fits
 from cheesebench.experiment.subjects import agent_seed, interrupts_of, live
 from cheesebench.family import Asker, SubjectContext
 from cheesebench.interfaces import ACTIONS
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
-from cheesebench.planning.simulation import MOST_SIMULATED, Simulated, Subjects, simulate, subjects_like_animals
+from cheesebench.planning.simulation import (
+    MOST_SIMULATED,
+    Simulated,
+    Subjects,
+    simulate,
+    subjects_like_animals,
+)
 from cheesebench.records import Summable
 from cheesebench.statistics.question import question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
@@ -48,7 +64,8 @@ if TYPE_CHECKING:
 PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
 #: Tokens of a picture, and those that a server adds to a message.
 PICTURE, AROUND = 800, 4
-#: Share of replies that act below which a model resembles no player: it is mostly asked once a trial.
+#: Share of replies that act below which a model resembles no player: it is mostly asked
+#: once a trial.
 ACTS = 0.5
 #: Assumed reasoning tokens before a reply, without a measurement.
 REASONING = 1000
@@ -62,7 +79,8 @@ HALF, NEARLY_ALL = 50, 95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent(Summable):
-    """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's cache.
+    """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api``
+    that in an API's cache.
 
     ``seconds`` is the total time of the calls, if known.
     """
@@ -80,12 +98,20 @@ class Spent(Summable):
 
     def dollars(self, price: Price) -> float:
         """Return the price at an API."""
-        return price.cost(Usage(prompt=round(self.prompt), cached=round(self.api), completion=round(self.completion)))
+        return price.cost(
+            Usage(
+                prompt=round(self.prompt),
+                cached=round(self.api),
+                completion=round(self.completion),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A scripted respondent on one protocol: its verdict, and the cost of one of its subjects."""
+    """A scripted respondent on one protocol: its verdict, and the cost of one of its
+    subjects.
+    """
 
     trials: int
     rate: float
@@ -97,12 +123,21 @@ class Profile:
 
 @lru_cache(maxsize=1)
 def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
-    """Return the hash of each measured protocol, and the profiles of the respondents."""
-    found = json.loads(files("cheesebench.planning").joinpath("profiles.json").read_text(encoding="utf-8"))
+    """Return the hash of each measured protocol, and the profiles of the
+    respondents.
+    """
+    found = json.loads(
+        files("cheesebench.planning")
+        .joinpath("profiles.json")
+        .read_text(encoding="utf-8")
+    )
     return {
         name: (
             measured["sha256"],
-            {kind: Profile(**{**one, "each": Spent(**one["each"])}) for kind, one in measured["respondents"].items()},
+            {
+                kind: Profile(**{**one, "each": Spent(**one["each"])})
+                for kind, one in measured["respondents"].items()
+            },
         )
         for name, measured in found["protocols"].items()
     }
@@ -124,7 +159,9 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellForecast:
-    """One planned cell. ``outlooks`` are by player; a cell without a claim has one player, who runs all subjects."""
+    """One planned cell. ``outlooks`` are by player; a cell without a claim has one
+    player, who runs all subjects.
+    """
 
     plan: CellPlan
     trials: int
@@ -138,14 +175,20 @@ class CellForecast:
     longest: float = 0.0
     """Tokens of the longest prompt."""
     context: int | None = None
-    """Tokens of prompt and reply together that the model takes, where its entry or its server says it."""
+    """Tokens of prompt and reply together that the model takes, where its entry or its
+    server says it.
+    """
     manner: Manner | None = None
-    """How the model answers; None where nothing is known, or where ``own`` says it all."""
+    """How the model answers; None where nothing is known, or where ``own`` says it
+    all.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Cost of a whole run with one player: half of all runs need at most the first number, 95 % the second."""
+    """Cost of a whole run with one player: half of all runs need at most the first
+    number, 95 % the second.
+    """
 
     subjects: tuple[float, float]
     calls: tuple[float, float]
@@ -164,14 +207,18 @@ class Forecast:
     cells: tuple[CellForecast, ...]
     needs: Mapping[str, Needs]
     all_pass: Mapping[str, float]
-    """By model and view, the probability that all cells PASS if the model is exactly as good as the animals."""
+    """By model and view, the probability that all cells PASS if the model is exactly as
+    good as the animals.
+    """
     price_of: date | None = None
     """Date of the oldest price used for dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """The simulated runs of one player in a cell: the subjects of each run, and the cost of a subject."""
+    """The simulated runs of one player in a cell: the subjects of each run, and the
+    cost of a subject.
+    """
 
     counted: NDArray[np.int64]
     each: Spent
@@ -191,9 +238,10 @@ def forecast(
 ) -> Forecast:
     """Return the forecast for the cells; ``models`` are their language models.
 
-    ``earlier`` are the runs that may show what a model took, ``asked`` is how models have answered their first
-    questions (``asking.py``), which comes before what they said in earlier runs on other protocols.
-    ``icc`` replaces the one that is assumed. Raises OptionError for a cell of more trials than a log may have.
+    ``earlier`` are the runs that may show what a model took, ``asked`` is how models
+    have answered their first questions (``asking.py``), which comes before what they
+    said in earlier runs on other protocols. ``icc`` replaces the one that is assumed.
+    Raises OptionError for a cell of more trials than a log may have.
     """
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
@@ -212,10 +260,14 @@ def forecast(
         found.append(cell)
         for name in PLAYERS:
             runs[name].append(simulated.get(name, simulated[next(iter(simulated))]))
-    prices = [model.entry.price for model in models.values() if model.entry.price is not None]
+    prices = [
+        model.entry.price for model in models.values() if model.entry.price is not None
+    ]
     return Forecast(
         cells=tuple(found),
-        needs={name: _needs(own, max_cost) for name, own in runs.items()} if found else {},
+        needs={name: _needs(own, max_cost) for name, own in runs.items()}
+        if found
+        else {},
         all_pass=_all_pass(found),
         price_of=min((price.on for price in prices), default=None),
     )
@@ -238,7 +290,8 @@ def _cell(
         model is not None
         and mark == plan.sha256
         and set(PLAYERS.values()) <= set(profiles)
-        # The first prompts are the shortest, so the cost of a whole life says little about its first trials.
+        # The first prompts are the shortest, so the cost of a whole life says little
+        # about its first trials.
         and all(2 * plan.trials >= profiles[kind].trials for kind in PLAYERS.values())
     )
     price = None if model is None else model.entry.price
@@ -255,28 +308,61 @@ def _cell(
         measured = measured and expected.acts >= ACTS
         if measured:
             lives = {
-                name: profiles[kind].each * (plan.trials / profiles[kind].trials) for name, kind in PLAYERS.items()
+                name: profiles[kind].each * (plan.trials / profiles[kind].trials)
+                for name, kind in PLAYERS.items()
             }
             each = {name: _in_its_manner(one, expected) for name, one in lives.items()}
-    facts: dict[str, Any] = {"plan": plan, "measured": measured, "own": own is not None, "longest": longest}
+    facts: dict[str, Any] = {
+        "plan": plan,
+        "measured": measured,
+        "own": own is not None,
+        "longest": longest,
+    }
     facts["manner"] = manner
-    facts["context"] = (asked and asked.context) or (None if model is None else model.entry.context)
+    facts["context"] = (asked and asked.context) or (
+        None if model is None else model.entry.context
+    )
     sessions = specification.judged_sessions
     question = question_of(plan)
-    claims = question is not None and plan.against == "reference" and bool(sessions or plan.measured is not None)
+    claims = (
+        question is not None
+        and plan.against == "reference"
+        and bool(sessions or plan.measured is not None)
+    )
     if not claims or question is None or plan.subjects > MOST_SIMULATED:
         alone = next(iter(PLAYERS))
         fixed = _Runs(np.array([plan.subjects]), each[alone], price)
-        outlook = Outlook(passes=0, fails=0, disagree=0, subjects=(plan.subjects, plan.subjects), each=each[alone])
-        return CellForecast(trials=0, icc=None, outlooks={alone: outlook}, **facts), {alone: fixed}
+        outlook = Outlook(
+            passes=0,
+            fails=0,
+            disagree=0,
+            subjects=(plan.subjects, plan.subjects),
+            each=each[alone],
+        )
+        return CellForecast(trials=0, icc=None, outlooks={alone: outlook}, **facts), {
+            alone: fixed
+        }
     animals = subjects_like_animals(plan, sessions, icc)
     # Subjects that move at random do not differ.
     weak = replace(animals.at(plan.chance or 0.0), icc=0.0)
     if plan.measured is not None:
         weak = _at_random(plugins, plan, specification)
-    players = dict(zip(PLAYERS, (weak, animals, animals if question.alike else animals.at(0.95)), strict=True))
+    players = dict(
+        zip(
+            PLAYERS,
+            (weak, animals, animals if question.alike else animals.at(0.95)),
+            strict=True,
+        )
+    )
     simulated: dict[str, Simulated] = {
-        name: simulate(question, one, plan.subjects, seed=seed, goal=plan.goal, sequential=plan.sequential)
+        name: simulate(
+            question,
+            one,
+            plan.subjects,
+            seed=seed,
+            goal=plan.goal,
+            sequential=plan.sequential,
+        )
         for name, one in players.items()
     }
     outlooks = {
@@ -289,28 +375,53 @@ def _cell(
         )
         for name, one in simulated.items()
     }
-    cell = CellForecast(trials=sum(sessions.values()), icc=animals.icc, outlooks=outlooks, **facts)
-    return cell, {name: _Runs(one.counted, each[name], price) for name, one in simulated.items()}
+    cell = CellForecast(
+        trials=sum(sessions.values()), icc=animals.icc, outlooks=outlooks, **facts
+    )
+    return cell, {
+        name: _Runs(one.counted, each[name], price) for name, one in simulated.items()
+    }
 
 
-def _at_random(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Subjects:
-    """Return subjects that move at random, for a verdict about a measure, because their score is not declared."""
-    scale, view, paradigm = scale_of(plan), plugins.view(plan.view), plugins.compile(specification)
+def _at_random(
+    plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
+) -> Subjects:
+    """Return subjects that move at random, for a verdict about a measure, because their
+    score is not declared.
+    """
+    scale, view, paradigm = (
+        scale_of(plan),
+        plugins.view(plan.view),
+        plugins.compile(specification),
+    )
     means, steps = list[float](), 0
     for subject in range(LIVES):
         if steps > STEPS:
             break
-        life = [record for record, _ in live(paradigm, view, plugins.agent("random"), plan, 0, subject)]
+        life = [
+            record
+            for record, _ in live(
+                paradigm, view, plugins.agent("random"), plan, 0, subject
+            )
+        ]
         steps += sum(record.steps for record in life)
-        scores = [scale.score_of(record) for record in enter_estimand(plan.estimand, life)]
+        scores = [
+            scale.score_of(record) for record in enter_estimand(plan.estimand, life)
+        ]
         if known := [score for score in scores if score is not None]:
             means.append(statistics.fmean(known))
-    mean, spread = (statistics.fmean(means), statistics.stdev(means)) if len(means) > 1 else (0.0, 0.0)
+    mean, spread = (
+        (statistics.fmean(means), statistics.stdev(means))
+        if len(means) > 1
+        else (0.0, 0.0)
+    )
     return Subjects(sessions=((mean, 1),), spread=spread)
 
 
 def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
-    """Return the percentiles of all cells together; cells are independent of one another."""
+    """Return the percentiles of all cells together; cells are independent of one
+    another.
+    """
     import numpy as np
 
     longest = max(len(one.counted) for one in cells)
@@ -321,17 +432,26 @@ def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
         return np.asarray(np.sum(parts, axis=0), dtype=float)
 
     prices = [
-        0.0 if not one.each.calls else None if one.price is None else one.each.dollars(one.price) for one in cells
+        0.0
+        if not one.each.calls
+        else None
+        if one.price is None
+        else one.each.dollars(one.price)
+        for one in cells
     ]
     known = [price for price in prices if price is not None]
     dollars = total(known) if len(known) == len(prices) else None
     return Needs(
         subjects=_percentiles(total([1.0] * len(cells))),
         calls=_percentiles(total([one.each.calls for one in cells])),
-        tokens=_percentiles(total([one.each.prompt + one.each.completion for one in cells])),
+        tokens=_percentiles(
+            total([one.each.prompt + one.each.completion for one in cells])
+        ),
         dollars=None if dollars is None else _percentiles(dollars),
         seconds=_percentiles(total([one.each.seconds for one in cells])),
-        suffices=None if dollars is None or max_cost is None else float((dollars <= max_cost).mean()),
+        suffices=None
+        if dollars is None or max_cost is None
+        else float((dollars <= max_cost).mean()),
     )
 
 
@@ -346,9 +466,15 @@ def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
     found: dict[str, float] = {}
     for cell in cells:
         animals = cell.outlooks.get("as the animals")
-        if cell.plan.claims and cell.plan.against == "reference" and not cell.plan.control:
+        if (
+            cell.plan.claims
+            and cell.plan.against == "reference"
+            and not cell.plan.control
+        ):
             name = f"{cell.plan.model} in {cell.plan.view}"
-            found[name] = found.get(name, 1.0) * (0.0 if animals is None else animals.passes)
+            found[name] = found.get(name, 1.0) * (
+                0.0 if animals is None else animals.passes
+            )
     return found
 
 
@@ -362,22 +488,30 @@ def rehearse(
     model: LanguageModel,
     manner: Manner | None = None,
 ) -> tuple[Spent, float]:
-    """Return the cost of a subject that moves at random and answers in the manner of the model.
+    """Return the cost of a subject that moves at random and answers in the manner of
+    the model.
 
-    The second number is the longest prompt, in tokens. Nothing is known of a server's cache.
+    The second number is the longest prompt, in tokens. Nothing is known of a server's
+    cache.
     """
     manner = manner or Manner(reply=_reply_of(model))
     paradigm = plugins.compile(specification)
     if not paradigm.is_stepwise:
         listener = _Listener(plan, manner)
         _converse(plugins.family(specification), paradigm, plan, plugins, listener)
-        return sum(listener.spent, Spent()), max((one.prompt for one in listener.spent), default=0.0)
+        return sum(listener.spent, Spent()), max(
+            (one.prompt for one in listener.spent), default=0.0
+        )
     spent, trials = _walk(plugins, plan, paradigm, model, manner)
-    return sum(spent, Spent()) * (plan.trials / trials), max((one.prompt for one in spent), default=0.0)
+    return sum(spent, Spent()) * (plan.trials / trials), max(
+        (one.prompt for one in spent), default=0.0
+    )
 
 
 def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
-    """Return one sentence if the longest prompt and a reply do not fit into the model's context, else nothing."""
+    """Return one sentence if the longest prompt and a reply do not fit into the model's
+    context, else nothing.
+    """
     most = plan.settings.get("max_tokens") or 0
     if context is None or longest + most <= context:
         return ""
@@ -392,31 +526,62 @@ def _in_its_manner(measured: Spent, manner: Manner) -> Spent:
     """Return the cost of a scripted respondent with replies of the model's length."""
     more = measured.calls * (manner.reply - REPLY)
     seconds, factor = measured.calls * manner.seconds, manner.density / DENSITY
-    parts = {name: getattr(measured, name) * factor for name in ("prompt", "cached", "api")}
-    return replace(measured, **parts, completion=measured.completion + more, seconds=seconds)
+    parts = {
+        name: getattr(measured, name) * factor for name in ("prompt", "cached", "api")
+    }
+    return replace(
+        measured, **parts, completion=measured.completion + more, seconds=seconds
+    )
 
 
 def _reply_of(model: LanguageModel) -> float:
-    """Return the expected tokens of a reply without measurements; a reasoning model thinks first."""
+    """Return the expected tokens of a reply without measurements; a reasoning model
+    thinks first.
+    """
     return REPLY + (REASONING if model.entry.reasoning else 0)
 
 
 def _walk(
-    plugins: PluginManager, plan: CellPlan, paradigm: Paradigm, model: LanguageModel, manner: Manner
+    plugins: PluginManager,
+    plan: CellPlan,
+    paradigm: Paradigm,
+    model: LanguageModel,
+    manner: Manner,
 ) -> tuple[list[Spent], float]:
-    """Return the cost of each call of the first trials, and the number of trials (the last may be incomplete)."""
+    """Return the cost of each call of the first trials, and the number of trials (the
+    last may be incomplete).
+    """
     settings = {name: plan.settings[name] for name in model.agent.settings}
-    agent = model.agent.create(ModelAgentContext(seed=agent_seed(plan, 0, 0), view=plan.view, settings=settings))
+    agent = model.agent.create(
+        ModelAgentContext(
+            seed=agent_seed(plan, 0, 0), view=plan.view, settings=settings
+        )
+    )
     life = paradigm.environment(plugins.view(plan.view), 0, 0)
     choices, spent, trials = random.Random(0), list[Spent](), 0
-    while len(spent) < MOST_CALLS and trials < plan.trials and (observation := life.begin_trial()) is not None:
+    while (
+        len(spent) < MOST_CALLS
+        and trials < plan.trials
+        and (observation := life.begin_trial()) is not None
+    ):
         agent.begin_trial(observation)
-        loop = TrialLoop(life, observation, agent.observe, interrupts=interrupts_of(plan), listener=lambda: agent)
+        loop = TrialLoop(
+            life,
+            observation,
+            agent.observe,
+            interrupts=interrupts_of(plan),
+            listener=lambda: agent,
+        )
         while not loop.ended:
             spent.append(_cost(agent.prompt(), manner))
-            said = ", ".join(choices.choice(ACTIONS) for _ in range(int(settings.get("actions") or 1)))
+            said = ", ".join(
+                choices.choice(ACTIONS)
+                for _ in range(int(settings.get("actions") or 1))
+            )
             acts = choices.random() < manner.acts
-            if actions := agent.read(ChatReply(text=f"ACTIONS: {said}" if acts else "?")):  # or notes were asked for
+            if actions := agent.read(
+                ChatReply(text=f"ACTIONS: {said}" if acts else "?")
+            ):  # or notes were asked for
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)
@@ -424,24 +589,39 @@ def _walk(
 
 def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
     size, pictures = size_of(prompt)
-    # The replies of a rehearsal are shorter than those of a model; thoughts do not stay in a prompt.
-    replies = sum(message.role == "assistant" for message in prompt) * min(manner.reply, REPLY) * manner.acts
+    # The replies of a rehearsal are shorter than those of a model; thoughts do not stay
+    # in a prompt.
+    replies = (
+        sum(message.role == "assistant" for message in prompt)
+        * min(manner.reply, REPLY)
+        * manner.acts
+    )
     tokens = size * manner.density + pictures * PICTURE + replies + AROUND * len(prompt)
-    return Spent(calls=1, prompt=tokens, completion=manner.reply, seconds=manner.seconds)
+    return Spent(
+        calls=1, prompt=tokens, completion=manner.reply, seconds=manner.seconds
+    )
 
 
 def size_of(prompt: Sequence[Message]) -> tuple[float, int]:
-    """Return the bytes of text in a prompt, weighed as ``PICTURED`` says, and the number of its pictures."""
+    """Return the bytes of text in a prompt, weighed as ``PICTURED`` says, and the
+    number of its pictures.
+    """
     size, pictures = 0.0, 0
     for message in prompt:
         weight = 1.0 if message.role == "system" else PICTURED
-        size += weight * sum(len(part.encode()) for part in message.parts if isinstance(part, str))
+        size += weight * sum(
+            len(part.encode()) for part in message.parts if isinstance(part, str)
+        )
         pictures += sum(isinstance(part, bytes) for part in message.parts)
     return size, pictures
 
 
 def _converse(
-    family: Family[Any, Any], paradigm: Paradigm, plan: CellPlan, plugins: PluginManager, listener: _Listener
+    family: Family[Any, Any],
+    paradigm: Paradigm,
+    plan: CellPlan,
+    plugins: PluginManager,
+    listener: _Listener,
 ) -> None:
     from cheesebench.experiment.language_models import run_blocking
 

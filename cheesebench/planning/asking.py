@@ -1,5 +1,6 @@
-"""The first questions of a run, put to its models in advance (``cheesebench plan --ask``): how long their answers are,
-whether they act, how fast they come, and what context the server has."""
+"""The first questions of a run, put to its models in advance (``cheesebench plan
+--ask``): how long their answers are, whether they act, how fast they come, and what
+context the server has."""
 
 from __future__ import annotations
 
@@ -49,46 +50,74 @@ def first_answers(
     models: Mapping[str, LanguageModel],
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Manner]:
-    """Put the first questions of each cell to its model. Raises UnreachableModelError for one that does not answer."""
+    """Put the first questions of each cell to its model. Raises UnreachableModelError
+    for one that does not answer.
+    """
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         servers = start_servers(models, directory, progress)
         try:
             there = connected(models, base_urls(models, servers))
             return {
-                name: run_blocking(_ask(plugins, [one for one in cells if one[0].model == name], model, directory))
+                name: run_blocking(
+                    _ask(
+                        plugins,
+                        [one for one in cells if one[0].model == name],
+                        model,
+                        directory,
+                    )
+                )
                 for name, model in there.items()
             }
         finally:
             stop_servers(servers)
 
 
-async def _ask(plugins: PluginManager, cells: Sequence[Cell], model: LanguageModel, directory: Path) -> Manner:
+async def _ask(
+    plugins: PluginManager, cells: Sequence[Cell], model: LanguageModel, directory: Path
+) -> Manner:
     most = math.ceil(QUESTIONS / len(cells))
     return _summed(*await put_questions(plugins, cells, model, directory, most))
 
 
 async def put_questions(
-    plugins: PluginManager, cells: Sequence[Cell], model: LanguageModel, directory: Path, most: int
+    plugins: PluginManager,
+    cells: Sequence[Cell],
+    model: LanguageModel,
+    directory: Path,
+    most: int,
 ) -> tuple[list[Questioner], ServerFacts]:
-    """Put the first ``most`` questions of each cell to a model; return the exchanges and the server's facts."""
+    """Put the first ``most`` questions of each cell to a model; return the exchanges
+    and the server's facts.
+    """
     url = next(iter(model.base_urls), None)
-    connection = CheckedConnection(model.backend, context_of(model, url, directory, QUESTIONS))
+    connection = CheckedConnection(
+        model.backend, context_of(model, url, directory, QUESTIONS)
+    )
     try:
         facts = await connection.facts()
         gate = asyncio.Semaphore(facts.slots or QUESTIONS)
         askers = [Questioner(plan, connection, gate, most) for plan, _ in cells]
         subjects = zip(cells, askers, strict=True)
-        await asyncio.gather(*(_begin(plugins, *cell, asker) for cell, asker in subjects))
+        await asyncio.gather(
+            *(_begin(plugins, *cell, asker) for cell, asker in subjects)
+        )
     except ChatFaultError as fault:
-        raise UnreachableModelError(f"The model '{model.entry.name}' does not answer: {said(fault)}") from None
+        raise UnreachableModelError(
+            f"The model '{model.entry.name}' does not answer: {said(fault)}"
+        ) from None
     finally:
         with suppress(Exception):
             await connection.close()
     return askers, facts
 
 
-async def _begin(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification, asker: Questioner) -> None:
+async def _begin(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    asker: Questioner,
+) -> None:
     family = plugins.family(specification)
     context = SubjectContext(plugins=plugins, plan=plan, seed=0, subject=0)
     with suppress(SubjectStoppedError):
@@ -121,10 +150,16 @@ class Questioner:
         self.asked.append((request, reply))
         return reply
 
-    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
         """Record whether the reply acted."""
         counted = dict(tally())
-        before = self._counted if counted.get("calls", 0) > self._counted.get("calls", 0) else {}
+        before = (
+            self._counted
+            if counted.get("calls", 0) > self._counted.get("calls", 0)
+            else {}
+        )
         self.silent += counted.get("unparsed", 0) > before.get("unparsed", 0)
         self._counted = counted
 
@@ -134,14 +169,23 @@ def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
     if not exchanged:
         raise CheeseBenchError("Nothing was asked: these cells make no calls.")
     number = len(exchanged)
-    told = [(request, reply) for request, reply in exchanged if reply.usage.prompt and not size_of(request.messages)[1]]
+    told = [
+        (request, reply)
+        for request, reply in exchanged
+        if reply.usage.prompt and not size_of(request.messages)[1]
+    ]
     size = sum(size_of(request.messages)[0] for request, _ in told)
-    replies = [reply.usage.completion or len(reply.text.encode()) * DENSITY for _, reply in exchanged]
+    replies = [
+        reply.usage.completion or len(reply.text.encode()) * DENSITY
+        for _, reply in exchanged
+    ]
     return Manner(
         replies=number,
         reply=sum(replies) / number,
         acts=1 - sum(asker.silent for asker in askers) / number,
-        density=sum(reply.usage.prompt for _, reply in told) / size if size else DENSITY,
+        density=sum(reply.usage.prompt for _, reply in told) / size
+        if size
+        else DENSITY,
         seconds=sum(asker.seconds for asker in askers) / number,
         asked=True,
         context=facts.context,

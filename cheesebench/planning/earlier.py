@@ -1,4 +1,6 @@
-"""The cost of a model in its own earlier runs with the same settings, which is better than any assumption."""
+"""The cost of a model in its own earlier runs with the same settings, which is better
+than any assumption.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 #: Number of latest runs that are read.
 MOST_RUNS = 20
-#: Without a measurement: tokens of a reply (as of the scripted respondents), and of a byte of English.
+#: Without a measurement: tokens of a reply (as of the scripted respondents), and of a
+#: byte of English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3
@@ -34,11 +37,15 @@ class Manner:
     acts: float = 1.0
     """Share of the replies that name an action."""
     density: float = DENSITY
-    """Tokens of a byte of the system prompt; observations have ``PICTURED`` times as many."""
+    """Tokens of a byte of the system prompt; observations have ``PICTURED`` times as
+    many.
+    """
     seconds: float = 0.0
     """Of a call; 0 where it is not known."""
     asked: bool = False
-    """Whether these are answers to first questions (``plan --ask``), and not those of an earlier run."""
+    """Whether these are answers to first questions (``plan --ask``), and not those of
+    an earlier run.
+    """
     context: int | None = None
     """Tokens of prompt and reply together, where the server that was asked says it."""
 
@@ -48,13 +55,17 @@ class EarlierRuns:
 
     def __init__(self, results: Path) -> None:
         found = [path for path in results.glob(f"*/{FILE_NAME}") if path.is_file()]
-        self._paths = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_RUNS]
+        self._paths = sorted(
+            found, key=lambda path: path.stat().st_mtime, reverse=True
+        )[:MOST_RUNS]
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
-        """Return the cost of one subject of this cell, from the latest run of the same cell with the same settings.
+        """Return the cost of one subject of this cell, from the latest run of the same
+        cell with the same settings.
 
-        Trials beyond those that were run count as its last one. The names are those of ``planning.Spent``, with the
-        ``seconds`` of the calls one after another and the ``longest`` prompt; None if there was no such run.
+        Trials beyond those that were run count as its last one. The names are those of
+        ``planning.Spent``, with the ``seconds`` of the calls one after another and the
+        ``longest`` prompt; None if there was no such run.
         """
         for log in self._logs():
             with closing(log):
@@ -62,7 +73,10 @@ class EarlierRuns:
                     if _same(plan, other) and (trials := _by_trial(log, other)):
                         sums = [sum(column) for column in zip(*trials, strict=True)]
                         rest = max(0, plan.trials - len(trials))
-                        whole = [total + rest * last for total, last in zip(sums, trials[-1], strict=True)]
+                        whole = [
+                            total + rest * last
+                            for total, last in zip(sums, trials[-1], strict=True)
+                        ]
                         calls, prompt, cached, completion, seconds, _ = whole
                         return {
                             "calls": calls,
@@ -76,15 +90,30 @@ class EarlierRuns:
         return None
 
     def manner(self, plan: CellPlan) -> Manner | None:
-        """Return how the model answers, from the latest run with the same agent and settings on any protocol."""
+        """Return how the model answers, from the latest run with the same agent and
+        settings on any protocol.
+        """
         for log in self._logs():
             with closing(log):
                 names = ("model", "agent", "settings")
-                alike = [one for one in log.plans() if all(getattr(one, name) == getattr(plan, name) for name in names)]
-                rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
-                calls, tokens, seconds, prompts, size = (sum(row[at] or 0 for row in rows) for at in range(5))
+                alike = [
+                    one
+                    for one in log.plans()
+                    if all(getattr(one, name) == getattr(plan, name) for name in names)
+                ]
+                rows = [
+                    row
+                    for one in alike
+                    for row in log.select(f"{_MANNER} {_WHERE}", one.key)
+                ]
+                calls, tokens, seconds, prompts, size = (
+                    sum(row[at] or 0 for row in rows) for at in range(5)
+                )
                 if calls:
-                    silent = sum(log.calls.by_cell()[one.key].counts.get("unparsed", 0) for one in alike)
+                    silent = sum(
+                        log.calls.by_cell()[one.key].counts.get("unparsed", 0)
+                        for one in alike
+                    )
                     return Manner(
                         replies=calls,
                         reply=tokens / calls,
@@ -119,9 +148,14 @@ _WHERE = "WHERE model = ? AND protocol = ? AND view = ? AND variant = ? AND faul
 
 
 def _by_trial(log: RunLog, plan: CellPlan) -> list[tuple[float, ...]]:
-    """Return a subject's cost by trial: calls, prompt, cached, completion, seconds, and the longest prompt."""
+    """Return a subject's cost by trial: calls, prompt, cached, completion, seconds, and
+    the longest prompt.
+    """
     query = (
         "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "
         f"sum(seconds), max(prompt_tokens) FROM calls {_WHERE} GROUP BY trial ORDER BY trial"
     )
-    return [(*(number / row[0] for number in row[1:-1]), row[-1]) for row in log.select(query, plan.key)]
+    return [
+        (*(number / row[0] for number in row[1:-1]), row[-1])
+        for row in log.select(query, plan.key)
+    ]

@@ -1,7 +1,9 @@
-"""Simulated cells, judged by the code that judges real ones: for ``cheesebench plan``, and for audits of references.
+"""Simulated cells, judged by the code that judges real ones: for ``cheesebench plan``,
+and for audits of references.
 
-A simulated subject has a rank, and keeps it from session to session: its rate in a session is that quantile of a beta
-distribution around the session's rate. Where the protocol gives the animals' learning curve, the sessions follow it.
+A simulated subject has a rank, and keeps it from session to session: its rate in a
+session is that quantile of a beta distribution around the session's rate. Where the
+protocol gives the animals' learning curve, the sessions follow it.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
 ICC_FLOOR = 0.3
 #: Number of simulated runs, for a standard error of at most 1.6 points.
 RUNS = 1000
-#: Most subjects of a cell that is simulated (in memory); beyond it, probabilities are almost 0 or 1.
+#: Most subjects of a cell that is simulated (in memory); beyond it, probabilities are
+#: almost 0 or 1.
 MOST_SIMULATED = 2000
 #: Number of subjects up to which all runs are played; most are decided by then.
 _SHORT = 30
 _GRID = 512
 
-#: Number of subjects with which the declared animal must pass, and all numbers with which it must not fail.
+#: Number of subjects with which the declared animal must pass, and all numbers with
+#: which it must not fail.
 MOST, COHORTS = 120, (10, 120)
 #: Maximum probability of FAIL, and minimum probability of PASS.
 MAY_FAIL, MUST_PASS = 0.05, 0.80
@@ -38,10 +42,12 @@ MAY_FAIL, MUST_PASS = 0.05, 0.80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subjects:
-    """How simulated subjects score: ``sessions`` has the rate and the number of trials of each that is judged.
+    """How simulated subjects score: ``sessions`` has the rate and the number of trials
+    of each that is judged.
 
-    ``icc`` is the share of the variance of one trial that is between subjects. For a measure there is one session, and
-    ``spread`` is the standard deviation of subjects' means.
+    ``icc`` is the share of the variance of one trial that is between subjects. For a
+    measure there is one session, and ``spread`` is the standard deviation of subjects'
+    means.
     """
 
     sessions: tuple[tuple[float, int], ...]
@@ -55,12 +61,20 @@ class Subjects:
         return sum(rate * count for rate, count in self.sessions) / trials
 
     def at(self, mean: float) -> Subjects:
-        """Return subjects with another mean: the successes of every session, or its failures, are scaled."""
+        """Return subjects with another mean: the successes of every session, or its
+        failures, are scaled.
+        """
         now, mean = self.mean, min(1.0, max(0.0, mean))
         if mean <= now:
-            sessions = tuple((rate * mean / now if now else 0.0, count) for rate, count in self.sessions)
+            sessions = tuple(
+                (rate * mean / now if now else 0.0, count)
+                for rate, count in self.sessions
+            )
         else:
-            sessions = tuple((1 - (1 - rate) * (1 - mean) / (1 - now), count) for rate, count in self.sessions)
+            sessions = tuple(
+                (1 - (1 - rate) * (1 - mean) / (1 - now), count)
+                for rate, count in self.sessions
+            )
         return Subjects(sessions=sessions, icc=self.icc, spread=self.spread)
 
     def draw(self, shape: tuple[int, int], seed: int) -> Floats:
@@ -75,7 +89,9 @@ class Subjects:
                 return np.full(shape, self.mean)
             # All-or-none subjects have the largest possible spread.
             concentration = max(variance / self.spread**2 - 1, 1e-3)
-            return random.beta(self.mean * concentration, (1 - self.mean) * concentration, shape)
+            return random.beta(
+                self.mean * concentration, (1 - self.mean) * concentration, shape
+            )
         rank, passed = random.uniform(size=shape), np.zeros(shape)
         grid = (np.arange(_GRID) + 0.5) / _GRID
         for rate, count in self.sessions:
@@ -83,27 +99,56 @@ class Subjects:
             if 0 < self.icc < 1 and 0 < rate < 1:
                 spread = (1 - self.icc) / self.icc
                 # The inverse is slow to compute: interpolate it on a grid.
-                own = np.clip(np.interp(rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)), 0, 1)
+                own = np.clip(
+                    np.interp(
+                        rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)
+                    ),
+                    0,
+                    1,
+                )
             passed += random.binomial(count, own)
         return np.asarray(passed / sum(count for _, count in self.sessions))
 
 
-def subjects_like_animals(plan: CellPlan, sessions: Mapping[int, int], icc: float | None = None) -> Subjects:
-    """Return subjects that follow the animals of a plan; ``sessions`` maps each judged session to its trials.
+def subjects_like_animals(
+    plan: CellPlan, sessions: Mapping[int, int], icc: float | None = None
+) -> Subjects:
+    """Return subjects that follow the animals of a plan; ``sessions`` maps each judged
+    session to its trials.
 
     ``icc`` replaces the default: 0 without a memory, otherwise ``ICC_FLOOR``.
     """
     assert plan.reference is not None
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
-    return _like(scale_of(plan).scores(plan.reference), sessions, assumed, of_measure=plan.measured is not None)
+    return _like(
+        scale_of(plan).scores(plan.reference),
+        sessions,
+        assumed,
+        of_measure=plan.measured is not None,
+    )
 
 
-def _like(animals: ReferenceValue, sessions: Mapping[int, int], icc: float, *, of_measure: bool) -> Subjects:
+def _like(
+    animals: ReferenceValue,
+    sessions: Mapping[int, int],
+    icc: float,
+    *,
+    of_measure: bool,
+) -> Subjects:
     if of_measure:
-        spread = (icc * animals.value * (1 - animals.value)) ** 0.5 if animals.sd is None else animals.sd
+        spread = (
+            (icc * animals.value * (1 - animals.value)) ** 0.5
+            if animals.sd is None
+            else animals.sd
+        )
         return Subjects(sessions=((animals.value, 1),), icc=icc, spread=spread)
     rates = tuple(
-        (animals.curve[number - 1] if number <= len(animals.curve) else animals.value, count)
+        (
+            animals.curve[number - 1]
+            if number <= len(animals.curve)
+            else animals.value,
+            count,
+        )
         for number, count in sessions.items()
     )
     return Subjects(sessions=rates, icc=icc)
@@ -125,17 +170,29 @@ class Simulated:
 
 
 def simulate(
-    question: Question, subjects: Subjects, most: int, *, seed: int, goal: float = GOAL, sequential: bool = True
+    question: Question,
+    subjects: Subjects,
+    most: int,
+    *,
+    seed: int,
+    goal: float = GOAL,
+    sequential: bool = True,
 ) -> Simulated:
     """Return the results of RUNS runs of at most ``most`` subjects."""
     import numpy as np
 
     scores = subjects.draw((RUNS, most), seed)
-    passed, failed, counted = np.zeros(RUNS, dtype=bool), np.zeros(RUNS, dtype=bool), np.full(RUNS, most)
+    passed, failed, counted = (
+        np.zeros(RUNS, dtype=bool),
+        np.zeros(RUNS, dtype=bool),
+        np.full(RUNS, most),
+    )
     left = np.arange(RUNS)
     for number in dict.fromkeys((min(_SHORT, most), most)):
         seen = scores[left, :number]
-        found: Games = question.play(seen, seen, goal=goal, most=most if sequential else None)
+        found: Games = question.play(
+            seen, seen, goal=goal, most=most if sequential else None
+        )
         passed[left], failed[left] = found.passed, found.failed
         if sequential:
             sets = np.array(sets_until(most))
@@ -148,7 +205,9 @@ def simulate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredAnimal:
-    """How often animals that follow a reference exactly fail and pass, as shares of simulated experiments."""
+    """How often animals that follow a reference exactly fail and pass, as shares of
+    simulated experiments.
+    """
 
     fails: Mapping[int, float]
     """By number of subjects."""
@@ -160,9 +219,11 @@ class DeclaredAnimal:
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether they fail too often or pass too rarely, by more than three standard errors of the simulation.
+        """Whether they fail too often or pass too rarely, by more than three standard
+        errors of the simulation.
 
-        If so, the reference and the pass rate measure different things, or the animals differ too much for the margin.
+        If so, the reference and the pass rate measure different things, or the animals
+        differ too much for the margin.
         """
         rare = max(self.fails.values()) > MAY_FAIL + 3 * _error(MAY_FAIL)
         return rare or self.passes < MUST_PASS - 3 * _error(MUST_PASS)
@@ -177,8 +238,9 @@ def declared_animal(
 ) -> DeclaredAnimal:
     """Return the verdicts on simulated animals that follow a reference exactly.
 
-    In sessions beyond the curve, or without one, the animal's rate is ``value``. Animals differ by a beta distribution
-    whose standard deviation is the reference's ``sd`` less sampling variation, or that has ``ICC_FLOOR`` without one.
+    In sessions beyond the curve, or without one, the animal's rate is ``value``.
+    Animals differ by a beta distribution whose standard deviation is the reference's
+    ``sd`` less sampling variation, or that has ``ICC_FLOOR`` without one.
     """
     measured = reference.measured
     scale = None if measured is None else measured_scale(measured)
@@ -187,11 +249,21 @@ def declared_animal(
     like = _like(animals, sessions, ICC_FLOOR, of_measure=measured is not None)
     if measured is None:
         like = Subjects(sessions=like.sessions, icc=_icc(animals, like))
-    question = Question(animals, -own_margin, -own_margin, measured is not None and measured.better == "alike")
-    found = {one: simulate(question, like, one, seed=seed, sequential=False) for one in COHORTS}
+    question = Question(
+        animals,
+        -own_margin,
+        -own_margin,
+        measured is not None and measured.better == "alike",
+    )
+    found = {
+        one: simulate(question, like, one, seed=seed, sequential=False)
+        for one in COHORTS
+    }
     mean = like.mean if scale is None else scale.value(like.mean)
     fails = {one: run.fails for one, run in found.items()}
-    return DeclaredAnimal(fails=fails, passes=found[MOST].passes, mean=mean, icc=like.icc)
+    return DeclaredAnimal(
+        fails=fails, passes=found[MOST].passes, mean=mean, icc=like.icc
+    )
 
 
 def _icc(animals: ReferenceValue, like: Subjects) -> float:
@@ -199,5 +271,9 @@ def _icc(animals: ReferenceValue, like: Subjects) -> float:
     if animals.sd is None or not 0 < like.mean < 1:
         return ICC_FLOOR
     trials = sum(count for _, count in like.sessions)
-    by_chance = sum(rate * (1 - rate) * count for rate, count in like.sessions) / trials**2
-    return min(0.95, max(0.0, (animals.sd**2 - by_chance) / (like.mean * (1 - like.mean))))
+    by_chance = (
+        sum(rate * (1 - rate) * count for rate, count in like.sessions) / trials**2
+    )
+    return min(
+        0.95, max(0.0, (animals.sd**2 - by_chance) / (like.mean * (1 - like.mean)))
+    )

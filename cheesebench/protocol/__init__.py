@@ -1,7 +1,18 @@
-"""The protocol language: YAML text -> a checked specification, or diagnostics for its author."""
+"""The protocol language: YAML text -> a checked specification, or diagnostics for its
+author.
+"""
 
 from cheesebench.protocol.arena import Arena, Landmark
 from cheesebench.protocol.catalogue import SUFFIX, Catalogue, load_protocol
 from cheesebench.protocol.specification import Specification, arenas, with_arena
 
-__all__ = ["SUFFIX", "Arena", "Catalogue", "Landmark", "Specification", "arenas", "load_protocol", "with_arena"]
+__all__ = [
+    "SUFFIX",
+    "Arena",
+    "Catalogue",
+    "Landmark",
+    "Specification",
+    "arenas",
+    "load_protocol",
+    "with_arena",
+]

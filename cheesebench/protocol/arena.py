@@ -1,4 +1,6 @@
-"""The arena of a protocol: squares, cells, zones, doors, solids, groups and landmarks, and possible steps."""
+"""The arena of a protocol: squares, cells, zones, doors, solids, groups and landmarks,
+and possible steps.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,13 @@ from cheesebench.protocol import documents
 from cheesebench.protocol.documents import MAX_SQUARES, Pool, Radial, Ring
 from cheesebench.source import Node, walk
 
-#: The eight compass directions clockwise from north, as (column, row) steps; row grows to the south.
+#: The eight compass directions clockwise from north, as (column, row) steps; row grows
+#: to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 #: Map characters for generated legends, without the default characters.
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
+_ALPHABET = (
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
+)
 
 
 class GeneratorError(Exception):
@@ -28,7 +33,8 @@ class GeneratorError(Exception):
 class Drawn:
     """A generated arena: map text, the meaning of its characters, and groups.
 
-    ``zones``, ``doors`` and ``glyphs`` give the zones, the door and the glyph of each character.
+    ``zones``, ``doors`` and ``glyphs`` give the zones, the door and the glyph of each
+    character.
     """
 
     map: str
@@ -39,9 +45,16 @@ class Drawn:
 
 
 def _disc(radius: int) -> list[Square]:
-    """Return the squares of a disc around (radius, radius): distance below radius - 0.5."""
+    """Return the squares of a disc around (radius, radius): distance below radius -
+    0.5.
+    """
     span = range(2 * radius + 1)
-    return [(c, r) for r in span for c in span if math.hypot(c - radius, r - radius) < radius - 0.5]
+    return [
+        (c, r)
+        for r in span
+        for c in span
+        if math.hypot(c - radius, r - radius) < radius - 0.5
+    ]
 
 
 def _draw(
@@ -55,7 +68,10 @@ def _draw(
     """Draw walkable squares with their zones, surrounded by walls one square thick."""
     glyph_of, door = glyph_of or {}, door or {}
     left, top = (min(square[axis] for square in zones_of) - 1 for axis in (0, 1))
-    width, height = (max(square[axis] for square in zones_of) + 2 - low for axis, low in ((0, left), (1, top)))
+    width, height = (
+        max(square[axis] for square in zones_of) + 2 - low
+        for axis, low in ((0, left), (1, top))
+    )
     characters: dict[tuple[tuple[str, ...], str, str], str] = {}
     drawn = Drawn("", {}, groups)
     rows = []
@@ -67,7 +83,11 @@ def _draw(
                 beside = any((column + c, row + r) in zones_of for c, r in COMPASS)
                 line += "#" if beside else " "
                 continue
-            look = (tuple(zones_of[square]), glyph_of.get(square, floor), door.get(square, ""))
+            look = (
+                tuple(zones_of[square]),
+                glyph_of.get(square, floor),
+                door.get(square, ""),
+            )
             if look == ((), ".", ""):
                 line += "."
                 continue
@@ -84,7 +104,9 @@ def _draw(
     return Drawn("\n".join(rows) + "\n", drawn.zones, groups, drawn.glyphs, drawn.doors)
 
 
-def _mark(zones_of: dict[Square, list[str]], zone: str, squares: Iterable[Square]) -> None:
+def _mark(
+    zones_of: dict[Square, list[str]], zone: str, squares: Iterable[Square]
+) -> None:
     for square in squares:
         if square not in zones_of:
             raise GeneratorError(f"there is no room for '{zone}'")
@@ -92,10 +114,12 @@ def _mark(zones_of: dict[Square, list[str]], zone: str, squares: Iterable[Square
 
 
 def pool(options: Pool) -> Drawn:
-    """Draw a round pool: water where the distance to the centre is below radius - 0.5 cells.
+    """Draw a round pool: water where the distance to the centre is below radius - 0.5
+    cells.
 
-    Quarter turns map the quadrants onto each other (the half axis north of the centre belongs to ne, the eastern one to
-    se, and so on; the centre to none), so they have equal size.
+    Quarter turns map the quadrants onto each other (the half axis north of the centre
+    belongs to ne, the eastern one to se, and so on; the centre to none), so they have
+    equal size.
     """
     radius = options.radius
     water: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -115,7 +139,11 @@ def pool(options: Pool) -> Drawn:
     for name, (c, r) in zip(("ne", "se", "sw", "nw"), COMPASS[1::2], strict=True):
         _mark(water, f"spot_{name}", [(radius + c * diagonal, radius + r * diagonal)])
     for name, (c, r) in zip("nesw", COMPASS[::2], strict=True):
-        _mark(water, f"edge_{name}", [(radius + c * (radius - 1), radius + r * (radius - 1))])
+        _mark(
+            water,
+            f"edge_{name}",
+            [(radius + c * (radius - 1), radius + r * (radius - 1))],
+        )
     _mark(water, "centre", [(radius, radius)])
     sites: list[str] = []
     if options.sites is not None:
@@ -124,7 +152,15 @@ def pool(options: Pool) -> Drawn:
             reach = aslant if c and r else across
             sites.append(f"site{len(sites) + 1}")
             _mark(water, sites[-1], [(radius + c * reach, radius + r * reach)])
-        _mark(water, "inner", [square for square in water if math.dist(square, (radius, radius)) < radius / 4])
+        _mark(
+            water,
+            "inner",
+            [
+                square
+                for square in water
+                if math.dist(square, (radius, radius)) < radius / 4
+            ],
+        )
     groups = {
         "quadrant": ["nw", "ne", "sw", "se"],
         "spot": ["spot_nw", "spot_ne", "spot_sw", "spot_se"],
@@ -136,42 +172,61 @@ def pool(options: Pool) -> Drawn:
 
 
 def ring(options: Ring) -> Drawn:
-    """Draw a disc with holes on a circle one cell inside its edge, from north clockwise, all drawn ``o``."""
+    """Draw a disc with holes on a circle one cell inside its edge, from north
+    clockwise, all drawn ``o``.
+    """
     radius, circle = options.radius, options.radius - 1
     disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
     holes: dict[Square, str] = {}
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
         exact = (circle * math.sin(angle), -circle * math.cos(angle))
-        # Halves round towards the centre, so that the ring is symmetrical; 1e-9 absorbs rounding errors.
+        # Halves round towards the centre, so that the ring is symmetrical; 1e-9 absorbs
+        # rounding errors.
         rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
         if math.hypot(*rounded) >= radius - 0.5:  # over the edge
             rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
         column, row = (radius + int(x) for x in rounded)
         if (column, row) in holes:
-            raise GeneratorError(f"{options.holes} holes do not fit on a ring of radius {radius}")
+            raise GeneratorError(
+                f"{options.holes} holes do not fit on a ring of radius {radius}"
+            )
         holes[column, row] = f"hole{number + 1}"
     for square, name in holes.items():
         _mark(disc, name, [square])
     _mark(disc, "centre", [(radius, radius)])
-    return _draw(disc, {"hole": list(holes.values())}, floor=".", glyph_of=dict.fromkeys(holes, "o"))
+    return _draw(
+        disc,
+        {"hole": list(holes.values())},
+        floor=".",
+        glyph_of=dict.fromkeys(holes, "o"),
+    )
 
 
 def radial(options: Radial) -> Drawn:
-    """Draw a hub with arms at equal angles, clockwise from north, each snapped to the nearest compass direction.
+    """Draw a hub with arms at equal angles, clockwise from north, each snapped to the
+    nearest compass direction.
 
-    8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A diagonal arm of width 1 is
-    a staircase, because a subject cannot move diagonally past a corner; quarter turns map diagonal arms onto each
-    other. The last cell of an arm is its cup, drawn ``o``; its first cells are a door.
+    8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A
+    diagonal arm of width 1 is a staircase, because a subject cannot move diagonally
+    past a corner; quarter turns map diagonal arms onto each other. The last cell of an
+    arm is its cup, drawn ``o``; its first cells are a door.
     """
     half = (options.width - 1) // 2
-    directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
-    apart = min((b - a) % 8 for a, b in zip(directions, directions[1:] + directions[:1], strict=True))
+    directions = [
+        round(8 * number / options.arms) % 8 for number in range(options.arms)
+    ]
+    apart = min(
+        (b - a) % 8
+        for a, b in zip(directions, directions[1:] + directions[:1], strict=True)
+    )
     # Arms may touch only the hub: leave room for a wall between them, also diagonally.
     smallest = {1: 2 + half, 2: 1 + half}.get(apart, max(1, half))
     hub = options.hub if options.hub is not None else smallest
     if hub < smallest:
-        raise GeneratorError(f"{options.arms} arms of width {options.width} need a hub of at least {smallest}")
+        raise GeneratorError(
+            f"{options.arms} arms of width {options.width} need a hub of at least {smallest}"
+        )
     cells: dict[Square, list[str]] = {}
     for row in range(-hub, hub + 1):
         for column in range(-hub, hub + 1):
@@ -200,12 +255,21 @@ def radial(options: Radial) -> Drawn:
 def _across(column: int, row: int, c: int, r: int, half: int) -> list[Square]:
     if c and r:
         counterclockwise = (column - c, row) if c != r else (column, row - r)
-        beside = [counterclockwise] if half == 0 else [(column - c, row), (column, row - r)]
+        beside = (
+            [counterclockwise] if half == 0 else [(column - c, row), (column, row - r)]
+        )
         return [(column, row), *beside]
-    return [(column + offset * abs(r), row + offset * abs(c)) for offset in range(-half, half + 1)]
+    return [
+        (column + offset * abs(r), row + offset * abs(c))
+        for offset in range(-half, half + 1)
+    ]
 
 
-GENERATORS: dict[str, Callable[..., Drawn]] = {"pool": pool, "ring": ring, "radial": radial}
+GENERATORS: dict[str, Callable[..., Drawn]] = {
+    "pool": pool,
+    "ring": ring,
+    "radial": radial,
+}
 
 
 #: Default characters of a map.
@@ -216,10 +280,9 @@ WALL_NAME = "wall"
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
-#: YAML ends a block at the first line that is indented less than its first line, so a round map loses all but its top.
-_NO_FLOOR = (
-    "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
-)
+#: YAML ends a block at the first line that is indented less than its first line, so a
+#: round map loses all but its top.
+_NO_FLOOR = "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +297,13 @@ class Landmark:
 
 @dataclass(frozen=True)
 class Arena:
-    """A complete arena. Coordinates are (column, row) from (0, 0) in the north-west of the map.
+    """A complete arena. Coordinates are (column, row) from (0, 0) in the north-west of
+    the map.
 
-    ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door, ``S`` solid, space void.
-    ``cells`` lists the walkable squares (doors included) row by row; zones and doors hold indices into it.
-    ``glyphs`` has the squares that are not drawn as their kind (for a door: while it is closed).
+    ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door,
+    ``S`` solid, space void. ``cells`` lists the walkable squares (doors included) row
+    by row; zones and doors hold indices into it. ``glyphs`` has the squares that are
+    not drawn as their kind (for a door: while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -269,34 +334,65 @@ class Arena:
         return next((mark for mark in self.landmarks if mark.name == name), None)
 
     def cells_of(self, name: str) -> tuple[int, ...]:
-        return tuple(sorted({cell for member in self.members(name) for cell in self.zones.get(member, ())}))
+        return tuple(
+            sorted(
+                {
+                    cell
+                    for member in self.members(name)
+                    for cell in self.zones.get(member, ())
+                }
+            )
+        )
 
     def ahead(self, cell: int, heading: int) -> Square:
         column, row = self.cells[cell]
         return (column + COMPASS[heading][0], row + COMPASS[heading][1])
 
-    def step(self, cell: int, heading: int, open_cells: Mapping[Square, int]) -> int | None:
-        """Return the cell that FORWARD reaches, or None if it is blocked (language page, clause 7).
+    def step(
+        self, cell: int, heading: int, open_cells: Mapping[Square, int]
+    ) -> int | None:
+        """Return the cell that FORWARD reaches, or None if it is blocked (language
+        page, clause 7).
 
         ``open_cells`` maps the walkable squares (closed doors left out) to their cells.
         """
         column, row = self.cells[cell]
         across, down = COMPASS[heading]
-        if across and down and (column + across, row) not in open_cells and (column, row + down) not in open_cells:
+        if (
+            across
+            and down
+            and (column + across, row) not in open_cells
+            and (column, row + down) not in open_cells
+        ):
             return None
         return open_cells.get((column + across, row + down))
 
     def open_cells(self, closed: Iterable[str] = ()) -> dict[Square, int]:
-        """Return the squares that can be entered while the named doors are closed, mapped to their cells."""
+        """Return the squares that can be entered while the named doors are closed,
+        mapped to their cells.
+        """
         shut = {cell for door in closed for cell in self.doors[door]}
-        return {square: cell for cell, square in enumerate(self.cells) if cell not in shut}
+        return {
+            square: cell for cell, square in enumerate(self.cells) if cell not in shut
+        }
 
     @property
     def extent(self) -> tuple[int, int, int, int]:
-        """Left column, top row, width and height of the smallest picture that holds the map and all landmarks."""
-        columns = [0, len(self.kinds[0]) - 1, *(landmark.column for landmark in self.landmarks)]
+        """Left column, top row, width and height of the smallest picture that holds the
+        map and all landmarks.
+        """
+        columns = [
+            0,
+            len(self.kinds[0]) - 1,
+            *(landmark.column for landmark in self.landmarks),
+        ]
         rows = [0, len(self.kinds) - 1, *(landmark.row for landmark in self.landmarks)]
-        return min(columns), min(rows), max(columns) - min(columns) + 1, max(rows) - min(rows) + 1
+        return (
+            min(columns),
+            min(rows),
+            max(columns) - min(columns) + 1,
+            max(rows) - min(rows) + 1,
+        )
 
     @property
     def headings(self) -> range:
@@ -316,13 +412,24 @@ class _Places:
         self.kinds: list[str] = []
 
 
-def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics) -> Arena | None:
+def build_arena(
+    document: documents.Arena, node: Node, diagnostics: Diagnostics
+) -> Arena | None:
     generators = [name for name in GENERATORS if getattr(document, name) is not None]
     sources = generators + ["map"] * (document.map is not None)
     if len(sources) != 1:
-        given = f"{len(sources)} are given: {', '.join(sources)}" if sources else "none is given"
+        given = (
+            f"{len(sources)} are given: {', '.join(sources)}"
+            if sources
+            else "none is given"
+        )
         choices = ", ".join(["map", *GENERATORS])
-        diagnostics.error(140, node.position, f"An arena has exactly one of {choices}; {given}.", "Keep one.")
+        diagnostics.error(
+            140,
+            node.position,
+            f"An arena has exactly one of {choices}; {given}.",
+            "Keep one.",
+        )
         return None
     legend, drawn = dict(document.legend), None
     groups = {name: list(members) for name, members in document.groups.items()}
@@ -374,7 +481,9 @@ def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics)
 def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
     return {
         character: documents.LegendEntry(
-            door=drawn.doors[character], zones=zones or None, glyph=drawn.glyphs[character]
+            door=drawn.doors[character],
+            zones=zones or None,
+            glyph=drawn.glyphs[character],
         )
         if character in drawn.doors
         else documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
@@ -383,20 +492,35 @@ def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
 
 
 def _read_map(
-    text: str, legend: Mapping[str, documents.LegendEntry], node: Node, diagnostics: Diagnostics
+    text: str,
+    legend: Mapping[str, documents.LegendEntry],
+    node: Node,
+    diagnostics: Diagnostics,
 ) -> _Places | None:
     lines = text.rstrip("\n").split("\n")
     width = max(map(len, lines))
     written = node.find(["map"])
     place = written.position
     if not text.strip():
-        diagnostics.error(143, place, "The map is empty.", "Draw walls with '#' and floor with '.'.")
+        diagnostics.error(
+            143, place, "The map is empty.", "Draw walls with '#' and floor with '.'."
+        )
         return None
     if width * len(lines) > MAX_SQUARES:
-        diagnostics.error(143, place, f"The map has more than {MAX_SQUARES} squares.", "Draw a smaller one.")
+        diagnostics.error(
+            143,
+            place,
+            f"The map has more than {MAX_SQUARES} squares.",
+            "Draw a smaller one.",
+        )
         return None
     if len(lines) == 1 and node.find(["map"]).text_at is None:
-        diagnostics.error(143, place, "The map is a single line because YAML folded it.", "Start it with 'map: |'.")
+        diagnostics.error(
+            143,
+            place,
+            "The map is a single line because YAML folded it.",
+            "Start it with 'map: |'.",
+        )
         return None
     places = _Places()
     missing: set[str] = set()
@@ -425,9 +549,16 @@ def _read_map(
                 f"The legend's '{character}' is not on the map.",
                 "Remove it.",
             )
-    both = (set(places.zones) & set(places.solids)) | (set(places.doors) & set(places.solids))
+    both = (set(places.zones) & set(places.solids)) | (
+        set(places.doors) & set(places.solids)
+    )
     for name in sorted(both):
-        diagnostics.error(145, naming_position(node, name), f"'{name}' is both floor and a solid.", "Use two names.")
+        diagnostics.error(
+            145,
+            naming_position(node, name),
+            f"'{name}' is both floor and a solid.",
+            "Use two names.",
+        )
     if not places.cells:
         diagnostics.error(143, place, "The map has no floor.", _NO_FLOOR)
         return None
@@ -435,7 +566,9 @@ def _read_map(
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """328: the first row has lost its leading blanks, because YAML takes its indentation as the block's."""
+    """328: the first row has lost its leading blanks, because YAML takes its
+    indentation as the block's.
+    """
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
     blanks = {len(row) - len(row.lstrip(" ")) for row in others}
     if len(others) < 2 or len(blanks) > 1 or first.startswith(" "):
@@ -444,7 +577,9 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
     if shift and {len(row) for row in others} == {len(first) + shift}:
         much = "1 blank" if shift == 1 else f"{shift} blanks"
         sentence = f"The first row begins {much} before all other rows of the map, so the rows do not line up."
-        diagnostics.warning(328, place, sentence, f"Indent the first row by {much} more.")
+        diagnostics.warning(
+            328, place, sentence, f"Indent the first row by {much} more."
+        )
 
 
 def naming_position(node: Node, name: str) -> Position:
@@ -460,7 +595,9 @@ def naming_position(node: Node, name: str) -> Position:
     return node.position
 
 
-def _place(character: str, entry: documents.LegendEntry | None, square: Square, places: _Places) -> str:
+def _place(
+    character: str, entry: documents.LegendEntry | None, square: Square, places: _Places
+) -> str:
     if entry is None:
         if character == FLOOR:
             places.cells.append(square)
@@ -486,7 +623,12 @@ def _place(character: str, entry: documents.LegendEntry | None, square: Square, 
     return FLOOR
 
 
-def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, diagnostics: Diagnostics) -> None:
+def _check_groups(
+    groups: Mapping[str, list[str]],
+    places: _Places,
+    node: Node,
+    diagnostics: Diagnostics,
+) -> None:
     known = [*places.zones, *places.solids]
     for group, members in groups.items():
         where = node.find(["groups"])
@@ -499,16 +641,35 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
             )
         for number, member in enumerate(members):
             if member not in known:
-                hint = did_you_mean(member, known).strip() or f"Known zones: {listed(known)}."
+                hint = (
+                    did_you_mean(member, known).strip()
+                    or f"Known zones: {listed(known)}."
+                )
                 place = where.find([group, number]).position
-                diagnostics.error(201, place, f"The group '{group}' names an unknown zone '{member}'.", hint)
+                diagnostics.error(
+                    201,
+                    place,
+                    f"The group '{group}' names an unknown zone '{member}'.",
+                    hint,
+                )
         if not members:
-            diagnostics.error(146, where.key_position(group), f"The group '{group}' is empty.", "Name its zones.")
+            diagnostics.error(
+                146,
+                where.key_position(group),
+                f"The group '{group}' is empty.",
+                "Name its zones.",
+            )
 
 
-def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics) -> tuple[Landmark, ...]:
+def _landmarks(
+    arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics
+) -> tuple[Landmark, ...]:
     given = document.landmarks
-    named = given.items() if isinstance(given, dict) else ((f"landmark{n}", entry) for n, entry in enumerate(given, 1))
+    named = (
+        given.items()
+        if isinstance(given, dict)
+        else ((f"landmark{n}", entry) for n, entry in enumerate(given, 1))
+    )
     found: list[Landmark] = []
     for number, (name, entry) in enumerate(named):
         position = node.find([name if isinstance(given, dict) else number]).position
@@ -522,10 +683,16 @@ def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics:
                     "Put it on a wall or outside the map.",
                 )
             if not all(
-                -2 <= at < size + 2 for at, size in zip(entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True)
+                -2 <= at < size + 2
+                for at, size in zip(
+                    entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True
+                )
             ):
                 diagnostics.error(
-                    147, position, f"The landmark '{name}' is far outside the map.", "Put it next to the map."
+                    147,
+                    position,
+                    f"The landmark '{name}' is far outside the map.",
+                    "Put it next to the map.",
                 )
                 continue
         elif name in HEADINGS:
@@ -538,14 +705,24 @@ def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics:
                 "Use N NE E SE S SW W NW, or 'at: [column, row]' and a glyph.",
             )
             continue
-        if any((other.column, other.row) == (landmark.column, landmark.row) for other in found):
-            diagnostics.error(147, position, f"Two landmarks are at the same place ('{name}').", "Move one.")
+        if any(
+            (other.column, other.row) == (landmark.column, landmark.row)
+            for other in found
+        ):
+            diagnostics.error(
+                147,
+                position,
+                f"Two landmarks are at the same place ('{name}').",
+                "Move one.",
+            )
         found.append(landmark)
     return tuple(found)
 
 
 def _outermost(arena: Arena, heading: int) -> Square:
-    """Return the outermost wall square in a direction from the centre of the map, else the first square outside."""
+    """Return the outermost wall square in a direction from the centre of the map, else
+    the first square outside.
+    """
     height, width = len(arena.kinds), len(arena.kinds[0])
     across, down = COMPASS[heading]
     square = (width // 2, height // 2)
@@ -560,11 +737,14 @@ def _outermost(arena: Arena, heading: int) -> Square:
 
 
 def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
-    """Return an ``arena:`` with map, legend and groups that loads to the arena that a generator drew."""
+    """Return an ``arena:`` with map, legend and groups that loads to the arena that a
+    generator drew.
+    """
     groups = drawn.groups | document.groups
     lines = [
         "arena:",
-        # The digit says how deep the map is indented: its first line may begin with blanks.
+        # The digit says how deep the map is indented: its first line may begin with
+        # blanks.
         "  map: |2",
         *(f"    {row}".rstrip() for row in drawn.map.splitlines()),
         "  legend:",
@@ -581,7 +761,9 @@ def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
 def _legend_lines(drawn: Drawn) -> Iterator[str]:
     for character, zones in drawn.zones.items():
         if character in drawn.doors:
-            place = f"door: {drawn.doors[character]}" + (f", zones: {_listed(zones)}" if zones else "")
+            place = f"door: {drawn.doors[character]}" + (
+                f", zones: {_listed(zones)}" if zones else ""
+            )
         elif len(zones) == 1:
             place = f"zone: {zones[0]}"
         else:
@@ -595,7 +777,10 @@ def _landmark_lines(document: documents.Arena) -> Iterator[str]:
         return
     yield "  landmarks:"
     if isinstance(landmarks, Mapping):
-        yield from (f"    {name}: {_landmark_text(landmark)}" for name, landmark in landmarks.items())
+        yield from (
+            f"    {name}: {_landmark_text(landmark)}"
+            for name, landmark in landmarks.items()
+        )
     else:
         yield from (f"    - {_landmark_text(landmark)}" for landmark in landmarks)
 

@@ -1,4 +1,6 @@
-"""Finding and loading protocols by file, folder or id, with their parents (``extends``)."""
+"""Finding and loading protocols by file, folder or id, with their parents
+(``extends``).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
-from cheesebench.errors import PluginError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.diagnostics import (
+    Diagnostic,
+    Diagnostics,
+    EnoughFindingsError,
+    in_file_order,
+)
+from cheesebench.errors import (
+    PluginError,
+    ProtocolError,
+    UnknownNameError,
+    did_you_mean,
+)
 from cheesebench.files import read_bytes
 from cheesebench.interface_checks import blaming, returned
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification
 from cheesebench.protocol.documents import is_protocol_name
 from cheesebench.protocol.specification import Specification, with_arena
-from cheesebench.source import DUPLICATE_KEY, MAX_BYTES, Node, read_file, read_text, real_path
+from cheesebench.source import (
+    DUPLICATE_KEY,
+    MAX_BYTES,
+    Node,
+    read_file,
+    read_text,
+    real_path,
+)
 
 if TYPE_CHECKING:
     from cheesebench.family import Family
@@ -28,7 +47,9 @@ MAX_GENERATIONS = 10
 
 
 def merge(parent: Node, child: Node) -> Node:
-    """Return the child merged over the parent; every value keeps its position in its own file."""
+    """Return the child merged over the parent; every value keeps its position in its
+    own file.
+    """
     if not (isinstance(parent.value, Mapping) and isinstance(child.value, Mapping)):
         return child
     children, keys = dict(parent.value), dict(parent.keys)
@@ -45,16 +66,22 @@ def merge(parent: Node, child: Node) -> Node:
 def file_names(name: str) -> list[str]:
     """Return the possible file names of ``id`` or ``id@edition``, most likely first."""
     stem, _, edition = name.partition("@")
-    return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (edition in ("", DEFAULT_EDITION))
+    return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (
+        edition in ("", DEFAULT_EDITION)
+    )
 
 
 def protocol_name(stem: str) -> str:
-    """Return the name for ``extends`` of a file's stem: ``t_maze.rodent`` becomes ``t_maze@rodent``."""
+    """Return the name for ``extends`` of a file's stem: ``t_maze.rodent`` becomes
+    ``t_maze@rodent``.
+    """
     return stem.replace(".", "@", 1)
 
 
 def _how_to_write(name: object) -> str:
-    if isinstance(name, str) and is_protocol_name(meant := protocol_name(name.removesuffix(SUFFIX))):
+    if isinstance(name, str) and is_protocol_name(
+        meant := protocol_name(name.removesuffix(SUFFIX))
+    ):
         return f"Write {meant}."
     if isinstance(name, list) and len(name) > 1:
         return "A protocol has one parent; put what the parents share into it."
@@ -62,30 +89,53 @@ def _how_to_write(name: object) -> str:
 
 
 def resolve_parents(
-    root: Node, path: Path, find: FindParent, known: Callable[[], list[str]], diagnostics: Diagnostics
+    root: Node,
+    path: Path,
+    find: FindParent,
+    known: Callable[[], list[str]],
+    diagnostics: Diagnostics,
 ) -> tuple[Node, list[str]] | None:
     """Merge a protocol over its ancestors.
 
-    Returns the merged tree and the ids of the ancestors, nearest first; None when one cannot be had (reported).
+    Returns the merged tree and the ids of the ancestors, nearest first; None when one
+    cannot be had (reported).
     """
     ancestors: list[str] = []
     merged, seen = root, {real_path(path)}
-    while (extends := merged.child("extends")) is not None and extends.value is not None:
+    while (
+        extends := merged.child("extends")
+    ) is not None and extends.value is not None:
         name = extends.value
         if not isinstance(name, str) or not is_protocol_name(name):
-            diagnostics.error(150, extends.position, "'extends' names one protocol.", _how_to_write(name))
+            diagnostics.error(
+                150,
+                extends.position,
+                "'extends' names one protocol.",
+                _how_to_write(name),
+            )
             return None
         parent_path = find(name, Path(extends.position.file))
         if parent_path is None:
-            where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+            where = (
+                f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+            )
             hint = did_you_mean(name, known()).strip() or where
-            diagnostics.error(150, extends.position, f"The parent protocol '{name}' is unknown.", hint)
+            diagnostics.error(
+                150, extends.position, f"The parent protocol '{name}' is unknown.", hint
+            )
             return None
         if real_path(parent_path) in seen:
-            diagnostics.error(150, extends.position, f"'{name}' extends itself.", "Remove one 'extends'.")
+            diagnostics.error(
+                150,
+                extends.position,
+                f"'{name}' extends itself.",
+                "Remove one 'extends'.",
+            )
             return None
         if len(seen) > MAX_GENERATIONS:
-            sentence = f"There are more than {MAX_GENERATIONS} generations of protocols."
+            sentence = (
+                f"There are more than {MAX_GENERATIONS} generations of protocols."
+            )
             diagnostics.error(150, extends.position, sentence, "Extend an earlier one.")
             return None
         seen.add(real_path(parent_path))
@@ -93,7 +143,11 @@ def resolve_parents(
         if parent is None:
             return None
         ancestors.append(name)
-        own = Node({k: v for k, v in merged.value.items() if k != "extends"}, merged.position, merged.keys)  # type: ignore[union-attr]
+        own = Node(
+            {k: v for k, v in merged.value.items() if k != "extends"},  # type: ignore[union-attr]
+            merged.position,
+            merged.keys,
+        )
         merged = merge(parent, own)
     return merged, ancestors
 
@@ -101,11 +155,14 @@ def resolve_parents(
 class Catalogue:
     """The protocols of some folders, by id. Later folders win over earlier ones.
 
-    ``families`` read the files, by name, the latest one first; those that are installed unless given.
+    ``families`` read the files, by name, the latest one first; those that are installed
+    unless given.
     """
 
     def __init__(
-        self, directories: Iterable[Path] = (), families: Mapping[str, Family[Any, Any]] | None = None
+        self,
+        directories: Iterable[Path] = (),
+        families: Mapping[str, Family[Any, Any]] | None = None,
     ) -> None:
         self.directories = [Path(directory) for directory in directories]
         self._families = None if families is None else list(families.values())[::-1]
@@ -116,7 +173,9 @@ class Catalogue:
 
     @property
     def files(self) -> dict[str, Path]:
-        """All protocol files by stem (``t_maze`` for ``t_maze.protocol.yaml``), sorted by folder and name."""
+        """All protocol files by stem (``t_maze`` for ``t_maze.protocol.yaml``), sorted
+        by folder and name.
+        """
         if self._files is None:
             self._files = {}
             for directory in self.directories:
@@ -134,7 +193,9 @@ class Catalogue:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Folders of protocols that run together, by name; later directories take precedence."""
+        """Folders of protocols that run together, by name; later directories take
+        precedence.
+        """
         return {
             folder.name: folder
             for directory in self.directories
@@ -144,7 +205,11 @@ class Catalogue:
         }
 
     def inside(self) -> list[Path]:
-        return [path for folder in self.folders.values() for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        return [
+            path
+            for folder in self.folders.values()
+            for path in sorted(folder.glob(f"*{SUFFIX}"))
+        ]
 
     @property
     def families(self) -> Sequence[Family[Any, Any]]:
@@ -161,17 +226,23 @@ class Catalogue:
         if path not in self._loaded:
             specification, found = self.inspect(path)
             if specification is None:
-                raise ProtocolError(findings=[d for d in found if d.severity == "error"])
+                raise ProtocolError(
+                    findings=[d for d in found if d.severity == "error"]
+                )
             self._loaded[path] = specification
         return self._loaded[path]
 
     def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Load one file; return the specification (None if there are errors) and all findings in file order."""
+        """Load one file; return the specification (None if there are errors) and all
+        findings in file order.
+        """
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
         return self._finish(root, Path(path), diagnostics)
 
-    def inspect_text(self, text: str, file: str = "<text>") -> tuple[BaseSpecification | None, list[Diagnostic]]:
+    def inspect_text(
+        self, text: str, file: str = "<text>"
+    ) -> tuple[BaseSpecification | None, list[Diagnostic]]:
         """Like ``inspect``, for text that is not in a file."""
         diagnostics = Diagnostics()
         return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
@@ -186,35 +257,55 @@ class Catalogue:
         found = in_file_order(diagnostics.found)
         return (None if diagnostics.errors else specification), found
 
-    def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> BaseSpecification | None:
-        merged = resolve_parents(root, path, self._parent, lambda: self._parents(path), diagnostics)
-        # A duplicate key hides no other error; any other YAML error would cause false ones.
-        if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
+    def _specify(
+        self, root: Node, path: Path, diagnostics: Diagnostics
+    ) -> BaseSpecification | None:
+        merged = resolve_parents(
+            root, path, self._parent, lambda: self._parents(path), diagnostics
+        )
+        # A duplicate key hides no other error; any other YAML error would cause false
+        # ones.
+        if merged is None or any(
+            error.code != DUPLICATE_KEY for error in diagnostics.errors
+        ):
             return None
         tree, ancestors = merged
-        family = next((family for family in self.families if _matches(family, tree)), None)
+        family = next(
+            (family for family in self.families if _matches(family, tree)), None
+        )
         if family is None:
             known = ", ".join(sorted(one.name for one in self.families)) or "none"
-            raise PluginError(f"{path}: no plugin handles this kind of protocol (families: {known}).")
+            raise PluginError(
+                f"{path}: no plugin handles this kind of protocol (families: {known})."
+            )
         with blaming(who := f"{path}: the family '{family.name}': load"):
             loaded = family.load(tree, path, ancestors, diagnostics)
             if loaded is None and not diagnostics.errors:
-                raise PluginError(f"{who} returned None without an error. Report one: diagnostics.error(900, ...).")
+                raise PluginError(
+                    f"{who} returned None without an error. Report one: diagnostics.error(900, ...)."
+                )
         if loaded is None:
             return None
         specification = returned(loaded, BaseSpecification, who)
         self._warn_of_namesake(specification, tree, path, diagnostics)
         return specification
 
-    def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
+    def _warn_of_namesake(
+        self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
+    ) -> None:
         """318: a user's file has the id of a protocol that is available by name."""
         if own.ancestors:
             return
         installed = [*self.files.values(), *self.inside()]
         here = real_path(path.parent)
-        if any(real_path(folder) == here for folder in {file.parent for file in installed}):
+        if any(
+            real_path(folder) == here for folder in {file.parent for file in installed}
+        ):
             return
-        if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
+        if any(
+            protocol_name(file.name.removesuffix(SUFFIX)) == own.name
+            for file in installed
+        ):
             sentence = (
                 f"A protocol called '{own.name}' is already installed, and that name runs the installed one, not "
                 "this one."
@@ -223,28 +314,50 @@ class Catalogue:
             diagnostics.warning(318, tree.key_position("paradigm"), sentence, remedy)
 
     def _parent(self, name: str, child: Path) -> Path | None:
-        """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""
+        """Find a parent beside its child, else in the latest directory; a child may
+        replace its own parent.
+        """
         names = file_names(name)
-        files = [file for place in self._places(child) for name in names if (file := place / name).is_file()]
+        files = [
+            file
+            for place in self._places(child)
+            for name in names
+            if (file := place / name).is_file()
+        ]
         others = [file for file in files if real_path(file) != real_path(child)]
         return next(iter([*others, *files]), None)
 
     def _parents(self, child: Path) -> list[str]:
-        files = [file for place in self._places(child) for file in place.glob(f"*{SUFFIX}") if file != child]
+        files = [
+            file
+            for place in self._places(child)
+            for file in place.glob(f"*{SUFFIX}")
+            if file != child
+        ]
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
     def _places(self, child: Path) -> list[Path]:
-        """Return the directories in which to look for a protocol's parent, nearest first."""
-        return [child.parent, *reversed(self.directories), *reversed(self.folders.values())]
+        """Return the directories in which to look for a protocol's parent, nearest
+        first.
+        """
+        return [
+            child.parent,
+            *reversed(self.directories),
+            *reversed(self.folders.values()),
+        ]
 
     def names(self) -> list[str]:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
-        """Load all protocols outside folders; broken files are returned as errors, and later names take precedence."""
+        """Load all protocols outside folders; broken files are returned as errors, and
+        later names take precedence.
+        """
         return self._all(self.files.values())
 
-    def _all(self, paths: Iterable[Path]) -> tuple[list[BaseSpecification], list[ProtocolError]]:
+    def _all(
+        self, paths: Iterable[Path]
+    ) -> tuple[list[BaseSpecification], list[ProtocolError]]:
         loaded: dict[str, BaseSpecification] = {}
         broken: list[ProtocolError] = []
         for path in paths:
@@ -259,9 +372,11 @@ class Catalogue:
         return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> BaseSpecification:
-        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError or ProtocolError.
+        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError or
+        ProtocolError.
 
-        With ``edition``, return the protocol of that edition with this id, or one that extends it.
+        With ``edition``, return the protocol of that edition with this id, or one that
+        extends it.
         """
         if name.endswith(SUFFIX) or "/" in name or "\\" in name:
             return self.load(Path(name))
@@ -269,28 +384,43 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        for paths in (_that_may_be(wanted, every), every):  # reading all of them takes half a second
+        for paths in (
+            _that_may_be(wanted, every),
+            every,
+        ):  # reading all of them takes half a second
             loaded, _ = self._all(paths)
-            # A protocol's own id takes precedence over an inherited one: an edition may have a new id.
+            # A protocol's own id takes precedence over an inherited one: an edition may
+            # have a new id.
             for by_id in (True, False):
                 for specification in loaded:
-                    names = (specification.paradigm,) if by_id else specification.ancestors
+                    names = (
+                        (specification.paradigm,) if by_id else specification.ancestors
+                    )
                     if specification.edition == edition and wanted in names:
                         return specification
         if (own := f"{wanted}.{edition}") in self.files:
             return self.load(self.files[own])  # raises its errors
         if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
-            editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
+            editions = {
+                s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)
+            }
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            return self.load(self.files[wanted])  # raises its errors, or its id differs from the file name
+            return self.load(
+                self.files[wanted]
+            )  # raises its errors, or its id differs from the file name
         from cheesebench.plugin_manager import installed_plugins
 
         remedy = installed_plugins().not_loaded(name)
-        raise UnknownNameError("protocol", name, [s.name for s in loaded], remedy=remedy)
+        raise UnknownNameError(
+            "protocol", name, [s.name for s in loaded], remedy=remedy
+        )
 
-    def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[BaseSpecification]:
-        """Return the named protocols; without names, all of one edition (default: the default edition).
+    def select(
+        self, names: Sequence[str] = (), edition: str | None = None
+    ) -> list[BaseSpecification]:
+        """Return the named protocols; without names, all of one edition (default: the
+        default edition).
 
         An edition that only folders have is looked for there.
         """
@@ -315,7 +445,9 @@ def _matches(family: Family[Any, Any], tree: Node) -> bool:
 
 
 def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
-    """Leave out files that contain neither ``wanted`` nor the name of a file that may be it."""
+    """Leave out files that contain neither ``wanted`` nor the name of a file that may
+    be it.
+    """
     left, found, names = dict[Path, str](), set[Path](), {wanted}
     paths = list(paths)
     for path in paths:
@@ -325,7 +457,11 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
             found.add(path)  # loading it reports the error
     while names:
         # In double quotes, a name may be written with escapes.
-        said = {path for path, text in left.items() if "\\" in text or any(name in text for name in names)}
+        said = {
+            path
+            for path, text in left.items()
+            if "\\" in text or any(name in text for name in names)
+        }
         names = {path.name.removesuffix(SUFFIX).partition(".")[0] for path in said}
         found |= said
         for path in said:
@@ -336,8 +472,11 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
 def load_protocol(path: Path | str) -> Specification:
     """Load and check one arena protocol. Raises ProtocolError with all of its errors.
 
-    A parent named in ``extends`` is searched for beside the file and among the installed protocols.
+    A parent named in ``extends`` is searched for beside the file and among the
+    installed protocols.
     """
     from cheesebench.plugin_manager import installed_plugins
 
-    return with_arena(Catalogue(installed_plugins().protocol_directories).load(Path(path)))
+    return with_arena(
+        Catalogue(installed_plugins().protocol_directories).load(Path(path))
+    )

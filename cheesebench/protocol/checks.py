@@ -38,11 +38,15 @@ NOTHING = EffectsSpec()
 _Situation = tuple[str, int, int]
 
 
-def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
-    """Return the minimum number of steps to reach an ``end``; None if none can be reached.
+def shortest_trial(
+    specification: Specification, possible: Callable[[Place], list[str]]
+) -> int | None:
+    """Return the minimum number of steps to reach an ``end``; None if none can be
+    reached.
 
-    ``possible`` gives the names that a place can have. Guards (those of ``finish``, too) are assumed to hold, doors to
-    be open, frozen states to allow movement and clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. Guards (those of ``finish``,
+    too) are assumed to hold, doors to be open, frozen states to allow movement and
+    clocks to have run out, so the bound is never too high.
     """
     return _Search(specification, possible).run()
 
@@ -50,14 +54,24 @@ def shortest_trial(specification: Specification, possible: Callable[[Place], lis
 class _Search:
     """Breadth-first search over situations."""
 
-    def __init__(self, specification: Specification, possible: Callable[[Place], list[str]]) -> None:
+    def __init__(
+        self, specification: Specification, possible: Callable[[Place], list[str]]
+    ) -> None:
         self.spec, self.possible = specification, possible
         self.arena = specification.arena
-        self.zones = {name: frozenset(cells) for name, cells in self.arena.zones.items()}
+        self.zones = {
+            name: frozenset(cells) for name, cells in self.arena.zones.items()
+        }
         self.open_cells = self.arena.open_cells()
-        self.solid_at = {square: name for name, squares in self.arena.solids.items() for square in squares}
+        self.solid_at = {
+            square: name
+            for name, squares in self.arena.solids.items()
+            for square in squares
+        }
         self.turn = len(HEADINGS) // self.arena.turns
-        rules = [rule for state in specification.states.values() for rule in state.rules] + [*specification.watch]
+        rules = [
+            rule for state in specification.states.values() for rule in state.rules
+        ] + [*specification.watch]
         #: Whether ``finish`` may end the trial once anything has fired.
         self.finishes = any(one.end is not None for one in specification.finish)
         self.targets = {id(rule): self._members(rule) for rule in rules}
@@ -69,11 +83,22 @@ class _Search:
         return [member for name in names for member in self.arena.members(name)]
 
     def _cells(self, place: Place) -> list[int]:
-        return sorted({cell for name in self.possible(place) for cell in self.arena.cells_of(name)})
+        return sorted(
+            {
+                cell
+                for name in self.possible(place)
+                for cell in self.arena.cells_of(name)
+            }
+        )
 
     def run(self) -> int | None:
         starts = self._cells(self.spec.start.at)
-        situations = [(e.name, cell, h) for e in self.spec.entry for cell in starts for h in self.arena.headings]
+        situations = [
+            (e.name, cell, h)
+            for e in self.spec.entry
+            for cell in starts
+            for h in self.arena.headings
+        ]
         steps = dict.fromkeys(situations, 0)
         queue = deque(situations)
         while queue:
@@ -89,7 +114,9 @@ class _Search:
         return None
 
     def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
-        """Yield the situations that one step can lead to; None is the end of the trial."""
+        """Yield the situations that one step can lead to; None is the end of the
+        trial.
+        """
         name, cell, heading = situation
         ahead = self.arena.step(cell, heading, self.open_cells)
         moves = {
@@ -98,11 +125,18 @@ class _Search:
             ROTATE_RIGHT: (cell, (heading + self.turn) % len(HEADINGS)),
             STAY: (cell, heading),
         }
-        pressed = self.solid_at.get(self.arena.ahead(cell, heading)) if ahead is None else None
+        pressed = (
+            self.solid_at.get(self.arena.ahead(cell, heading))
+            if ahead is None
+            else None
+        )
         for action, (target, facing) in moves.items():
             yield (name, target, facing)
             blocked = pressed if action == FORWARD else None
-            if self.finishes and any(self._fires(rule, action, cell, target, blocked) for rule in self.spec.watch):
+            if self.finishes and any(
+                self._fires(rule, action, cell, target, blocked)
+                for rule in self.spec.watch
+            ):
                 yield None
             for rule in self.spec.states[name].rules:
                 if not self._fires(rule, action, cell, target, blocked):
@@ -114,20 +148,33 @@ class _Search:
                 if one.go is not None:
                     yield from self._arrivals(NOTHING, one.go, name, target, facing)
 
-    def _fires(self, rule: RuleSpec, action: int, old: int, new: int, pressed: str | None) -> bool:
+    def _fires(
+        self, rule: RuleSpec, action: int, old: int, new: int, pressed: str | None
+    ) -> bool:
         if rule.trigger == "after":
             return True
         if rule.trigger == "act":
             return rule.whatever or rule.action == action
         if rule.trigger == "press":
-            return action == FORWARD and new == old if rule.whatever else pressed in self.targets[id(rule)]
-        zones = (self.zones.get(member, frozenset()) for member in self.targets[id(rule)])
-        return any(new in cells and (old not in cells or rule.trigger == "inside") for cells in zones)
+            return (
+                action == FORWARD and new == old
+                if rule.whatever
+                else pressed in self.targets[id(rule)]
+            )
+        zones = (
+            self.zones.get(member, frozenset()) for member in self.targets[id(rule)]
+        )
+        return any(
+            new in cells and (old not in cells or rule.trigger == "inside")
+            for cells in zones
+        )
 
     def _arrivals(
         self, effects: EffectsSpec, go: str | None, name: str, cell: int, heading: int
     ) -> Iterator[_Situation]:
-        """Yield the situations after a rule or `finish`: the subject stays, or is placed (with any heading)."""
+        """Yield the situations after a rule or `finish`: the subject stays, or is
+        placed (with any heading).
+        """
         state = go or name
         entry = self.spec.states[state].entry
         place = (entry.place if go else None) or effects.place
@@ -153,7 +200,9 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _beyond_the_schedule(spec, root, diagnostics)
     _forgiven(spec, diagnostics)
     for doubt in doubts(spec):
-        diagnostics.warning(doubt.code, root.find(doubt.path).position, doubt.sentence, doubt.remedy)
+        diagnostics.warning(
+            doubt.code, root.find(doubt.path).position, doubt.sentence, doubt.remedy
+        )
 
 
 #: Comparisons, and each with its sides exchanged.
@@ -162,18 +211,26 @@ _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
-    """303: a rule whose clock never runs out, because the limit ends the trial before."""
+    """303: a rule whose clock never runs out, because the limit ends the trial
+    before.
+    """
     if not isinstance(spec.limit, int):
         return
     first = {entry.name for entry in spec.entry}
-    limit, remedy = f"a trial is over after {spec.limit} steps.", "Shorten it, or raise the limit."
+    limit, remedy = (
+        f"a trial is over after {spec.limit} steps.",
+        "Shorten it, or raise the limit.",
+    )
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
-        # A state that is entered later starts its clock later, and the limit does not wait for it.
+        # A state that is entered later starts its clock later, and the limit does not
+        # wait for it.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if isinstance(rule.after, ex.Number) and rule.after.value > longest:
-                diagnostics.warning(303, rule.position, f"'{rule.text}' never fires: {limit}", remedy)
+                diagnostics.warning(
+                    303, rule.position, f"'{rule.text}' never fires: {limit}", remedy
+                )
             elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
                 late = list(_late_blocks(spec, rule.after.name, longest))
                 if late:
@@ -182,8 +239,15 @@ def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield the blocks (or ``drawn``) in which every value of an unchanging variable is too long."""
-    drawn = [row[draw.columns.index(name)] for draw in spec.draws if name in draw.columns for row in draw.rows]
+    """Yield the blocks (or ``drawn``) in which every value of an unchanging variable is
+    too long.
+    """
+    drawn = [
+        row[draw.columns.index(name)]
+        for draw in spec.draws
+        if name in draw.columns
+        for row in draw.rows
+    ]
     if drawn and all(_is_longer(value, longest) for value in drawn):
         yield "drawn"
     variable = spec.variables.get(name)
@@ -201,7 +265,11 @@ def _is_longer(value: object, longest: int) -> bool:
 def _assignments(spec: Specification) -> Iterator[Assignment]:
     yield from spec.each.set
     for state in spec.states.values():
-        for effects in (state.entry, state.each, *(rule.effects for rule in state.rules)):
+        for effects in (
+            state.entry,
+            state.each,
+            *(rule.effects for rule in state.rules),
+        ):
             yield from effects.set
     for rule in spec.watch:
         yield from rule.effects.set
@@ -216,9 +284,13 @@ def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
         if not passing:
             sentence = f"The state '{state.name}' is frozen and has no 'after', so it never ends."
             diagnostics.warning(304, state.position, sentence, "Add one.")
-        elif not spec.finish and not any(_leads_out(rule, state.name) for rule in passing):
+        elif not spec.finish and not any(
+            _leads_out(rule, state.name) for rule in passing
+        ):
             sentence = f"The state '{state.name}' is frozen and no rule leaves it, so it lasts until the limit."
-            diagnostics.warning(304, state.position, sentence, "Give a rule a 'go' or an 'end'.")
+            diagnostics.warning(
+                304, state.position, sentence, "Give a rule a 'go' or an 'end'."
+            )
 
 
 def _leads_out(rule: RuleSpec, state: str) -> bool:
@@ -232,18 +304,27 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
     if last is not None and last > spec.planned_trials:
         sentence = f"A subject has {spec.planned_trials} trials, so its last {last} are all of them."
         diagnostics.warning(
-            317, root.find(("estimand", "last")).position, sentence, "Write 'estimand: all', or a smaller number."
+            317,
+            root.find(("estimand", "last")).position,
+            sentence,
+            "Write 'estimand: all', or a smaller number.",
         )
 
 
 def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """402: no reference that a verdict could use."""
     references = spec.document.reference
-    if spec.success is None or not references or judged_reference(references) is not None:
+    if (
+        spec.success is None
+        or not references
+        or judged_reference(references) is not None
+    ):
         return
     names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
     sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
-    remedy = "Add one with 'measure: success', or 'better' and 'margin' to one of these."
+    remedy = (
+        "Add one with 'measure: success', or 'better' and 'margin' to one of these."
+    )
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
 
@@ -252,19 +333,30 @@ def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     for draw in spec.draws:
         if draw.order == "by_subject" and len(set(draw.rows)) > 1:
             place = root.find(("draw", draw.name)).key_position("order")
-            sentence = (
-                f"The row of '{draw.name}' follows from the subject's number: subject 0 always gets the first row."
-            )
+            sentence = f"The row of '{draw.name}' follows from the subject's number: subject 0 always gets the first row."
             diagnostics.info(
-                405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed."
+                405,
+                place,
+                sentence,
+                "Write 'order: balanced', which permutes the rows by the run's seed.",
             )
 
 
-def _beyond_the_schedule(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """327: a comparison of `trial` or `session` with a number that the schedule never reaches."""
+def _beyond_the_schedule(
+    spec: Specification, root: Node, diagnostics: Diagnostics
+) -> None:
+    """327: a comparison of `trial` or `session` with a number that the schedule never
+    reaches.
+    """
     most = {
-        "trial": (max(block.trials for block in spec.schedule), "the longest session has {} trials"),
-        "session": (max(block.sessions for block in spec.schedule), "no block has more than {} sessions in a row"),
+        "trial": (
+            max(block.trials for block in spec.schedule),
+            "the longest session has {} trials",
+        ),
+        "session": (
+            max(block.sessions for block in spec.schedule),
+            "no block has more than {} sessions in a row",
+        ),
     }
     remedies = {
         "trial": "'trial' counts within the session: compare 'session', or change the schedule.",
@@ -273,44 +365,70 @@ def _beyond_the_schedule(spec: Specification, root: Node, diagnostics: Diagnosti
     for tree, place in _conditions(spec, root):
         for node in ex.walk(tree):
             match node:
-                case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other) if sign in _COMPARED:
+                case ex.Binary(
+                    sign, ex.BuiltIn("trial" | "session" as name), other
+                ) if sign in _COMPARED:
                     pass
-                case ex.Binary(sign, other, ex.BuiltIn("trial" | "session" as name)) if sign in _COMPARED:
+                case ex.Binary(
+                    sign, other, ex.BuiltIn("trial" | "session" as name)
+                ) if sign in _COMPARED:
                     sign = _TURNED[sign]
                 case _:
                     continue
             value = ex.constant(other)
             highest, why = most[name]
-            if value is None or any(_COMPARED[sign](number, value) for number in range(1, highest + 1)):
+            if value is None or any(
+                _COMPARED[sign](number, value) for number in range(1, highest + 1)
+            ):
                 continue
             sentence = f"'{name} {sign} {value:g}' never holds: {why.format(highest)}."
             diagnostics.warning(327, place, sentence, remedies[name])
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
-    """An event that forgives errors forgives what a maze that is turned leaves without landmarks."""
+    """An event that forgives errors forgives what a maze that is turned leaves without
+    landmarks.
+    """
     lesions = spec.construct.abolished_by if spec.construct is not None else ()
-    limit = min((at_most for lesion, at_most in lesions if LANDMARKS in lesion.hide), default=1.0)
+    limit = min(
+        (at_most for lesion, at_most in lesions if LANDMARKS in lesion.hide),
+        default=1.0,
+    )
     draws = spec.document.draw.values()
-    turning = [one.of for one in draws if any(isinstance(column, Turned) for column in one.columns_of.values())]
-    turns = max((len(rows) for columns in turning for rows in columns.values()), default=0)
+    turning = [
+        one.of
+        for one in draws
+        if any(isinstance(column, Turned) for column in one.columns_of.values())
+    ]
+    turns = max(
+        (len(rows) for columns in turning for rows in columns.values()), default=0
+    )
     for rule in (rule for state in spec.states.values() for rule in state.rules):
         for node in ex.walk(rule.guard):
             match node:
-                case ex.Binary("<", ex.Variable(name), other) if name in rule.effects.count:
+                case ex.Binary("<", ex.Variable(name), other) if (
+                    name in rule.effects.count
+                ):
                     left = min(turns, int(ex.constant(other) or 0) + 1)
                     if left > turns * limit:
                         sentence = f"Of {turns} places that look alike, '{rule.text}' forgives {left - 1}."
-                        remedy = "Forgive fewer, or add places to the maze and its turns."
+                        remedy = (
+                            "Forgive fewer, or add places to the maze and its turns."
+                        )
                         diagnostics.warning(331, rule.position, sentence, remedy)
 
 
-def _conditions(spec: Specification, root: Node) -> Iterator[tuple[ex.Expression | None, Position]]:
+def _conditions(
+    spec: Specification, root: Node
+) -> Iterator[tuple[ex.Expression | None, Position]]:
     yield spec.success, root.find(["success"]).position
     yield spec.where, root.find(("estimand", "where")).position
     yield from ((entry.guard, entry.position) for entry in spec.entry)
     yield from ((entry.guard, entry.position) for entry in spec.finish)
-    for rule in (*spec.watch, *(rule for state in spec.states.values() for rule in state.rules)):
+    for rule in (
+        *spec.watch,
+        *(rule for state in spec.states.values() for rule in state.rules),
+    ):
         yield rule.guard, rule.position
 
 
@@ -322,7 +440,9 @@ DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first pers
 _MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
 
 
-def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
+def check(
+    specification: Specification, names: Names, root: Node, diagnostics: Diagnostics
+) -> Specification:
     checks = _Checks(specification, names, root, diagnostics)
     with contextlib.suppress(EnoughFindingsError):
         checks.all()
@@ -331,10 +451,23 @@ def check(specification: Specification, names: Names, root: Node, diagnostics: D
 
 
 class _Checks:
-    """One method per group of warnings; the numbers are the codes of the diagnostics."""
+    """One method per group of warnings; the numbers are the codes of the
+    diagnostics.
+    """
 
-    def __init__(self, specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> None:
-        self.spec, self.names, self.root, self.diagnostics = specification, names, root, diagnostics
+    def __init__(
+        self,
+        specification: Specification,
+        names: Names,
+        root: Node,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self.spec, self.names, self.root, self.diagnostics = (
+            specification,
+            names,
+            root,
+            diagnostics,
+        )
 
     def all(self) -> None:
         self.states()
@@ -356,7 +489,10 @@ class _Checks:
         for name, state in self.spec.states.items():
             if name not in reached:
                 self.diagnostics.warning(
-                    302, state.position, f"No rule leads to the state '{name}'.", "Remove it, or add a 'go'."
+                    302,
+                    state.position,
+                    f"No rule leads to the state '{name}'.",
+                    "Remove it, or add a 'go'.",
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
@@ -375,7 +511,9 @@ class _Checks:
         entered = set()
         for entry in self.spec.entry:
             match entry.guard:
-                case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(other)) if other not in blocks:
+                case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(other)) if (
+                    other not in blocks
+                ):
                     continue
             entered.add(entry.name)
         return self._reached(entered)
@@ -385,7 +523,11 @@ class _Checks:
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
-                    if earlier.guard is None and earlier.p is None and self._covers(earlier, rule):
+                    if (
+                        earlier.guard is None
+                        and earlier.p is None
+                        and self._covers(earlier, rule)
+                    ):
                         self.diagnostics.warning(
                             303,
                             rule.position,
@@ -413,7 +555,12 @@ class _Checks:
             if isinstance(both[0], ex.Number) and isinstance(both[1], ex.Number):
                 return both[0].value <= both[1].value
             return both[0] == both[1]
-        if earlier.target is None or later.target is None or earlier.target.variable or later.target.variable:
+        if (
+            earlier.target is None
+            or later.target is None
+            or earlier.target.variable
+            or later.target.variable
+        ):
             return earlier.target == later.target
         members = self.spec.arena.members
         return set(members(later.target.name)) <= set(members(earlier.target.name))
@@ -432,15 +579,24 @@ class _Checks:
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
             # An explicit zero means that the absence of reward is intended.
-            if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed >= 0):
+            if (
+                reward is not None
+                and not isinstance(reward, ex.Unary)
+                and (fixed is None or fixed >= 0)
+            ):
                 return
         place = self.root.key_position("trial")
         self.diagnostics.warning(
-            305, place, "No rule gives a positive reward.", "Reward something, or write 'reward: 0'."
+            305,
+            place,
+            "No rule gives a positive reward.",
+            "Reward something, or write 'reward: 0'.",
         )
 
     def zones(self) -> None:
-        """306: a zone that cannot be walked to (or placed at) even with all doors open."""
+        """306: a zone that cannot be walked to (or placed at) even with all doors
+        open.
+        """
         arena = self.spec.arena
         starts = set(self._placed_cells())
         reached = set(starts)
@@ -456,19 +612,25 @@ class _Checks:
         for zone, cells in arena.zones.items():
             if not reached & set(cells):
                 place = naming_position(self.root.find(["arena"]), zone)
-                sentence = f"The zone '{zone}' cannot be reached, even with all doors open."
+                sentence = (
+                    f"The zone '{zone}' cannot be reached, even with all doors open."
+                )
                 self.diagnostics.warning(306, place, sentence, "Fix the map.")
 
     def _placed_cells(self) -> Iterator[int]:
         if any(effects.put is not None for effects in self._all_effects()):
             yield from range(len(self.spec.arena.cells))
-        places = [self.spec.start.at] + [e.place for e in self._all_effects() if e.place is not None]
+        places = [self.spec.start.at] + [
+            e.place for e in self._all_effects() if e.place is not None
+        ]
         for place in places:
             for name in self.possible(place):
                 yield from self.spec.arena.cells_of(name)
 
     def possible(self, place: Place) -> list[str]:
-        """Return the possible places: the place itself, or the values of its variable."""
+        """Return the possible places: the place itself, or the values of its
+        variable.
+        """
         if not place.variable:
             return [place.name]
         if any(place.name in draw.columns for draw in self.spec.draws):
@@ -486,7 +648,10 @@ class _Checks:
         ends += [one.end for one in self.spec.finish]
         if shortest is None and any(ends):
             self.diagnostics.warning(
-                307, place, "No 'end' can be reached, even with all doors open.", "Fix the map or the rules."
+                307,
+                place,
+                "No 'end' can be reached, even with all doors open.",
+                "Fix the map or the rules.",
             )
         elif shortest is not None and shortest > self.spec.limit:
             self.diagnostics.warning(
@@ -503,23 +668,37 @@ class _Checks:
         for variable in document.vars:
             if variable not in used:
                 place = self.root.find(["vars"]).key_position(variable)
-                self.diagnostics.warning(308, place, f"Nothing reads the variable '{variable}'.", "Remove it.")
+                self.diagnostics.warning(
+                    308,
+                    place,
+                    f"Nothing reads the variable '{variable}'.",
+                    "Remove it.",
+                )
         for draw in self.spec.draws:
             if not any(column in used for column in draw.columns):
                 place = self.root.find(["draw"]).key_position(draw.name)
-                self.diagnostics.warning(308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it.")
+                self.diagnostics.warning(
+                    308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it."
+                )
         for symbol in self.names.born:
             if symbol not in self.names.asked:
-                hint = did_you_mean(symbol, [s for s in self.names.symbols if s != symbol]).strip()
+                hint = did_you_mean(
+                    symbol, [s for s in self.names.symbols if s != symbol]
+                ).strip()
                 place = self.root.key_position("trial")
                 self.diagnostics.warning(
-                    308, place, f"A 'set' assigns the symbol '{symbol}', but nothing reads it.", hint
+                    308,
+                    place,
+                    f"A 'set' assigns the symbol '{symbol}', but nothing reads it.",
+                    hint,
                 )
         if self.spec.arena.drawn is not None:
             return  # a generator names more zones than a protocol needs
         held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
         held |= {str(variable.initial) for variable in self.spec.variables.values()}
-        grouped = {member for group in used for member in self.spec.arena.groups.get(group, ())}
+        grouped = {
+            member for group in used for member in self.spec.arena.groups.get(group, ())
+        }
         drawn = {
             zone
             for entry in document.arena.legend.values()
@@ -527,40 +706,81 @@ class _Checks:
             for zone in [entry.zone, *(entry.zones or ())]
         }
         for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
-            if zone not in used | held | grouped | drawn and zone not in self.spec.arena.doors and zone != "wall":
+            if (
+                zone not in used | held | grouped | drawn
+                and zone not in self.spec.arena.doors
+                and zone != "wall"
+            ):
                 place = naming_position(self.root.find(["arena"]), zone)
                 plain = WALL if zone in self.spec.arena.solids else FLOOR
                 remedy = f"Remove it from the legend, and draw it as '{plain}'."
-                self.diagnostics.warning(308, place, f"Nothing uses the zone '{zone}'.", remedy)
+                self.diagnostics.warning(
+                    308, place, f"Nothing uses the zone '{zone}'.", remedy
+                )
 
     def glyphs(self) -> None:
-        """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
+        """310: a glyph that looks like floor, wall, the agent, or something else that a
+        view draws.
+        """
         lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
         for state in self.spec.states.values():
-            own, always = self.root.find(("trial", "states", state.name, "show")), self.root.find(("trial", "show"))
+            own, always = (
+                self.root.find(("trial", "states", state.name, "show")),
+                self.root.find(("trial", "show")),
+            )
             for place, glyph in state.show:
                 shows = own if place.name in own.keys else always
-                for character in map(str, lookup.values(glyph.name)) if glyph.variable else [glyph.name]:
+                for character in (
+                    map(str, lookup.values(glyph.name))
+                    if glyph.variable
+                    else [glyph.name]
+                ):
                     if character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
                         character == FLOOR and not self._floor_is_special(place)
                     ):
-                        self._alike(shows.key_position(place.name), f"'{place.name}' is shown", character)
+                        self._alike(
+                            shows.key_position(place.name),
+                            f"'{place.name}' is shown",
+                            character,
+                        )
         legend = self.root.find(("arena", "legend"))
         for character, entry in self.spec.document.arena.legend.items():
             walkable = entry.zone or entry.zones
-            if entry.glyph and (entry.glyph in (*AGENT_GLYPHS, *DRAWN) or (entry.glyph == WALL and walkable)):
-                self._alike(legend.key_position(character), f"'{character}' is drawn", entry.glyph)
+            if entry.glyph and (
+                entry.glyph in (*AGENT_GLYPHS, *DRAWN)
+                or (entry.glyph == WALL and walkable)
+            ):
+                self._alike(
+                    legend.key_position(character),
+                    f"'{character}' is drawn",
+                    entry.glyph,
+                )
 
     def _alike(self, where: Position, what: str, glyph: str) -> None:
         like = {WALL: "a wall", FLOOR: "floor", **DRAWN}.get(glyph, "the agent")
-        self.diagnostics.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
+        self.diagnostics.warning(
+            310,
+            where,
+            f"{what} as '{glyph}', which looks like {like}.",
+            "Use another glyph.",
+        )
 
     def finish(self) -> None:
-        """303: an end condition that is never tested. 313: one that can become true without being tested."""
+        """303: an end condition that is never tested. 313: one that can become true
+        without being tested.
+        """
         for number, entry in enumerate(self.spec.finish):
-            if any(earlier.guard is None and earlier.end for earlier in self.spec.finish[:number]):
+            if any(
+                earlier.guard is None and earlier.end
+                for earlier in self.spec.finish[:number]
+            ):
                 sentence = "No trial gets here: an entry above it has no condition."
-                self.diagnostics.warning(303, entry.position, sentence, "Give that one an 'if', or put it last.")
+                self.diagnostics.warning(
+                    303,
+                    entry.position,
+                    sentence,
+                    "Give that one an 'if', or put it last.",
+                )
             if ex.reads_clock(entry.guard):
                 place = self.root.find(("trial", "finish", number)).position
                 self.diagnostics.warning(
@@ -571,11 +791,16 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """312: `success` is a number. 314: a text is the name of a variable. 319: `split` without `success`."""
+        """312: `success` is a number. 314: a text is the name of a variable. 319:
+        `split` without `success`.
+        """
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
             self.diagnostics.warning(
-                312, place, "'success' is a number: anything except 0 counts as success.", "Write a comparison."
+                312,
+                place,
+                "'success' is a number: anything except 0 counts as success.",
+                "Write a comparison.",
             )
         if self.spec.success is None and self.spec.document.split:
             place = self.root.find(["split"]).position
@@ -589,22 +814,44 @@ class _Checks:
             for line in state.say:
                 for name in dict.fromkeys([line, *_MARKED.findall(line)]):
                     if name in self.spec.variables or name in self.spec.columns:
-                        place = self.root.find(("trial", "states", state.name, "say")).position
+                        place = self.root.find(
+                            ("trial", "states", state.name, "say")
+                        ).position
                         sentence = f"'say' shows the word '{name}', not what the variable holds."
-                        self.diagnostics.warning(314, place, sentence, f"Write '{{{name}}}' for its value.")
+                        self.diagnostics.warning(
+                            314, place, sentence, f"Write '{{{name}}}' for its value."
+                        )
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Return whether showing floor there hides another glyph, which is a visible change."""
+        """Return whether showing floor there hides another glyph, which is a visible
+        change.
+        """
         arena = self.spec.arena
-        squares = {arena.cells[cell] for name in self.possible(place) for cell in arena.cells_of(name)}
+        squares = {
+            arena.cells[cell]
+            for name in self.possible(place)
+            for cell in arena.cells_of(name)
+        }
         return bool(squares & set(arena.glyphs))
 
     def visible_goals(self) -> None:
-        """311: a rewarded place that is drawn unlike every unrewarded one, in trials that count."""
+        """311: a rewarded place that is drawn unlike every unrewarded one, in trials
+        that count.
+        """
         judged = self._judged()
-        for state in (state for name, state in self.spec.states.items() if name in judged):
-            rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger in ("enter", "inside")]
-            paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
+        for state in (
+            state for name, state in self.spec.states.items() if name in judged
+        ):
+            rules = [
+                rule
+                for rule in (*state.rules, *self.spec.watch)
+                if rule.trigger in ("enter", "inside")
+            ]
+            paying = [
+                (rule, rule.target.name)
+                for rule in rules
+                if rule.target and _may_pay(rule.effects.reward)
+            ]
             looks = self._looks(state) if paying else []
             for rule, goal in paying:
                 if self._stands_out(rule, looks):
@@ -616,24 +863,41 @@ class _Checks:
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
-        """Return how each cell can look: its glyph, and the variable through which it is drawn ('' if none)."""
+        """Return how each cell can look: its glyph, and the variable through which it
+        is drawn ('' if none).
+        """
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
         looks = [
             {(FLOOR if cell in doors else arena.glyphs.get(square, FLOOR), "")}
             for cell, square in enumerate(arena.cells)
         ]
-        for place, glyph in state.show:  # the later one is visible; a variable's place may be elsewhere
-            for cell in (cell for name in self.possible(place) for cell in arena.cells_of(name)):
-                looks[cell] = looks[cell] | {(glyph.name, place.name)} if place.variable else {(glyph.name, "")}
+        for (
+            place,
+            glyph,
+        ) in (
+            state.show
+        ):  # the later one is visible; a variable's place may be elsewhere
+            for cell in (
+                cell for name in self.possible(place) for cell in arena.cells_of(name)
+            ):
+                looks[cell] = (
+                    looks[cell] | {(glyph.name, place.name)}
+                    if place.variable
+                    else {(glyph.name, "")}
+                )
         return looks
 
     def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target
         assert target is not None
-        read = {node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)}
+        read = {
+            node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
+        }
         if any(check.hidden in read for check in self.spec.document.checks):
-            return False  # a discrimination: which of the drawn places pays is hidden, and the audit tests that
+            # a discrimination: which of the drawn places pays is hidden, and the audit
+            # tests that
+            return False
         possible = self.possible(target)
         if target.variable:
             givers: dict[str, set[str]] = {}
@@ -647,7 +911,12 @@ class _Checks:
             return False  # which of its members is rewarded depends on the guard
         inside = {cell for name in possible for cell in self.spec.arena.cells_of(name)}
         seen = {glyph for cell in inside for glyph, _ in looks[cell]}
-        others = {glyph for cell, found in enumerate(looks) if cell not in inside for glyph, _ in found}
+        others = {
+            glyph
+            for cell, found in enumerate(looks)
+            if cell not in inside
+            for glyph, _ in found
+        }
         return not seen & {FLOOR, *others}
 
     def simultaneous(self) -> None:
@@ -655,30 +924,52 @@ class _Checks:
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
-                    if state.freeze and {"enter", "press"} & {earlier.trigger, rule.trigger}:
+                    if state.freeze and {"enter", "press"} & {
+                        earlier.trigger,
+                        rule.trigger,
+                    }:
                         continue
                     if rule.whatever:
                         continue  # the catch-all rule
-                    if earlier.trigger == rule.trigger and rule.trigger in ("after", "press", "act"):
+                    if earlier.trigger == rule.trigger and rule.trigger in (
+                        "after",
+                        "press",
+                        "act",
+                    ):
                         continue
-                    if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):
+                    if earlier.trigger != rule.trigger and {
+                        earlier.trigger,
+                        rule.trigger,
+                    } in ({"enter", "press"},):
                         continue
-                    if "after" in (earlier.trigger, rule.trigger) or self._meet(earlier, rule):
+                    if "after" in (earlier.trigger, rule.trigger) or self._meet(
+                        earlier, rule
+                    ):
                         self.diagnostics.info(
                             401, rule.position, f"'{rule.text}' can fire on the same step as '{earlier.text}' "
                             f"(line {earlier.position.line}), which comes first and wins if its condition holds.",
                         )  # fmt: skip
 
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
-        """Return whether one step can trigger two rules with 'enter', 'press' or 'act'."""
+        """Return whether one step can trigger two rules with 'enter', 'press' or
+        'act'.
+        """
         if "act" in (one.trigger, other.trigger):
             acting, place = (one, other) if one.trigger == "act" else (other, one)
-            return place.trigger == "inside" or acting.action == 0  # only FORWARD enters and presses
+            return (
+                place.trigger == "inside" or acting.action == 0
+            )  # only FORWARD enters and presses
         if one.target is None or other.target is None:
             return False
         arena = self.spec.arena
-        first = {cell for name in self.possible(one.target) for cell in arena.cells_of(name)}
-        second = {cell for name in self.possible(other.target) for cell in arena.cells_of(name)}
+        first = {
+            cell for name in self.possible(one.target) for cell in arena.cells_of(name)
+        }
+        second = {
+            cell
+            for name in self.possible(other.target)
+            for cell in arena.cells_of(name)
+        }
         same = set(self.possible(one.target)) & set(self.possible(other.target))
         return bool(first & second) and not same
 
@@ -686,4 +977,6 @@ class _Checks:
 def _may_pay(reward: ex.Expression | None) -> bool:
     if reward is None:
         return False
-    return not isinstance(reward, ex.Unary) and not (isinstance(reward, ex.Number) and reward.value <= 0)
+    return not isinstance(reward, ex.Unary) and not (
+        isinstance(reward, ex.Number) and reward.value <= 0
+    )

@@ -1,4 +1,5 @@
-"""CSV files that a protocol names: they are read into its tree, so that its text and its hash contain the data.
+"""CSV files that a protocol names: they are read into its tree, so that its text and
+its hash contain the data.
 
 For security, a protocol can only name files in its own folder."""
 
@@ -27,7 +28,9 @@ MAX_COLUMNS, MAX_CELL = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, for findings: noun, example of a name, size limit and the remedy for a file beyond it."""
+    """A kind of CSV file, for findings: noun, example of a name, size limit and the
+    remedy for a file beyond it.
+    """
 
     noun: str
     example: str
@@ -39,15 +42,21 @@ TABLE = Kind("table", "trials.csv", f"Keep at most {MAX_ROWS} rows.", 256 * 1024
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree with the table of each file that a draw names under ``of`` in place of its name."""
+    """Return the tree with the table of each file that a draw names under ``of`` in
+    place of its name.
+    """
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
         return root
-    resolved = {name: _with_table(draw, diagnostics) for name, draw in draws.value.items()}
+    resolved = {
+        name: _with_table(draw, diagnostics) for name, draw in draws.value.items()
+    }
     if all(resolved[name] is draw for name, draw in draws.value.items()):
         return root
     assert isinstance(root.value, Mapping)
-    return dataclasses.replace(root, value={**root.value, "draw": dataclasses.replace(draws, value=resolved)})
+    return dataclasses.replace(
+        root, value={**root.value, "draw": dataclasses.replace(draws, value=resolved)}
+    )
 
 
 def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
@@ -59,17 +68,33 @@ def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
         return draw
     table = _table(text, str(Path(of.position.file).parent / of.value), diagnostics)
     assert isinstance(draw.value, Mapping)
-    return draw if table is None else dataclasses.replace(draw, value={**draw.value, "of": table})
+    return (
+        draw
+        if table is None
+        else dataclasses.replace(draw, value={**draw.value, "of": table})
+    )
 
 
-def read_beside(name: str, position: Position, kind: Kind, diagnostics: Diagnostics) -> str | None:
-    """Return the text of the CSV file ``name``, relative to the protocol in which it stands; None with errors."""
+def read_beside(
+    name: str, position: Position, kind: Kind, diagnostics: Diagnostics
+) -> str | None:
+    """Return the text of the CSV file ``name``, relative to the protocol in which it
+    stands; None with errors.
+    """
     folder = real_path(Path(position.file)).parent
     try:
         path = real_path(folder / name)
-    except (OSError, ValueError, RuntimeError):  # too long, no text, or a circle of links
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # too long, no text, or a circle of links
         path = folder
-    if path.suffix != ".csv" or Path(name).is_absolute() or not path.is_relative_to(folder):
+    if (
+        path.suffix != ".csv"
+        or Path(name).is_absolute()
+        or not path.is_relative_to(folder)
+    ):
         sentence = f"'{name}' is not a CSV file in the protocol's folder."
         remedy = f"Put it beside the protocol and give only its name, such as {kind.example}."
         diagnostics.error(UNREADABLE, position, sentence, remedy)
@@ -80,11 +105,21 @@ def read_beside(name: str, position: Position, kind: Kind, diagnostics: Diagnost
     except (OSError, UnicodeDecodeError) as error:
         why, hint = "it is not UTF-8", "Save it as text in UTF-8."
         if isinstance(error, OSError):
-            files = (file for many in ("*.csv", "*/*.csv") for file in folder.glob(many))
+            files = (
+                file for many in ("*.csv", "*/*.csv") for file in folder.glob(many)
+            )
             known = {str(file.relative_to(folder)) for file in files} - {name}
             why = error.strerror or "it is not a file"
-            hint = did_you_mean(name, sorted(known)).strip() or "Put it beside the protocol."
-        diagnostics.error(UNREADABLE, position, f"The {kind.noun} '{name}' cannot be read: {why}.", hint)
+            hint = (
+                did_you_mean(name, sorted(known)).strip()
+                or "Put it beside the protocol."
+            )
+        diagnostics.error(
+            UNREADABLE,
+            position,
+            f"The {kind.noun} '{name}' cannot be read: {why}.",
+            hint,
+        )
         return None
     if len(content) > kind.most_bytes:
         sentence = f"The {kind.noun} '{name}' has more than {kind.most_bytes} bytes."
@@ -94,7 +129,9 @@ def read_beside(name: str, position: Position, kind: Kind, diagnostics: Diagnost
 
 
 def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
-    """Return a mapping of columns to lists of cells with their positions; None with errors."""
+    """Return a mapping of columns to lists of cells with their positions; None with
+    errors.
+    """
     before = len(diagnostics.errors)
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     columns: dict[str, list[Node]] = {}
@@ -106,48 +143,89 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         for number, cells in enumerate(filter(None, reader), 1):
             position = Position(file, reader.line_num, 1)
             if number > MAX_ROWS:
-                diagnostics.error(UNREADABLE, position, f"There are more than {MAX_ROWS} rows.", TABLE.keep)
+                diagnostics.error(
+                    UNREADABLE,
+                    position,
+                    f"There are more than {MAX_ROWS} rows.",
+                    TABLE.keep,
+                )
                 return None
             if len(cells) != len(header):
                 sentence = f"The row has {len(cells)} cells, and the first line names {len(header)} columns."
-                diagnostics.error(UNREADABLE, position, sentence, "Give each column one cell.")
+                diagnostics.error(
+                    UNREADABLE, position, sentence, "Give each column one cell."
+                )
                 continue
-            for node, column in zip(_cells(cells, header, position, diagnostics), header, strict=True):
+            for node, column in zip(
+                _cells(cells, header, position, diagnostics), header, strict=True
+            ):
                 columns[column].append(node)
     except csv.Error as error:
-        diagnostics.error(UNREADABLE, Position(file, reader.line_num, 1), f"This is not valid CSV: {error}.", "")
+        diagnostics.error(
+            UNREADABLE,
+            Position(file, reader.line_num, 1),
+            f"This is not valid CSV: {error}.",
+            "",
+        )
     top = Position(file, 1, 1)
     if len(diagnostics.errors) == before and not any(columns.values()):
-        diagnostics.error(UNREADABLE, top, "The file has no rows.", "Add one under the names of the columns.")
+        diagnostics.error(
+            UNREADABLE,
+            top,
+            "The file has no rows.",
+            "Add one under the names of the columns.",
+        )
     if len(diagnostics.errors) > before:
         return None
-    return Node({name: Node(cells, top) for name, cells in columns.items()}, top, dict.fromkeys(columns, top))
+    return Node(
+        {name: Node(cells, top) for name, cells in columns.items()},
+        top,
+        dict.fromkeys(columns, top),
+    )
 
 
-def _check_header(header: list[str], position: Position, diagnostics: Diagnostics) -> bool:
+def _check_header(
+    header: list[str], position: Position, diagnostics: Diagnostics
+) -> bool:
     bad = next((name for name in header if not is_name(name)), None)
     if not header or bad is not None:
-        sentence = "The first line is empty." if not header else f"'{bad:.60}' cannot be the name of a column."
+        sentence = (
+            "The first line is empty."
+            if not header
+            else f"'{bad:.60}' cannot be the name of a column."
+        )
         remedy = "The first line names the columns, with commas between them: letters, digits and _."
     elif len({*header}) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         sentence, remedy = f"There are two columns '{twice}'.", "Rename one."
     elif len(header) > MAX_COLUMNS:
-        sentence, remedy = f"There are more than {MAX_COLUMNS} columns.", "Keep those that become variables."
+        sentence, remedy = (
+            f"There are more than {MAX_COLUMNS} columns.",
+            "Keep those that become variables.",
+        )
     else:
         return True
     diagnostics.error(UNREADABLE, position, sentence, remedy)
     return False
 
 
-def _cells(cells: list[str], header: list[str], position: Position, diagnostics: Diagnostics) -> Iterator[Node]:
+def _cells(
+    cells: list[str], header: list[str], position: Position, diagnostics: Diagnostics
+) -> Iterator[Node]:
     """Yield the cells of a row, read like values of a protocol."""
     for name, cell in zip(header, map(str.strip, cells), strict=True):
         if not cell:
-            diagnostics.error(UNREADABLE, position, f"The cell of '{name}' is empty.", "Write 'none' for no value.")
+            diagnostics.error(
+                UNREADABLE,
+                position,
+                f"The cell of '{name}' is empty.",
+                "Write 'none' for no value.",
+            )
         elif len(cell) > MAX_CELL or not cell.isprintable():
             sentence = f"The cell of '{name}' is longer than {MAX_CELL} letters, or cannot be printed."
-            diagnostics.error(UNREADABLE, position, sentence, "Write a number, or a name.")
+            diagnostics.error(
+                UNREADABLE, position, sentence, "Write a number, or a name."
+            )
         yield Node(scalar(cell, position, diagnostics), position)
 
 
@@ -156,13 +234,19 @@ COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
 #: Largest file, in bytes, and most rows.
 MAX_BYTES, MAX_ANIMAL_ROWS = 1_000_000, 10_000
-ANIMALS = Kind("animal data file", "animals.csv", "Keep one row for each animal and session.", MAX_BYTES)
+ANIMALS = Kind(
+    "animal data file",
+    "animals.csv",
+    "Keep one row for each animal and session.",
+    MAX_BYTES,
+)
 #: Longest name of an animal.
 MAX_NAME = 100
 #: Largest number of trials in a row, and of a session.
 MAX_NUMBER = 1_000_000
 
-#: An animal, a session (from 1), its trials in the session and the trials passed; for a measure its value instead.
+#: An animal, a session (from 1), its trials in the session and the trials passed; for a
+#: measure its value instead.
 Row = tuple[str, int, int, int] | tuple[str, int, float]
 
 
@@ -172,7 +256,9 @@ def columns_of(measure: str) -> tuple[str, ...]:
 
 
 def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree with the rows of each file that a reference names in place of its name."""
+    """Return the tree with the rows of each file that a reference names in place of its
+    name.
+    """
     references = root.child("reference")
     if references is None or not isinstance(references.value, list | tuple):
         return root
@@ -180,7 +266,13 @@ def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
     if resolved == references.value:
         return root
     assert isinstance(root.value, Mapping)
-    return dataclasses.replace(root, value={**root.value, "reference": dataclasses.replace(references, value=resolved)})
+    return dataclasses.replace(
+        root,
+        value={
+            **root.value,
+            "reference": dataclasses.replace(references, value=resolved),
+        },
+    )
 
 
 def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
@@ -201,7 +293,10 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         return reference
     rows = rows if most is None else _passed(rows, most)
     position = animals.position
-    node = Node([Node([Node(cell, position) for cell in row], position) for row in rows], position)
+    node = Node(
+        [Node([Node(cell, position) for cell in row], position) for row in rows],
+        position,
+    )
     return dataclasses.replace(reference, value={**reference.value, "animals": node})
 
 
@@ -212,24 +307,34 @@ def _passed(trials: Iterable[Row], most: float) -> list[Row]:
     return [(*key, len(passed), sum(passed)) for key, passed in found.items()]
 
 
-def read_animals(name: str, position: Position, columns: tuple[str, ...], diagnostics: Diagnostics) -> list[Row] | None:
-    """Return the rows of the file ``name``, relative to the protocol in which it stands; None with errors (225)."""
+def read_animals(
+    name: str, position: Position, columns: tuple[str, ...], diagnostics: Diagnostics
+) -> list[Row] | None:
+    """Return the rows of the file ``name``, relative to the protocol in which it
+    stands; None with errors (225).
+    """
     text = read_beside(name, position, ANIMALS, diagnostics)
     if text is None:
         return None
     before = len(diagnostics.errors)
-    rows = list(_rows(text, str(Path(position.file).parent / name), columns, diagnostics))
+    rows = list(
+        _rows(text, str(Path(position.file).parent / name), columns, diagnostics)
+    )
     return rows if len(diagnostics.errors) == before else None
 
 
-def _rows(text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnostics) -> Iterator[Row]:
+def _rows(
+    text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnostics
+) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(text, newline=""))
     header = [name.strip() for name in next(reader, [])]
     if missing := [name for name in columns if name not in header]:
         hint = f"The first line names the columns: {','.join(columns)}."
         if len(header) == 1 and all(name in header[0] for name in columns):
             hint = f"Separate the cells by commas, not by {'semicolons' if ';' in header[0] else 'blanks'}."
-        diagnostics.error(225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint)
+        diagnostics.error(
+            225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint
+        )
         return
     where = [header.index(name) for name in columns]
     seen: set[tuple[str, int]] = set()
@@ -240,25 +345,42 @@ def _rows(text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnosti
             position = Position(file, reader.line_num, 1)
             if len(seen) == MAX_ANIMAL_ROWS:
                 sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
-                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+                diagnostics.error(
+                    225, position, sentence, "Keep one row for each animal and session."
+                )
                 return
             given = [cells[n].strip() if n < len(cells) else "" for n in where]
             row = row_of(given, columns)
             if row is None:
                 shown = ",".join(cells)[:100]
                 sentence = f"'{shown}' is not a valid row{why_not(given, columns)}."
-                diagnostics.error(225, position, sentence, f"Write {SAID.get(columns, SAID[MEASURED])}.")
+                diagnostics.error(
+                    225,
+                    position,
+                    sentence,
+                    f"Write {SAID.get(columns, SAID[MEASURED])}.",
+                )
             elif row[:2] in seen and columns in SAID:
                 sentence = f"Session {row[1]} of '{row[0]}' appears twice."
-                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+                diagnostics.error(
+                    225, position, sentence, "Keep one row for each animal and session."
+                )
             else:
                 seen.add(row[:2])
                 yield row
     except csv.Error as error:
-        diagnostics.error(225, Position(file, reader.line_num, 1), f"This is not valid CSV: {error}.", "")
+        diagnostics.error(
+            225,
+            Position(file, reader.line_num, 1),
+            f"This is not valid CSV: {error}.",
+            "",
+        )
     if reader.line_num <= 1:
         diagnostics.error(
-            225, Position(file, 1, 1), "The file has no rows.", "Add one row for each animal and session."
+            225,
+            Position(file, 1, 1),
+            "The file has no rows.",
+            "Add one row for each animal and session.",
         )
 
 
@@ -273,24 +395,45 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     if not isinstance(cells, list | tuple) or len(cells) != len(columns):
         return None
     animal, *numbers = cells
-    if not (isinstance(animal, str | int) and 0 < len(str(animal)) <= MAX_NAME and str(animal).isprintable()):
+    if not (
+        isinstance(animal, str | int)
+        and 0 < len(str(animal)) <= MAX_NAME
+        and str(animal).isprintable()
+    ):
         return None
     if columns != COLUMNS:
         at, value = _whole(numbers[0]), _finite(numbers[1])
-        return None if at is None or at < 1 or value is None else (str(animal), at, value)
+        return (
+            None if at is None or at < 1 or value is None else (str(animal), at, value)
+        )
     session, trials, passed = map(_whole, numbers)
-    if session is None or trials is None or passed is None or not (session >= 1 and 0 <= passed <= trials >= 1):
+    if (
+        session is None
+        or trials is None
+        or passed is None
+        or not (session >= 1 and 0 <= passed <= trials >= 1)
+    ):
         return None
     return str(animal), session, trials, passed
 
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
-    """Return why a row is invalid, as the end of a sentence about its first wrong cell; empty if unclear."""
+    """Return why a row is invalid, as the end of a sentence about its first wrong cell;
+    empty if unclear.
+    """
     if columns != COLUMNS:
-        return f": '{str(cells[2])[:20]}' ({columns[-1]}) is not a number" if _finite(cells[2]) is None else ""
+        return (
+            f": '{str(cells[2])[:20]}' ({columns[-1]}) is not a number"
+            if _finite(cells[2]) is None
+            else ""
+        )
     for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
         if (number := _whole(cell)) is None:
-            what = "a share, not a whole number" if re.fullmatch(r"0?\.\d+|1\.0+", str(cell)) else "no whole number"
+            what = (
+                "a share, not a whole number"
+                if re.fullmatch(r"0?\.\d+|1\.0+", str(cell))
+                else "no whole number"
+            )
             return f": '{str(cell)[:20]}' ({name}) is {what}"
         if number < 1 and name != "passed":
             return f": '{cell}' ({name}) is below 1"
@@ -300,7 +443,11 @@ def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
 
 
 def _finite(number: object) -> float | None:
-    if isinstance(number, bool) or not isinstance(number, int | float | str) or len(str(number)) > MAX_NAME:
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, int | float | str)
+        or len(str(number)) > MAX_NAME
+    ):
         return None
     try:
         value = float(number)
@@ -310,7 +457,16 @@ def _finite(number: object) -> float | None:
 
 
 def _whole(number: object) -> int | None:
-    if isinstance(number, str) and number.isascii() and number.isdecimal() and len(number) <= len(str(MAX_NUMBER)):
+    if (
+        isinstance(number, str)
+        and number.isascii()
+        and number.isdecimal()
+        and len(number) <= len(str(MAX_NUMBER))
+    ):
         number = int(number)
-    whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
+    whole = (
+        isinstance(number, int)
+        and not isinstance(number, bool)
+        and 0 <= number <= MAX_NUMBER
+    )
     return number if whole and isinstance(number, int) else None

@@ -11,7 +11,14 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from cheesebench.interfaces import DEFAULT_EDITION
@@ -33,7 +40,11 @@ Scalar = int | float | str | bool
 
 
 def is_name(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
+    return (
+        isinstance(value, str)
+        and len(value) <= MAX_NAME
+        and bool(_NAME.fullmatch(value))
+    )
 
 
 def is_protocol_name(value: object) -> bool:
@@ -41,16 +52,27 @@ def is_protocol_name(value: object) -> bool:
 
 
 def is_glyph(value: object) -> bool:
-    """Return whether a value is one printable character of width 1 (a digit may be an int)."""
+    """Return whether a value is one printable character of width 1 (a digit may be an
+    int).
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value <= 9
-    if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
+    if (
+        not isinstance(value, str)
+        or len(value) != 1
+        or not value.isprintable()
+        or value.isspace()
+    ):
         return False
-    return unicodedata.east_asian_width(value) not in "WF" and not unicodedata.combining(value)
+    return unicodedata.east_asian_width(
+        value
+    ) not in "WF" and not unicodedata.combining(value)
 
 
 def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
-    """Return a validator that accepts values for which ``test`` holds; ``expected`` describes them in messages."""
+    """Return a validator that accepts values for which ``test`` holds; ``expected``
+    describes them in messages.
+    """
 
     def validate(value: Any) -> Any:
         if not test(value):
@@ -61,8 +83,12 @@ def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
 
 
 def contradiction(sentence: str, remedy: str) -> PydanticCustomError:
-    """Return the error for keys that exclude each other; ``{where}`` in the sentence stands for their place."""
-    return PydanticCustomError("contradiction", "{sentence} {remedy}", {"sentence": sentence, "remedy": remedy})
+    """Return the error for keys that exclude each other; ``{where}`` in the sentence
+    stands for their place.
+    """
+    return PydanticCustomError(
+        "contradiction", "{sentence} {remedy}", {"sentence": sentence, "remedy": remedy}
+    )
 
 
 def is_number(value: Any) -> bool:
@@ -74,7 +100,10 @@ _SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
 Sessions = Annotated[
     str,
     StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
-    checked(lambda v: isinstance(v, str) and bool(_SESSIONS.fullmatch(v)), "all, last or last:K"),
+    checked(
+        lambda v: isinstance(v, str) and bool(_SESSIONS.fullmatch(v)),
+        "all, last or last:K",
+    ),
 ]
 Number = Annotated[float, checked(is_number, "a number")]
 Name = Annotated[
@@ -109,9 +138,12 @@ GlyphOrBlank = Annotated[
         lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
         json_schema_input_type=str | int,
     ),
-    checked(lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"),
+    checked(
+        lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"
+    ),
 ]
-#: A glyph, a blank, or the name of a variable that holds one (a declared name takes precedence).
+#: A glyph, a blank, or the name of a variable that holds one (a declared name takes
+#: precedence).
 GlyphOrName = Annotated[
     str,
     BeforeValidator(
@@ -125,37 +157,60 @@ GlyphOrName = Annotated[
 ]
 #: An expression of the language (page section 1); numbers may stand as they are.
 Expression = Annotated[
-    int | float | bool | str, checked(lambda v: isinstance(v, int | float | str), "an expression or a number")
+    int | float | bool | str,
+    checked(lambda v: isinstance(v, int | float | str), "an expression or a number"),
 ]
-Probability = Annotated[float, Field(ge=0, le=1), checked(is_number, "a number from 0 to 1")]
+Probability = Annotated[
+    float, Field(ge=0, le=1), checked(is_number, "a number from 0 to 1")
+]
 Count = Annotated[
     int,
     Field(ge=1, le=MAX_COUNT),
-    checked(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number from 1"),
+    checked(
+        lambda v: isinstance(v, int) and not isinstance(v, bool),
+        "a whole number from 1",
+    ),
 ]
 Truth = Annotated[bool, checked(lambda v: isinstance(v, bool), "true or false")]
 Text = Annotated[
     str,
-    BeforeValidator(lambda v: str(v) if is_number(v) else v, json_schema_input_type=str | int | float),
-    checked(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
+    BeforeValidator(
+        lambda v: str(v) if is_number(v) else v,
+        json_schema_input_type=str | int | float,
+    ),
+    checked(
+        lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"
+    ),
 ]
-#: One text or several. Text that begins with a brace, as a placeholder may, needs quotes.
+#: One text or several. Text that begins with a brace, as a placeholder may, needs
+#: quotes.
 Lines = Annotated[
     Text | list[Text],
-    checked(lambda v: not isinstance(v, dict), "text, in quotes where it begins with a brace"),
+    checked(
+        lambda v: not isinstance(v, dict),
+        "text, in quotes where it begins with a brace",
+    ),
 ]
 ColumnAndRow = Annotated[
     list[Expression],
     Field(min_length=2, max_length=2),
-    checked(lambda v: isinstance(v, list) and len(v) == 2, "a pair [column, row]; quote what has a comma"),
+    checked(
+        lambda v: isinstance(v, list) and len(v) == 2,
+        "a pair [column, row]; quote what has a comma",
+    ),
 ]
-#: The number of an article. YAML drops trailing zeros of a decimal number, as in `doi: 10.1000`.
+#: The number of an article. YAML drops trailing zeros of a decimal number, as in `doi:
+#: 10.1000`.
 Citation = Annotated[
     str,
     BeforeValidator(
-        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
     ),
-    checked(lambda v: isinstance(v, str), "text; put a number with a point in quotes, such as '10.1000'"),
+    checked(
+        lambda v: isinstance(v, str),
+        "text; put a number with a point in quotes, such as '10.1000'",
+    ),
 ]
 
 
@@ -168,20 +223,34 @@ def as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[list[Name], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
+Names = Annotated[
+    list[Name], BeforeValidator(as_list, json_schema_input_type=str | list[str])
+]
 
 
 class DocumentModel(BaseModel):
-    """Base of the models of a protocol file: unknown keys are errors, and values are not converted."""
+    """Base of the models of a protocol file: unknown keys are errors, and values are
+    not converted.
+    """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        populate_by_name=True,
+        defer_build=True,
+    )
 
 
 class LegendEntry(DocumentModel):
-    """What a map character stands for: one of zone, zones and solid, or a door (which may be in zones, too)."""
+    """What a map character stands for: one of zone, zones and solid, or a door (which
+    may be in zones, too).
+    """
 
     zone: Name | None = Field(None, description="The cells belong to this zone.")
-    zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
+    zones: list[Name] | None = Field(
+        None, description="The cells belong to all of these zones."
+    )
     door: Name | None = Field(None, description="Floor that a state may close.")
     solid: Name | None = Field(None, description="Never entered; FORWARD presses it.")
     glyph: GlyphOrBlank | None = Field(
@@ -195,16 +264,23 @@ class LegendEntry(DocumentModel):
     def _one_kind(self) -> LegendEntry:
         given = sum(kind is not None for kind in (self.zone, self.zones, self.solid))
         if given > 1 or (self.door and self.solid) or not (given or self.door):
-            raise PydanticCustomError("shape", "exactly one of 'zone', 'zones', 'door', 'solid'")
+            raise PydanticCustomError(
+                "shape", "exactly one of 'zone', 'zones', 'door', 'solid'"
+            )
         return self
 
 
 class PlacedLandmark(DocumentModel):
-    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the north-west."""
+    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the
+    north-west.
+    """
 
-    at: tuple[int, int] = Field(description="Column and row of a square that is not floor; it may be outside the map.")
+    at: tuple[int, int] = Field(
+        description="Column and row of a square that is not floor; it may be outside the map."
+    )
     glyph: GlyphOrBlank = Field(
-        default=" ", description="How it is drawn (`' '`: as what is there, until a state shows it)."
+        default=" ",
+        description="How it is drawn (`' '`: as what is there, until a state shows it).",
     )
 
     @model_validator(mode="before")
@@ -216,10 +292,14 @@ class PlacedLandmark(DocumentModel):
 
 
 class Pool(DocumentModel):
-    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
+    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups
+    quadrant, spot, edge.
+    """
 
     radius: int = Field(
-        ge=3, le=40, description="In cells; a cell is water if its distance from the centre is below radius - 0.5."
+        ge=3,
+        le=40,
+        description="In cells; a cell is water if its distance from the centre is below radius - 0.5.",
     )
     sites: Literal[4, 8] | None = Field(
         None,
@@ -231,19 +311,32 @@ class Pool(DocumentModel):
 
 
 class Ring(DocumentModel):
-    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre; group hole."""
+    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre;
+    group hole.
+    """
 
     radius: int = Field(ge=4, le=40, description="In cells.")
     holes: int = Field(ge=2, le=40, description="Number of holes.")
 
 
 class Radial(DocumentModel):
-    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups arm, cup, gate."""
+    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups
+    arm, cup, gate.
+    """
 
-    arms: int = Field(ge=2, le=8, description="Number of arms, each rounded to the nearest compass direction.")
+    arms: int = Field(
+        ge=2,
+        le=8,
+        description="Number of arms, each rounded to the nearest compass direction.",
+    )
     length: int = Field(ge=1, le=40, description="Of an arm, in cells.")
     width: Literal[1, 3] = Field(1, description="Of an arm, in cells.")
-    hub: int | None = Field(None, ge=1, le=20, description="Half width of the hub; the smallest possible by default.")
+    hub: int | None = Field(
+        None,
+        ge=1,
+        le=20,
+        description="Half width of the hub; the smallest possible by default.",
+    )
 
 
 class Arena(DocumentModel):
@@ -257,17 +350,30 @@ class Arena(DocumentModel):
         Glyph,
         Annotated[
             LegendEntry,
-            BeforeValidator(short_form("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
+            BeforeValidator(
+                short_form("zone", lambda v: isinstance(v, str)),
+                json_schema_input_type=str | LegendEntry,
+            ),
         ],
-    ] = Field(default_factory=dict, description="What the characters of the map mean; a plain name is a zone.")
-    groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones (or solids).")
+    ] = Field(
+        default_factory=dict,
+        description="What the characters of the map mean; a plain name is a zone.",
+    )
+    groups: dict[Name, list[Name]] = Field(
+        default_factory=dict, description="Ordered lists of zones (or solids)."
+    )
     pool: Pool | None = Field(None, description="A round pool, instead of a map.")
     ring: Ring | None = Field(None, description="A disc with holes, instead of a map.")
-    radial: Radial | None = Field(None, description="A hub with arms, instead of a map.")
-    landmarks: dict[Name, GlyphOrBlank | PlacedLandmark] | list[PlacedLandmark] = Field(
-        default_factory=dict, description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place."
+    radial: Radial | None = Field(
+        None, description="A hub with arms, instead of a map."
     )
-    headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
+    landmarks: dict[Name, GlyphOrBlank | PlacedLandmark] | list[PlacedLandmark] = Field(
+        default_factory=dict,
+        description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place.",
+    )
+    headings: Literal[8, 4] = Field(
+        8, description="8: turns of 45 degrees; 4: turns of 90."
+    )
 
 
 #: Maximum rows of a table, and of a permuted block including copies.
@@ -278,52 +384,77 @@ class Range(DocumentModel):
     """Numbers at equal distances, all equally likely where rows are drawn at random."""
 
     from_: Number = Field(alias="from", description="The first number.")
-    to: Number = Field(description="The last number; if `step` does not fit, the range ends below it.")
+    to: Number = Field(
+        description="The last number; if `step` does not fit, the range ends below it."
+    )
     step: Number = Field(1, description="The distance between two numbers, above 0.")
 
     @model_validator(mode="after")
     def _forward(self) -> Range:
         if not self.step > 0:
-            raise contradiction(f"The step of {{where}} is {self.step:g}.", "Let it be above 0.")
+            raise contradiction(
+                f"The step of {{where}} is {self.step:g}.", "Let it be above 0."
+            )
         if self.to < self.from_:
             sentence = f"The range of {{where}} ends at {self.to:g}, below its beginning, {self.from_:g}."
             raise contradiction(sentence, "Let 'to' be at least 'from'.")
         if self.size > MAX_ROWS:
-            sentence = f"The range of {{where}} has {self.size} numbers, more than {MAX_ROWS}."
+            sentence = (
+                f"The range of {{where}} has {self.size} numbers, more than {MAX_ROWS}."
+            )
             raise contradiction(sentence, "Use a larger 'step'.")
         return self
 
     @property
     def size(self) -> int:
-        return int((Decimal(str(self.to)) - Decimal(str(self.from_))) // Decimal(str(self.step))) + 1
+        return (
+            int(
+                (Decimal(str(self.to)) - Decimal(str(self.from_)))
+                // Decimal(str(self.step))
+            )
+            + 1
+        )
 
     @property
     def numbers(self) -> list[float]:
         """The numbers, as exact as they are written; whole ones as whole numbers."""
         first, step = Decimal(str(self.from_)), Decimal(str(self.step))
         found = [first + number * step for number in range(self.size)]
-        return [int(number) if number == number.to_integral_value() else float(number) for number in found]
+        return [
+            int(number) if number == number.to_integral_value() else float(number)
+            for number in found
+        ]
 
 
 class Turned(DocumentModel):
-    """Another column of the table, beginning elsewhere: where something stands that is turned with it."""
+    """Another column of the table, beginning elsewhere: where something stands that is
+    turned with it.
+    """
 
-    turned: Name = Field(description="The other column, with its values in the order in which they go round.")
+    turned: Name = Field(
+        description="The other column, with its values in the order in which they go round."
+    )
     from_: Scalar = Field(alias="from", description="The value of it in the first row.")
 
 
 def _are_weights(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, int) and one is not True and one >= 1 for one in value)
+    return isinstance(value, list) and all(
+        isinstance(one, int) and one is not True and one >= 1 for one in value
+    )
 
 
 _Weights = Annotated[
-    list[Count], Field(min_length=1), checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2")
+    list[Count],
+    Field(min_length=1),
+    checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2"),
 ]
 _Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range | Turned]
 
 
 class Draw(DocumentModel):
-    """A small table; when its scope begins, one row is drawn and its columns become variables."""
+    """A small table; when its scope begins, one row is drawn and its columns become
+    variables.
+    """
 
     per: Scope = Field("trial", description="When a new row is drawn.")
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
@@ -333,7 +464,9 @@ class Draw(DocumentModel):
             "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
         ),
     )
-    columns_of: Annotated[_Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)] = Field(
+    columns_of: Annotated[
+        _Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)
+    ] = Field(
         default_factory=dict,
         alias="of",
         description=(
@@ -342,43 +475,73 @@ class Draw(DocumentModel):
         ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
-        None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."
+        None,
+        description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows.",
     )
     sample: Name | None = Field(
-        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
+        None,
+        description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order.",
     )
     into: Names = Field(
-        default_factory=list, description="The variables that receive what `sample` or `permute` deals out."
+        default_factory=list,
+        description="The variables that receive what `sample` or `permute` deals out.",
     )
     distinct: Truth = Field(
-        True, description="Whether `sample` deals out each member once; if false, each draw is from all of a group."
+        True,
+        description="Whether `sample` deals out each member once; if false, each draw is from all of a group.",
     )
-    weights: _Weights | None = Field(None, description="How many times each row of `of` counts, in whole numbers.")
+    weights: _Weights | None = Field(
+        None, description="How many times each row of `of` counts, in whole numbers."
+    )
     pick: Count | None = Field(
-        None, description="Draws a subset of this many rows (or members of `sample`); the columns become sets."
+        None,
+        description="Draws a subset of this many rows (or members of `sample`); the columns become sets.",
     )
-    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
-    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
-    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
+    copies: Count = Field(
+        1,
+        description="How often each row occurs in one permuted block (order: shuffle).",
+    )
+    max_run: Count | None = Field(
+        None, description="Longest run of one value of the first column."
+    )
+    keep_if: Expression | None = Field(
+        None, description="If true, the previous row is kept."
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Draw:
-        given = {"of": self.columns_of or None, "sample": self.sample, "permute": self.permute}
+        given = {
+            "of": self.columns_of or None,
+            "sample": self.sample,
+            "permute": self.permute,
+        }
         sources = [key for key, value in given.items() if value is not None]
         if not sources:
-            raise contradiction("There is nothing that {where} draws from.", "Add 'of', 'sample' or 'permute'.")
+            raise contradiction(
+                "There is nothing that {where} draws from.",
+                "Add 'of', 'sample' or 'permute'.",
+            )
         if len(sources) > 1:
-            raise contradiction(f"{{where}} has '{sources[0]}' and '{sources[1]}'.", "Keep one of them.")
+            raise contradiction(
+                f"{{where}} has '{sources[0]}' and '{sources[1]}'.", "Keep one of them."
+            )
         if sources != ["of"] and not self.into:
-            raise contradiction(f"{{where}} has '{sources[0]}', but no 'into'.", "Add 'into', with names of variables.")
+            raise contradiction(
+                f"{{where}} has '{sources[0]}', but no 'into'.",
+                "Add 'into', with names of variables.",
+            )
         if sources == ["of"] and self.into:
-            raise contradiction("{where} has 'of' and 'into'.", "Remove 'into': the columns have names.")
+            raise contradiction(
+                "{where} has 'of' and 'into'.", "Remove 'into': the columns have names."
+            )
         for name, column in self.columns_of.items():
-            if isinstance(column, Turned) and column.from_ not in self._listed(column.turned):
-                sentence = (
-                    f"In {{where}}, '{name}' begins with '{column.from_}' of '{column.turned}', which is not there."
+            if isinstance(column, Turned) and column.from_ not in self._listed(
+                column.turned
+            ):
+                sentence = f"In {{where}}, '{name}' begins with '{column.from_}' of '{column.turned}', which is not there."
+                raise contradiction(
+                    sentence, "Name a column that is a list, and one of its values."
                 )
-                raise contradiction(sentence, "Name a column that is a list, and one of its values.")
         return self
 
     def _listed(self, name: str) -> list[Scalar]:
@@ -395,13 +558,20 @@ class Draw(DocumentModel):
 
     @cached_property
     def of(self) -> dict[str, list[Scalar]]:
-        """The table, written out; empty where `sample` deals out, or where there would be too many rows."""
+        """The table, written out; empty where `sample` deals out, or where there would
+        be too many rows.
+        """
         if self.permute is not None:
             if not 1 <= self.permutations <= MAX_ROWS:
                 return {name: list(self.permute) for name in self.into}
             rows: Any = itertools.permutations(self.permute, len(self.into))
-            return {name: list(column) for name, column in zip(self.into, zip(*rows, strict=True), strict=True)}
-        return {name: self._written_out(column) for name, column in self.columns_of.items()}
+            return {
+                name: list(column)
+                for name, column in zip(self.into, zip(*rows, strict=True), strict=True)
+            }
+        return {
+            name: self._written_out(column) for name, column in self.columns_of.items()
+        }
 
     def _written_out(self, column: list[Scalar] | Range | Turned) -> list[Scalar]:
         if isinstance(column, Range):
@@ -414,21 +584,33 @@ class Draw(DocumentModel):
 
 
 class Until(DocumentModel):
-    """Ends a repetition (or the block) once `count` of the last `of` trials had an outcome, or met a condition."""
+    """Ends a repetition (or the block) once `count` of the last `of` trials had an
+    outcome, or met a condition.
+    """
 
     outcome: Names = Field(default_factory=list, description="The outcomes that count.")
     if_: Expression | None = Field(
-        None, alias="if", description="Instead of `outcome`: a condition, evaluated after each trial as measures are."
+        None,
+        alias="if",
+        description="Instead of `outcome`: a condition, evaluated after each trial as measures are.",
     )
     count: Count = Field(description="How many such trials are needed.")
-    of: Count | None = Field(None, description="Out of how many of the last trials (default: `count`, in a row).")
+    of: Count | None = Field(
+        None,
+        description="Out of how many of the last trials (default: `count`, in a row).",
+    )
 
     @model_validator(mode="after")
     def _one_criterion(self) -> Until:
         if self.outcome and self.if_ is not None:
-            raise contradiction("{where} has 'outcome' and 'if'.", "Keep one; 'if: last == NAME' is an outcome, too.")
+            raise contradiction(
+                "{where} has 'outcome' and 'if'.",
+                "Keep one; 'if: last == NAME' is an outcome, too.",
+            )
         if not self.outcome and self.if_ is None:
-            raise contradiction("{where} does not say which trials count.", "Add 'outcome' or 'if'.")
+            raise contradiction(
+                "{where} does not say which trials count.", "Add 'outcome' or 'if'."
+            )
         return self
 
     @property
@@ -441,9 +623,12 @@ class Repeat(DocumentModel):
     """How often a block is repeated, at most, and what ends it sooner."""
 
     at_most: Count = Field(description="Repetitions of the block, at most.")
-    trials: Count | None = Field(None, description="Trials of all repetitions together, at most.")
+    trials: Count | None = Field(
+        None, description="Trials of all repetitions together, at most."
+    )
     until: Until | None = Field(
-        None, description="Ends the block early: a criterion, tested after each repetition on its last trial."
+        None,
+        description="Ends the block early: a criterion, tested after each repetition on its last trial.",
     )
 
 
@@ -455,21 +640,27 @@ class Block(DocumentModel):
     repeat: Annotated[
         Repeat,
         BeforeValidator(
-            short_form("at_most", lambda v: not isinstance(v, dict)), json_schema_input_type=Count | Repeat
+            short_form("at_most", lambda v: not isinstance(v, dict)),
+            json_schema_input_type=Count | Repeat,
         ),
     ] = Field(
-        default_factory=lambda: Repeat(at_most=1), description="Repetitions; or how many at most, and until what."
+        default_factory=lambda: Repeat(at_most=1),
+        description="Repetitions; or how many at most, and until what.",
     )
     set: dict[Name, Scalar | list[Scalar]] = Field(
         default_factory=dict, description="Values of variables in this block."
     )
-    until: Until | None = Field(None, description="A criterion that ends a repetition early.")
+    until: Until | None = Field(
+        None, description="A criterion that ends a repetition early."
+    )
 
 
 class Variable(DocumentModel):
     """A mutable value: a number, a name or (from a list) a set."""
 
-    init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` means no place or name.")
+    init: Scalar | list[Scalar] = Field(
+        description="Initial value; a list makes a set; `none` means no place or name."
+    )
     per: Scope = Field("trial", description="When it is reset to its initial value.")
 
 
@@ -477,16 +668,27 @@ class Start(DocumentModel):
     """Where a trial begins."""
 
     at: Name = Field(description="A zone, a group or a variable that holds one.")
-    face: Name = Field("N", description="A heading, `random`, or a variable that holds a heading.")
-    carry: Truth = Field(False, description="Trial k+1 begins where k ended; the first of a session uses `at`.")
+    face: Name = Field(
+        "N", description="A heading, `random`, or a variable that holds a heading."
+    )
+    carry: Truth = Field(
+        False,
+        description="Trial k+1 begins where k ended; the first of a session uses `at`.",
+    )
 
 
 class Effects(DocumentModel):
     """Effects, executed in the order set, add, remove, count, reward, place, put."""
 
-    set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"])
-    add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"])
-    remove: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["remove"])
+    set: dict[Name, Expression] = Field(
+        default_factory=dict, description=EFFECTS["set"]
+    )
+    add: dict[Name, Expression] = Field(
+        default_factory=dict, description=EFFECTS["add"]
+    )
+    remove: dict[Name, Expression] = Field(
+        default_factory=dict, description=EFFECTS["remove"]
+    )
     count: Names = Field(default_factory=list, description=EFFECTS["count"])
     reward: Expression | None = Field(None, description=EFFECTS["reward"])
     place: Name | None = Field(None, description=EFFECTS["place"])
@@ -500,55 +702,80 @@ class Rule(Effects):
     inside: Name | None = Field(None, description=TRIGGERS["inside"])
     press: Name | None = Field(None, description=TRIGGERS["press"])
     after: Expression | None = Field(None, description=TRIGGERS["after"])
-    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "any"] | None = Field(
-        None, description=TRIGGERS["act"]
+    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "any"] | None = (
+        Field(None, description=TRIGGERS["act"])
     )
-    if_: Expression | None = Field(None, alias="if", description="The rule fires only while this holds.")
-    p: Expression | None = Field(None, description="Probability, drawn only when trigger and `if` hold.")
+    if_: Expression | None = Field(
+        None, alias="if", description="The rule fires only while this holds."
+    )
+    p: Expression | None = Field(
+        None, description="Probability, drawn only when trigger and `if` hold."
+    )
     go: Name | None = Field(None, description="The state to go to.")
     end: Name | None = Field(None, description="The outcome that ends the trial.")
 
 
 class State(Effects):
-    """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
+    """What is said, shown, closed or frozen while here; effects on entry; rules in
+    order.
+    """
 
-    say: Lines | None = Field(None, description="Line (or lines) of text under the picture.")
+    say: Lines | None = Field(
+        None, description="Line (or lines) of text under the picture."
+    )
     show: dict[Name, GlyphOrName] = Field(
-        default_factory=dict, description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn)."
+        default_factory=dict,
+        description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn).",
     )
     close: Names = Field(default_factory=list, description="Doors that are closed.")
-    open: Names = Field(default_factory=list, description="Of the doors under `close`, those that stay open.")
+    open: Names = Field(
+        default_factory=list,
+        description="Of the doors under `close`, those that stay open.",
+    )
     freeze: Truth = Field(False, description="Nothing moves.")
     each: Effects | None = Field(None, description="Effects on every step spent here.")
     rules: list[Rule] = Field(
-        default_factory=list, description="At most one fires on each step: the first that applies."
+        default_factory=list,
+        description="At most one fires on each step: the first that applies.",
     )
 
 
 class MeasureClass(DocumentModel):
     """A value of a categorical measure, and its condition."""
 
-    if_: Expression | None = Field(None, alias="if", description="The condition; without one it always holds.")
+    if_: Expression | None = Field(
+        None, alias="if", description="The condition; without one it always holds."
+    )
     is_: Name = Field(alias="is", description="The value, a name.")
 
 
 class Entry(DocumentModel):
     """A guarded choice of the initial state."""
 
-    if_: Expression | None = Field(None, alias="if", description="The condition; the last entry has none.")
+    if_: Expression | None = Field(
+        None, alias="if", description="The condition; the last entry has none."
+    )
     go: Name = Field(description="The state.")
 
 
 class Finish(DocumentModel):
-    """An end condition, tested after anything fired; or a condition on which the trial goes to another state."""
+    """An end condition, tested after anything fired; or a condition on which the trial
+    goes to another state.
+    """
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
     end: Name | None = Field(None, description="The outcome that ends the trial.")
-    go: Name | None = Field(None, description="Instead of `end`: the state to go to, from any other state.")
+    go: Name | None = Field(
+        None, description="Instead of `end`: the state to go to, from any other state."
+    )
 
 
 _Entry = Annotated[
-    Entry, BeforeValidator(short_form("go", lambda v: isinstance(v, str)), json_schema_input_type=str | Entry)
+    Entry,
+    BeforeValidator(
+        short_form("go", lambda v: isinstance(v, str)),
+        json_schema_input_type=str | Entry,
+    ),
 ]
 
 
@@ -558,35 +785,53 @@ class Trial(DocumentModel):
     limit: Annotated[
         int | str,
         checked(
-            lambda v: (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT) or is_name(v),
+            lambda v: (
+                (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT)
+                or is_name(v)
+            ),
             f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
         ),
     ] = Field(description="Steps after which a trial is cut off; or a variable.")
-    start: Annotated[list[_Entry], BeforeValidator(as_list, json_schema_input_type=str | list[str | Entry])] = Field(
-        description="The initial state; in a list, the first whose `if` holds."
-    )
+    start: Annotated[
+        list[_Entry],
+        BeforeValidator(as_list, json_schema_input_type=str | list[str | Entry]),
+    ] = Field(description="The initial state; in a list, the first whose `if` holds.")
     states: dict[Name, State] = Field(
-        min_length=1, description="The states of a trial; exactly one is active at a time."
+        min_length=1,
+        description="The states of a trial; exactly one is active at a time.",
     )
     show: dict[Name, GlyphOrName] = Field(
-        default_factory=dict, description="What is shown whatever the state; a state's own `show` takes precedence."
+        default_factory=dict,
+        description="What is shown whatever the state; a state's own `show` takes precedence.",
     )
-    close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
-    each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
+    close: Names = Field(
+        default_factory=list, description="Doors that are closed whatever the state."
+    )
+    each: Effects | None = Field(
+        None, description="Effects on every step, whatever the state."
+    )
     watch: list[Rule] = Field(
-        default_factory=list, description="Rules that never change the state; all that hold fire."
+        default_factory=list,
+        description="Rules that never change the state; all that hold fire.",
     )
     finish: list[Finish] = Field(
-        default_factory=list, description="Ends (or `go`), tested on steps where a rule fired."
+        default_factory=list,
+        description="Ends (or `go`), tested on steps where a rule fired.",
     )
 
 
 class Estimand(DocumentModel):
-    """The trials that the pass rate is taken over: `last` or `block`, and of these those for which `where` holds."""
+    """The trials that the pass rate is taken over: `last` or `block`, and of these
+    those for which `where` holds.
+    """
 
     last: Count | None = Field(None, description="The last trials of each subject.")
-    block: Names | None = Field(None, description="The trials of this block, or of these.", min_length=1)
-    where: Expression | None = Field(None, description="Only trials at whose end this holds.")
+    block: Names | None = Field(
+        None, description="The trials of this block, or of these.", min_length=1
+    )
+    where: Expression | None = Field(
+        None, description="Only trials at whose end this holds."
+    )
 
     @model_validator(mode="after")
     def _says_which(self) -> Estimand:
@@ -600,7 +845,9 @@ class Estimand(DocumentModel):
 class Counted(DocumentModel):
     """What was counted of the animals: trials in which a measure is within a limit."""
 
-    measure: Name = Field(description="The measure, and the column of it in the file of animals.")
+    measure: Name = Field(
+        description="The measure, and the column of it in the file of animals."
+    )
     at_most: Number = Field(description="Highest value of a trial that passes.")
 
 
@@ -610,8 +857,13 @@ class Reference(DocumentModel):
     measure: Name = Field(
         description="`success`, or a measure; a verdict uses the one with `better`, else the first on `success`."
     )
-    value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
-    interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
+    value: Number | None = Field(
+        None,
+        description="The animals' value; computed from `curve` or `animals` if absent.",
+    )
+    interval: tuple[float, float] | None = Field(
+        None, description="95 % interval, low and high."
+    )
     better: Literal["higher", "lower", "alike"] | None = Field(
         None,
         description="The verdict is about this measure; its better side, or `alike`: neither more nor less than the "
@@ -621,41 +873,66 @@ class Reference(DocumentModel):
         None,
         description="With `better`: how much worse (or how different) still counts as equal, in the measure's unit.",
     )
-    range: tuple[float, float] | None = Field(None, description="With `better`: lowest and highest possible value.")
-    n_animals: Count | None = Field(None, description="Number of animals behind the value.")
-    sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
-    sem: Number | None = Field(
-        None, description="Standard error of the mean: `sd` divided by the square root of `n_animals`."
+    range: tuple[float, float] | None = Field(
+        None, description="With `better`: lowest and highest possible value."
     )
-    curve: list[Number] = Field(default_factory=list, description="The value for each session, from session 1.")
+    n_animals: Count | None = Field(
+        None, description="Number of animals behind the value."
+    )
+    sd: Number | None = Field(
+        None, description="Standard deviation, between animals, of each animal's rate."
+    )
+    sem: Number | None = Field(
+        None,
+        description="Standard error of the mean: `sd` divided by the square root of `n_animals`.",
+    )
+    curve: list[Number] = Field(
+        default_factory=list, description="The value for each session, from session 1."
+    )
     curve_sd: list[Number] = Field(
-        default_factory=list, description="Standard deviation between animals, for each session."
+        default_factory=list,
+        description="Standard deviation between animals, for each session.",
     )
     over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
-        None, description="Sessions that the value covers: `all`, `last`, `last:K`, or their numbers."
+        None,
+        description="Sessions that the value covers: `all`, `last`, `last:K`, or their numbers.",
     )
     kind: Literal["measured", "declared", "analogy"] | None = Field(
-        None, description="`analogy`: the source measured a different event than `success`."
+        None,
+        description="`analogy`: the source measured a different event than `success`.",
     )
-    animals: Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None = Field(
+    animals: (
+        Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None
+    ) = Field(
         None,
         description="CSV file in the protocol's folder with `animal,session,trials,passed` (for a measure: "
         "`animal,session,value`; with `counts`: a row for each trial), or its rows.",
     )
     counts: Counted | None = Field(
-        None, description="What passed in animals; a model's success must be the same of its own trial (`audit`)."
+        None,
+        description="What passed in animals; a model's success must be the same of its own trial (`audit`).",
     )
-    where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
-    species: Text | None = Field(None, description="Species and strain, if not the protocol's.")
+    where: Expression | None = Field(
+        None, description="Only trials for which this holds are compared."
+    )
+    species: Text | None = Field(
+        None, description="Species and strain, if not the protocol's."
+    )
     source: Text | None = Field(None, description="Where it is published.")
-    status: Text = Field(description="How the number was obtained, or 'as in Table 5; not re-derived'.")
+    status: Text = Field(
+        description="How the number was obtained, or 'as in Table 5; not re-derived'."
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _pair(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        pairs = {key: tuple(value[key]) for key in ("interval", "range") if isinstance(value.get(key), list)}
+        pairs = {
+            key: tuple(value[key])
+            for key in ("interval", "range")
+            if isinstance(value.get(key), list)
+        }
         return {**value, **pairs} if pairs else value
 
 
@@ -676,10 +953,15 @@ class Check(DocumentModel):
 
 
 class LesionKeys(DocumentModel):
-    """A lesion with its object; a lesion without one is written as a word, such as `blind`."""
+    """A lesion with its object; a lesion without one is written as a word, such as
+    `blind`.
+    """
 
-    hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
-        default_factory=list, description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`."
+    hide: Annotated[
+        list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])
+    ] = Field(
+        default_factory=list,
+        description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`.",
     )
     amnesia: Names = Field(
         default_factory=list,
@@ -696,19 +978,25 @@ class LesionKeys(DocumentModel):
 class Abolished(DocumentModel):
     """A lesion that must abolish success."""
 
-    lesion: str | LesionKeys = Field(description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys.")
+    lesion: str | LesionKeys = Field(
+        description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys."
+    )
     at_most: Probability = Field(description="The highest pass rate that may remain.")
 
 
 class Construct(DocumentModel):
     """What the paradigm claims to measure, and the lesions that must abolish it."""
 
-    name: Text = Field(description="What is measured: spatial memory, working memory, ...")
+    name: Text = Field(
+        description="What is measured: spatial memory, working memory, ..."
+    )
     kind: Literal["memory", "learning", "perception", "preference", "strategy"] = Field(
         description="Which lesions it must name: `memory` an amnesia, `learning` and `preference` anhedonia, "
         "`perception` blindness, `strategy` hidden cues."
     )
-    abolished_by: list[Abolished] = Field(min_length=1, description="Lesions that must abolish success.")
+    abolished_by: list[Abolished] = Field(
+        min_length=1, description="Lesions that must abolish success."
+    )
     spared_by: Annotated[
         list[str | LesionKeys],
         BeforeValidator(as_list, json_schema_input_type=str | list[str | LesionKeys]),
@@ -716,7 +1004,9 @@ class Construct(DocumentModel):
 
 
 class Twins(DocumentModel):
-    """What may be exchanged without making it another task: ``cheesebench twin`` does it."""
+    """What may be exchanged without making it another task: ``cheesebench twin`` does
+    it.
+    """
 
     mirror: Truth = Field(False, description="Left for right, on the whole map.")
     turn: Truth = Field(False, description="The map turned by quarters.")
@@ -733,9 +1023,13 @@ class Twins(DocumentModel):
                 "two or more different characters, such as 1234ABCD, without # and .",
             ),
         ]
-    ] = Field(default_factory=list, description="Sets of characters: each that is drawn may be another of its set.")
+    ] = Field(
+        default_factory=list,
+        description="Sets of characters: each that is drawn may be another of its set.",
+    )
     texts: list[Annotated[list[str], Field(min_length=2)]] = Field(
-        default_factory=list, description="Sets of lines under `say`: each may be another of its set."
+        default_factory=list,
+        description="Sets of lines under `say`: each may be another of its set.",
     )
 
     @model_validator(mode="after")
@@ -745,7 +1039,10 @@ class Twins(DocumentModel):
             ("line", [t for group in self.texts for t in group]),
         ):
             if twice := next((one for one in members if members.count(one) > 1), None):
-                raise contradiction(f"The {kind} '{twice}' is in two sets of {{where}}.", "Keep it in one.")
+                raise contradiction(
+                    f"The {kind} '{twice}' is in two sets of {{where}}.",
+                    "Keep it in one.",
+                )
         return self
 
 
@@ -764,9 +1061,15 @@ class Expect(DocumentModel):
     success: Truth | None = Field(None, description="Whether it counts as success.")
     reward: Number | None = Field(None, description="Sum over the trial.")
     steps: Count | None = Field(None, description="Steps until its end.")
-    counters: dict[Name, int] = Field(default_factory=dict, description="Values of counters.")
-    measures: dict[Name, Scalar] = Field(default_factory=dict, description="Values of measures.")
-    variables: dict[Name, Scalar | list[Scalar]] = Field(default_factory=dict, description="Values of variables.")
+    counters: dict[Name, int] = Field(
+        default_factory=dict, description="Values of counters."
+    )
+    measures: dict[Name, Scalar] = Field(
+        default_factory=dict, description="Values of measures."
+    )
+    variables: dict[Name, Scalar | list[Scalar]] = Field(
+        default_factory=dict, description="Values of variables."
+    )
 
 
 class Test(DocumentModel):
@@ -777,10 +1080,15 @@ class Test(DocumentModel):
     seed: int = Field(0, description="Seed of the subject.")
     subject: int = Field(0, ge=0, description="Number of the subject.")
     trial: Count = Field(
-        1, description="Which of the subject's trials is played; in the earlier ones the subject only waits."
+        1,
+        description="Which of the subject's trials is played; in the earlier ones the subject only waits.",
     )
-    actions: list[str] | str | None = Field(None, description="F, L, R, S or full names; letters may be one string.")
-    visit: Names | None = Field(None, description="Zones to walk to and solids to press, in order.")
+    actions: list[str] | str | None = Field(
+        None, description="F, L, R, S or full names; letters may be one string."
+    )
+    visit: Names | None = Field(
+        None, description="Zones to walk to and solids to press, in order."
+    )
     expect: Expect = Field(description="The expected result.")
 
     @model_validator(mode="after")
@@ -792,7 +1100,10 @@ class Test(DocumentModel):
 
 _MeasureClass = Annotated[
     MeasureClass,
-    BeforeValidator(short_form("is", lambda v: isinstance(v, str)), json_schema_input_type=str | MeasureClass),
+    BeforeValidator(
+        short_form("is", lambda v: isinstance(v, str)),
+        json_schema_input_type=str | MeasureClass,
+    ),
 ]
 
 
@@ -802,7 +1113,9 @@ _Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
 class MeasureBy(DocumentModel):
     """A measure that reports give by condition, too."""
 
-    value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
+    value: _Measure = Field(
+        description="An expression, or a list of names, as for any measure."
+    )
     by: Names = Field(
         min_length=1,
         description="Variables, draws, counters or measures: reports give the measure for each of their values.",
@@ -814,17 +1127,22 @@ class ProtocolDocument(DocumentModel):
 
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
-    edition: Name = Field(DEFAULT_EDITION, description="Which edition of the paradigm this is.")
+    edition: Name = Field(
+        DEFAULT_EDITION, description="Which edition of the paradigm this is."
+    )
     extends: ProtocolName | None = Field(
         None,
         description="The one parent, as id or id@edition; mappings are merged, other values replaced, null deletes.",
     )
     title: Text | None = Field(None, description="Title for readers.")
-    cite: dict[Name, Citation] = Field(default_factory=dict, description="Kind and number: `pmc`, `doi`, ...")
+    cite: dict[Name, Citation] = Field(
+        default_factory=dict, description="Kind and number: `pmc`, `doi`, ..."
+    )
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = Field(None, description="Species and strain of the animals.")
     fidelity: Fidelity | None = Field(
-        None, description="What is preserved of the laboratory's protocol, and what is not."
+        None,
+        description="What is preserved of the laboratory's protocol, and what is not.",
     )
     arena: Arena = Field(description="The place.")
     vars: dict[
@@ -836,41 +1154,73 @@ class ProtocolDocument(DocumentModel):
                 json_schema_input_type=Scalar | list[Scalar] | Variable,
             ),
         ],
-    ] = Field(default_factory=dict, description="Variables that rules change; a plain value is `init`.")
-    draw: dict[Name, Draw] = Field(default_factory=dict, description="Values drawn at random.")
+    ] = Field(
+        default_factory=dict,
+        description="Variables that rules change; a plain value is `init`.",
+    )
+    draw: dict[Name, Draw] = Field(
+        default_factory=dict, description="Values drawn at random."
+    )
     start: Start = Field(description="Place and heading at the start of a trial.")
     trial: Trial = Field(description="What happens in a trial.")
-    schedule: dict[Name, Block] = Field(min_length=1, description="Blocks of sessions of trials, in order.")
+    schedule: dict[Name, Block] = Field(
+        min_length=1, description="Blocks of sessions of trials, in order."
+    )
     success: Expression | None = Field(
-        None, description="Evaluated after each trial; without it there is no pass rate and no verdict."
+        None,
+        description="Evaluated after each trial; without it there is no pass rate and no verdict.",
     )
     estimand: Annotated[
         Literal["all"] | Estimand,
-        checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
+        checked(
+            lambda v: v == "all" or isinstance(v, dict),
+            "all, or keys of 'last', 'block', 'where'",
+        ),
     ] = Field("all", description="The trials that count for the pass rate.")
     measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
         description="Expressions; or names, of which the first whose `if` holds is used; or `value` and `by`.",
     )
     split: Names = Field(
-        default_factory=list, description="Variables and measures by which reports split the pass rate."
+        default_factory=list,
+        description="Variables and measures by which reports split the pass rate.",
     )
-    reference: list[Reference] = Field(default_factory=list, description="The animals' numbers.")
-    chance: Chance | None = Field(None, description="The measured pass rate of random actions.")
-    margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")
-    checks: list[Check] = Field(default_factory=list, description="What the audit looks for in observations.")
+    reference: list[Reference] = Field(
+        default_factory=list, description="The animals' numbers."
+    )
+    chance: Chance | None = Field(
+        None, description="The measured pass rate of random actions."
+    )
+    margin: float = Field(
+        0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict."
+    )
+    checks: list[Check] = Field(
+        default_factory=list, description="What the audit looks for in observations."
+    )
     construct_: Construct | None = Field(  # `construct` is a name of pydantic's
         None,
         alias="construct",
         description="What is measured, and what abolishes it; without this key a result is not validated.",
     )
-    tests: list[Test] = Field(default_factory=list, description="Example trials that check the protocol.")
-    twins: Twins | None = Field(None, description="What may be exchanged without making it another task.")
-    twin_of: ProtocolName | None = Field(None, description="The protocol that this is a twin of.")
+    tests: list[Test] = Field(
+        default_factory=list, description="Example trials that check the protocol."
+    )
+    twins: Twins | None = Field(
+        None, description="What may be exchanged without making it another task."
+    )
+    twin_of: ProtocolName | None = Field(
+        None, description="The protocol that this is a twin of."
+    )
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 
     @property
     def by(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a measure and a variable by whose values reports give it."""
-        given = ((name, one.by) for name, one in self.measures.items() if isinstance(one, MeasureBy))
-        return tuple((name, variable) for name, variables in given for variable in variables)
+        given = (
+            (name, one.by)
+            for name, one in self.measures.items()
+            if isinstance(one, MeasureBy)
+        )
+        return tuple(
+            (name, variable) for name, variables in given for variable in variables
+        )

@@ -1,7 +1,9 @@
-"""Expressions of the language: a small parser and the syntax tree; names and types are resolved before a run.
+"""Expressions of the language: a small parser and the syntax tree; names and types are
+resolved before a run.
 
-Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* / %``,
-unary ``-``, and names, numbers, ``name(name)``, ``name(expression, ...)``, parentheses. Never ``eval``."""
+Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >=
+in``), ``+ -``, ``* / %``, unary ``-``, and names, numbers, ``name(name)``,
+``name(expression, ...)``, parentheses. Never ``eval``."""
 
 from __future__ import annotations
 
@@ -29,19 +31,24 @@ class Type:
 
     def overlaps(self, other: Type) -> bool:
         """Whether names of both types can be equal."""
-        return bool(self.domains & other.domains) or "any" in self.domains | other.domains
+        return (
+            bool(self.domains & other.domains) or "any" in self.domains | other.domains
+        )
 
 
 NUMBER = Type("number")
 TRUTH = Type("truth")
 
-#: What a value depends on besides variables: the path in this trial, the present pose, or the clock.
+#: What a value depends on besides variables: the path in this trial, the present pose,
+#: or the clock.
 Reads = Literal["", "trace", "pose", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltInName:
-    """A built-in name. ``later``: added later, so an author's own name takes precedence and older files stay valid."""
+    """A built-in name. ``later``: added later, so an author's own name takes precedence
+    and older files stay valid.
+    """
 
     type: Type
     reads: Reads = ""
@@ -50,9 +57,11 @@ class BuiltInName:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of one argument, computed by the method of the same name in ``paradigms/arena/life.py``.
+    """A function of one argument, computed by the method of the same name in
+    ``paradigms/arena/life.py``.
 
-    ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a zone of the floor.
+    ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a
+    zone of the floor.
     """
 
     takes: Literal["group", "set", "place", "zone"]
@@ -61,7 +70,9 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A function of numbers: of how many, at least and at most (None: of any number of them)."""
+    """A function of numbers: of how many, at least and at most (None: of any number of
+    them).
+    """
 
     meaning: str
     least: int = 1
@@ -105,10 +116,15 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "exp": Arithmetic("e to the power of it."),
     "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
 }
-#: Functions of a group as a sequence (language page, section 1), rewritten to other expressions when parsed.
+#: Functions of a group as a sequence (language page, section 1), rewritten to other
+#: expressions when parsed.
 SEQUENCES: dict[str, Arithmetic] = {
-    "member": Arithmetic("The member of a group at a place, from 1; `none` where there is none.", 2, 2),
-    "position": Arithmetic("The place of a member in a group, from 1; 0 if it is not in it.", 2, 2),
+    "member": Arithmetic(
+        "The member of a group at a place, from 1; `none` where there is none.", 2, 2
+    ),
+    "position": Arithmetic(
+        "The place of a member in a group, from 1; 0 if it is not in it.", 2, 2
+    ),
 }
 #: The functions of earlier trials: of `success` or an outcome, and a number of trials.
 HISTORY: dict[str, Arithmetic] = {
@@ -143,7 +159,8 @@ RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
 #: Words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Longest expression, in characters and in parts, and deepest nesting: far below what recursion can take.
+#: Longest expression, in characters and in parts, and deepest nesting: far below what
+#: recursion can take.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
@@ -156,7 +173,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant name: a zone, symbol, state, outcome, block, or ``none`` (value None)."""
+    """A constant name: a zone, symbol, state, outcome, block, or ``none`` (value
+    None).
+    """
 
     value: str | None
 
@@ -184,7 +203,9 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of one argument: a group for where, a zone or group for time, a set for size."""
+    """A function of one argument: a group for where, a zone or group for time, a set
+    for size.
+    """
 
     function: str
     argument: Expression
@@ -193,7 +214,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A function of numbers, such as ``min``; until names are resolved, also one of SEQUENCES and HISTORY."""
+    """A function of numbers, such as ``min``; until names are resolved, also one of
+    SEQUENCES and HISTORY.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
@@ -202,7 +225,9 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """How many of the last ``trials`` ended with an outcome, or (None) were a success."""
+    """How many of the last ``trials`` ended with an outcome, or (None) were a
+    success.
+    """
 
     outcome: str | None
     trials: int
@@ -239,16 +264,36 @@ class Word:
 
 
 Expression = (
-    Number | Constant | Members | Variable | BuiltIn | Call | Compute | Recent | Unary | Binary | Classes | Word
+    Number
+    | Constant
+    | Members
+    | Variable
+    | BuiltIn
+    | Call
+    | Compute
+    | Recent
+    | Unary
+    | Binary
+    | Classes
+    | Word
 )
 
 
 class ExpressionError(Exception):
-    """An expression cannot be parsed or typed; ``offset`` is the column in its text, from 0."""
+    """An expression cannot be parsed or typed; ``offset`` is the column in its text,
+    from 0.
+    """
 
-    def __init__(self, offset: int, sentence: str, remedy: str, code: int = 130) -> None:
+    def __init__(
+        self, offset: int, sentence: str, remedy: str, code: int = 130
+    ) -> None:
         super().__init__(sentence)
-        self.offset, self.sentence, self.remedy, self.code = offset, sentence, remedy, code
+        self.offset, self.sentence, self.remedy, self.code = (
+            offset,
+            sentence,
+            remedy,
+            code,
+        )
 
 
 _TOKEN = re.compile(
@@ -258,7 +303,8 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
-#: Functions whose arguments are expressions, and the form of those that take more than numbers.
+#: Functions whose arguments are expressions, and the form of those that take more than
+#: numbers.
 _WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
 _WRITTEN = {
     "member": "member(group, number)",
@@ -297,7 +343,9 @@ class _Token:
 def _tokens(text: str) -> list[_Token]:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
-            0, f"The expression is longer than {MAX_LENGTH} characters.", "Move a part into a variable or a measure."
+            0,
+            f"The expression is longer than {MAX_LENGTH} characters.",
+            "Move a part into a variable or a measure.",
         )
     tokens: list[_Token] = []
     place = 0
@@ -307,24 +355,34 @@ def _tokens(text: str) -> list[_Token]:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
             remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
-            word = re.match(r"\w{2,}", text[offset:])  # a word that begins with a letter of another alphabet
+            word = re.match(
+                r"\w{2,}", text[offset:]
+            )  # a word that begins with a letter of another alphabet
             compared = bool(tokens) and tokens[-1].text in ("==", "!=") and not word
             if re.match(r"""(["'])[^\w"']\1""", text[offset:]) or (
                 compared and odd not in _REMEDIES and odd.isprintable()
             ):
                 remedy = _NO_GLYPHS
-            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
+            raise ExpressionError(
+                offset, f"'{odd}' is not allowed in an expression.", remedy
+            )
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
     if len(tokens) > MAX_PARTS:
         sentence = f"The expression has more than {MAX_PARTS} parts."
-        raise ExpressionError(tokens[MAX_PARTS].offset, sentence, "Move a part into a variable or a measure.")
+        raise ExpressionError(
+            tokens[MAX_PARTS].offset,
+            sentence,
+            "Move a part into a variable or a measure.",
+        )
     return tokens
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression into a tree whose names are unresolved Words. Raises ExpressionError."""
+    """Parse an expression into a tree whose names are unresolved Words. Raises
+    ExpressionError.
+    """
     return _Parser(text).whole()
 
 
@@ -339,19 +397,29 @@ class _Parser:
 
     def whole(self) -> Expression:
         if not self.tokens:
-            raise ExpressionError(0, "The expression is empty.", "Write a condition or a number.")
+            raise ExpressionError(
+                0, "The expression is empty.", "Write a condition or a number."
+            )
         tree = self.disjunction()
         if token := self.peek():
-            remedy = "Write 'not (a in b)'." if token.text == "not" else "Join conditions with 'and' or 'or'."
+            remedy = (
+                "Write 'not (a in b)'."
+                if token.text == "not"
+                else "Join conditions with 'and' or 'or'."
+            )
             if token.text == ",":
                 remedy = "Only the arguments of a function are separated by commas."
-            if self.at == 1 and self.tokens[0].text in _TRIGGERS and token.kind == "name":
-                remedy = (
-                    f"A trigger is not an expression: write '{self.tokens[0].text}: {token.text}' as a key of a rule."
-                )
+            if (
+                self.at == 1
+                and self.tokens[0].text in _TRIGGERS
+                and token.kind == "name"
+            ):
+                remedy = f"A trigger is not an expression: write '{self.tokens[0].text}: {token.text}' as a key of a rule."
             if token.text in _COMPARISONS:
                 remedy = "Compare two values at a time and join them with 'and'."
-            raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
+            raise ExpressionError(
+                token.offset, f"'{token.text}' is not expected here.", remedy
+            )
         return tree
 
     def peek(self) -> _Token | None:
@@ -401,7 +469,11 @@ class _Parser:
     def nested(self, inner: Callable[[], Expression]) -> Expression:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ExpressionError(0, f"The expression is nested more than {MAX_DEPTH} deep.", "Use a variable.")
+            raise ExpressionError(
+                0,
+                f"The expression is nested more than {MAX_DEPTH} deep.",
+                "Use a variable.",
+            )
         tree = inner()
         self.depth -= 1
         return tree
@@ -418,24 +490,40 @@ class _Parser:
         self.at += 1
         if token.kind == "number":
             value = float(token.text)
-            return Number(int(token.text) if token.text.isdigit() and value < 1e15 else value)
+            return Number(
+                int(token.text) if token.text.isdigit() and value < 1e15 else value
+            )
         if token.text == "(":
             tree = self.nested(self.disjunction)
             if not self.take(")"):
                 place = self.peek()
                 raise ExpressionError(
-                    place.offset if place else self.end, "A ')' is missing.", "Close the parenthesis."
+                    place.offset if place else self.end,
+                    "A ')' is missing.",
+                    "Close the parenthesis.",
                 )
             return tree
         if token.kind == "name" and token.text not in _OPERATORS:
             if not self.take("("):
                 return Word(token.text, token.offset)
-            return self.compute(token) if token.text in _WITH_EXPRESSIONS else self.call(token)
+            return (
+                self.compute(token)
+                if token.text in _WITH_EXPRESSIONS
+                else self.call(token)
+            )
         twice = self.at > 1 and self.tokens[self.at - 2].text == token.text
-        remedy = (_REMEDIES.get(token.text) if twice else None) or "Write a name or a number here."
-        if token.kind == "symbol" and self.at > 1 and self.tokens[self.at - 2].text in ("==", "!="):
+        remedy = (
+            _REMEDIES.get(token.text) if twice else None
+        ) or "Write a name or a number here."
+        if (
+            token.kind == "symbol"
+            and self.at > 1
+            and self.tokens[self.at - 2].text in ("==", "!=")
+        ):
             remedy = _NO_GLYPHS
-        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
+        raise ExpressionError(
+            token.offset, f"'{token.text}' is not expected here.", remedy
+        )
 
     def compute(self, function: _Token) -> Expression:
         arguments = [] if self.take(")") else [self.nested(self.disjunction)]
@@ -445,28 +533,51 @@ class _Parser:
             place = self.peek()
             cut = not place and len(arguments) < _WITH_EXPRESSIONS[function.text].least
             remedy = _CUT_SHORT if cut else "Close the parenthesis."
-            raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
+            raise ExpressionError(
+                place.offset if place else self.end, "A ')' is missing.", remedy
+            )
         known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
         if count < known.least or (known.most is not None and count > known.most):
-            wanted = "one number" if known.most == 1 else f"{known.least} numbers or more"
+            wanted = (
+                "one number" if known.most == 1 else f"{known.least} numbers or more"
+            )
             remedy = f"Write {function.text}({'a' if known.most == 1 else 'a, b'})."
             if function.text in _WRITTEN:
                 wanted, remedy = "two arguments", f"Write {_WRITTEN[function.text]}."
-            raise ExpressionError(function.offset, f"{function.text}() takes {wanted}, not {count}.", remedy, 134)
+            raise ExpressionError(
+                function.offset,
+                f"{function.text}() takes {wanted}, not {count}.",
+                remedy,
+                134,
+            )
         return Compute(function.text, tuple(arguments), function.offset)
 
     def call(self, function: _Token) -> Expression:
-        if function.text not in FUNCTIONS and (hint := did_you_mean(function.text, _WITH_EXPRESSIONS).strip()):
-            raise ExpressionError(function.offset, f"There is no function '{function.text}'.", hint, 134)
+        if function.text not in FUNCTIONS and (
+            hint := did_you_mean(function.text, _WITH_EXPRESSIONS).strip()
+        ):
+            raise ExpressionError(
+                function.offset, f"There is no function '{function.text}'.", hint, 134
+            )
         argument = self.peek()
         if argument is None or argument.kind != "name" or argument.text in _OPERATORS:
             place = argument.offset if argument else self.end
-            raise ExpressionError(place, f"{function.text}() takes one name.", "Name a zone, a group or a set.")
+            raise ExpressionError(
+                place,
+                f"{function.text}() takes one name.",
+                "Name a zone, a group or a set.",
+            )
         self.at += 1
         if not self.take(")"):
             place = self.tokens[self.at].offset if self.peek() else self.end
-            raise ExpressionError(place, f"{function.text}() takes one name.", "Close the parenthesis after it.")
-        return Call(function.text, Word(argument.text, argument.offset), function.offset)
+            raise ExpressionError(
+                place,
+                f"{function.text}() takes one name.",
+                "Close the parenthesis after it.",
+            )
+        return Call(
+            function.text, Word(argument.text, argument.offset), function.offset
+        )
 
 
 def walk(tree: Expression | None) -> Iterator[Expression]:
@@ -491,7 +602,9 @@ def parts(tree: Expression) -> tuple[Expression, ...]:
 
 
 def constant(tree: Expression) -> float | None:
-    """Return the value of an expression without names; None if it has names, NaN for a division by 0."""
+    """Return the value of an expression without names; None if it has names, NaN for a
+    division by 0.
+    """
     match tree:
         case Number(value):
             return value
@@ -504,22 +617,32 @@ def constant(tree: Expression) -> float | None:
                 return math.nan  # for any dividend
             if first is None or second is None:
                 return None
-            return float({"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}[operator](float(first), float(second)))
+            return float(
+                {"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}[operator](
+                    float(first), float(second)
+                )
+            )
     return None
 
 
 def reads_trace(tree: Expression | None) -> bool:
-    """Return whether an expression depends on the path in this trial, as ``time()`` does."""
+    """Return whether an expression depends on the path in this trial, as ``time()``
+    does.
+    """
     return any(_reads(node) == "trace" for node in walk(tree))
 
 
 def reads_place(tree: Expression | None) -> bool:
-    """Return whether an expression depends on the subject's present or past position relative to a place."""
+    """Return whether an expression depends on the subject's present or past position
+    relative to a place.
+    """
     return any(isinstance(node, Call) and _reads(node) != "" for node in walk(tree))
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value can change without a rule firing: through steps, path or pose."""
+    """Return whether the value can change without a rule firing: through steps, path or
+    pose.
+    """
     return any(_reads(node) != "" for node in walk(tree))
 
 
@@ -540,7 +663,9 @@ _BRACES = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 
 
 class LoneBraceError(Exception):
-    """A brace is neither doubled nor one of a pair; ``offset`` is its column in the line, from 0."""
+    """A brace is neither doubled nor one of a pair; ``offset`` is its column in the
+    line, from 0.
+    """
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
@@ -565,7 +690,12 @@ def text_parts(line: str) -> tuple[str | Blank, ...]:
         end = match.end()
         if match["name"] is not None:
             inside = match["name"]
-            found.append(Blank(inside.strip(), match.start("name") + len(inside) - len(inside.lstrip())))
+            found.append(
+                Blank(
+                    inside.strip(),
+                    match.start("name") + len(inside) - len(inside.lstrip()),
+                )
+            )
         elif len(match[0]) == 2:
             found.append(match[0][0])
         else:
@@ -574,15 +704,27 @@ def text_parts(line: str) -> tuple[str | Blank, ...]:
 
 
 def names_in_text(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.name for line in lines for part in text_parts(line) if isinstance(part, Blank)))
+    return tuple(
+        dict.fromkeys(
+            part.name
+            for line in lines
+            for part in text_parts(line)
+            if isinstance(part, Blank)
+        )
+    )
 
 
 def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
-    return "".join(part if isinstance(part, str) else as_text(values[part.name]) for part in text_parts(line))
+    return "".join(
+        part if isinstance(part, str) else as_text(values[part.name])
+        for part in text_parts(line)
+    )
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value for readers, equal ones alike: numbers with up to six digits, sets sorted, 1 and 0 for truth."""
+    """Return a value for readers, equal ones alike: numbers with up to six digits, sets
+    sorted, 1 and 0 for truth.
+    """
     if value is None:
         return "none"
     if isinstance(value, frozenset):

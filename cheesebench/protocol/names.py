@@ -1,4 +1,6 @@
-"""The names of a protocol: declared with their types, looked up by the builders, and resolved in expressions."""
+"""The names of a protocol: declared with their types, looked up by the builders, and
+resolved in expressions.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,15 @@ from cheesebench.protocol.expressions import (
 from cheesebench.source import Node, walk
 
 _PLACE = frozenset[Domain]({"place"})
-#: Functions are recognised by their parentheses; only the first three are reserved words.
-RESERVED = (*(name for name, known in BUILT_INS.items() if not known.later), "where", "size", "time", *ex.KEYWORDS)
+#: Functions are recognised by their parentheses; only the first three are reserved
+#: words.
+RESERVED = (
+    *(name for name, known in BUILT_INS.items() if not known.later),
+    "where",
+    "size",
+    "time",
+    *ex.KEYWORDS,
+)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",
     "symbol": "a symbol of a draw or variable",
@@ -87,7 +96,8 @@ class Names:
         want: Type | None = None,
         it: bool = False,
     ) -> ex.Expression | None:
-        """Parse, resolve and type-check one expression. Errors are reported at their column; then None is returned.
+        """Parse, resolve and type-check one expression. Errors are reported at their
+        column; then None is returned.
 
         ``want`` is the required type; ``it``: the name ``it`` is defined here.
         """
@@ -97,13 +107,20 @@ class Names:
             tree, kind = ex.Number(value), NUMBER
             if want is not None and want.kind not in ("number", "truth"):
                 diagnostics.error(
-                    133, node.position, f"{value} is a number, but {describe(want)} is needed.", "Name one."
+                    133,
+                    node.position,
+                    f"{value} is a number, but {describe(want)} is needed.",
+                    "Name one.",
                 )
             return tree
         try:
             typed = _Typer(self, it)
             resolved, kind = typed.resolve(ex.parse(str(value)), want)
-            if want is not None and want.kind == "set" and resolved == ex.Constant(None):
+            if (
+                want is not None
+                and want.kind == "set"
+                and resolved == ex.Constant(None)
+            ):
                 return ex.Members(frozenset())  # `none` empties a set
             if want is not None and not _fits(kind, want):
                 what, remedy = describe(kind), _remedy(want)
@@ -111,7 +128,12 @@ class Names:
                     what = "the name of a group"
                     members = ", ".join(self.arena.groups[str(value)])
                     remedy = f"Name a variable that holds the members: 'vars: {{all: [{members}]}}'."
-                raise ExpressionError(0, f"'{value}' is {what}, but {describe(want)} is needed.", remedy, 133)
+                raise ExpressionError(
+                    0,
+                    f"'{value}' is {what}, but {describe(want)} is needed.",
+                    remedy,
+                    133,
+                )
             return resolved
         except ExpressionError as error:
             place = node.inside(error.offset)
@@ -127,17 +149,32 @@ def describe(kind: Type) -> str:
         return "a number"
     if kind.kind == "truth":
         return "a condition"
-    words = " or ".join(_WORD_FOR[domain] for domain in sorted(kind.domains)) or "a name"
-    return words if kind.kind == "name" else "a set" if words == "none" else f"a set ({words})"
+    words = (
+        " or ".join(_WORD_FOR[domain] for domain in sorted(kind.domains)) or "a name"
+    )
+    return (
+        words
+        if kind.kind == "name"
+        else "a set"
+        if words == "none"
+        else f"a set ({words})"
+    )
 
 
 def _remedy(want: Type) -> str:
-    return "Write a comparison such as 'last == correct'." if want.kind == "truth" else "Check the names."
+    return (
+        "Write a comparison such as 'last == correct'."
+        if want.kind == "truth"
+        else "Check the names."
+    )
 
 
 def _fits(kind: Type, want: Type) -> bool:
     if want.kind in ("number", "truth"):
-        return kind.kind in ("number", "truth")  # a number other than 0 is true; a condition is 1 or 0
+        return kind.kind in (
+            "number",
+            "truth",
+        )  # a number other than 0 is true; a condition is 1 or 0
     return kind.kind == want.kind and kind.overlaps(want)
 
 
@@ -146,7 +183,9 @@ class _Typer:
     names: Names
     it: bool
 
-    def resolve(self, tree: ex.Expression, want: Type | None = None) -> tuple[ex.Expression, Type]:
+    def resolve(
+        self, tree: ex.Expression, want: Type | None = None
+    ) -> tuple[ex.Expression, Type]:
         match tree:
             case ex.Number():
                 return tree, NUMBER
@@ -161,13 +200,19 @@ class _Typer:
             case ex.Compute("recent", (what, trials), offset):
                 return self.recent(what, trials, offset)
             case ex.Compute(function, arguments, offset):
-                return ex.Compute(function, tuple(self.number(argument) for argument in arguments), offset), NUMBER
+                return ex.Compute(
+                    function,
+                    tuple(self.number(argument) for argument in arguments),
+                    offset,
+                ), NUMBER
             case ex.Unary("not", operand):
                 return ex.Unary("not", self.condition(operand)), TRUTH
             case ex.Unary(operator, operand):
                 return ex.Unary(operator, self.number(operand)), NUMBER
             case ex.Binary("and" | "or" as operator, left, right):
-                return ex.Binary(operator, self.condition(left), self.condition(right)), TRUTH
+                return ex.Binary(
+                    operator, self.condition(left), self.condition(right)
+                ), TRUTH
             case ex.Binary("==" | "!=" as operator, left, right):
                 return ex.Binary(operator, *self.comparable(left, right)), TRUTH
             case ex.Binary("in", left, right):
@@ -177,20 +222,29 @@ class _Typer:
                 return ex.Binary(operator, self.number(left), self.number(right)), kind
         raise TypeError(tree)  # pragma: no cover - the parser makes no other trees
 
-    def word(self, name: str, offset: int, want: Type | None = None) -> tuple[ex.Expression, Type]:
+    def word(
+        self, name: str, offset: int, want: Type | None = None
+    ) -> tuple[ex.Expression, Type]:
         if name == "none":
             return ex.Constant(None), Type("name", frozenset({"any"}))
         constant = self.names.domains(name)
-        wanted = want.domains if want is not None and want.kind == "name" else frozenset[Domain]()
+        wanted = (
+            want.domains
+            if want is not None and want.kind == "name"
+            else frozenset[Domain]()
+        )
         if name in self.names.variables:
             kind = self.names.variables[name]
-            # A state or block may have the name of a variable; what it is compared with decides.
+            # A state or block may have the name of a variable; what it is compared with
+            # decides.
             if not (wanted & constant) or kind.overlaps(Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
         elif name in BUILT_INS and not BUILT_INS[name].later:
             if name == "it" and not self.it:
-                remedy = "Use it in a rule whose 'enter', 'inside' or 'press' names a place."
+                remedy = (
+                    "Use it in a rule whose 'enter', 'inside' or 'press' names a place."
+                )
                 raise ExpressionError(offset, "'it' is undefined here.", remedy, 132)
             return ex.BuiltIn(name), BUILT_INS[name].type
         if constant:
@@ -198,7 +252,9 @@ class _Typer:
             return ex.Constant(name), Type("name", constant)
         if name in BUILT_INS:
             return ex.BuiltIn(name), BUILT_INS[name].type
-        raise ExpressionError(offset, f"The name '{name}' is unknown.", self._closest(name, wanted), 131)
+        raise ExpressionError(
+            offset, f"The name '{name}' is unknown.", self._closest(name, wanted), 131
+        )
 
     def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
         names = self.names
@@ -207,23 +263,47 @@ class _Typer:
         if name == "reward":
             return "The reward cannot be read: compare the outcome, 'last == NAME'."
         if wanted and not wanted & {"any", "place", "symbol"}:
-            fitting = {"outcome": names.outcomes, "block": names.blocks, "state": names.states}
-            known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]
+            fitting = {
+                "outcome": names.outcomes,
+                "block": names.blocks,
+                "state": names.states,
+            }
+            known = [
+                one for domain in sorted(wanted) for one in fitting.get(domain, ())
+            ]
             return did_you_mean(name, known).strip() or f"It can be {listed(known)}."
         if name in _ALL_FUNCTIONS:
             return f"It is a function: write {name}( ... )."
-        return did_you_mean(name, names.everything()).strip() or "Declare it, or check its spelling."
+        return (
+            did_you_mean(name, names.everything()).strip()
+            or "Declare it, or check its spelling."
+        )
 
-    def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
+    def call(
+        self, function: str, argument: ex.Word, offset: int
+    ) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            hint = did_you_mean(function, _ALL_FUNCTIONS).strip() or f"Functions: {', '.join(_ALL_FUNCTIONS)}."
-            raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
+            hint = (
+                did_you_mean(function, _ALL_FUNCTIONS).strip()
+                or f"Functions: {', '.join(_ALL_FUNCTIONS)}."
+            )
+            raise ExpressionError(
+                offset, f"There is no function '{function}'.", hint, 134
+            )
         takes = FUNCTIONS[function].takes
         if takes == "group":
             if name not in names.arena.groups:
-                hint = did_you_mean(name, names.arena.groups).strip() or "Declare it under 'arena: groups'."
-                raise ExpressionError(argument.offset, f"where() takes a group; '{name}' is not a group.", hint, 134)
+                hint = (
+                    did_you_mean(name, names.arena.groups).strip()
+                    or "Declare it under 'arena: groups'."
+                )
+                raise ExpressionError(
+                    argument.offset,
+                    f"where() takes a group; '{name}' is not a group.",
+                    hint,
+                    134,
+                )
             names.used.add(name)
             return ex.Call(function, ex.Constant(name)), Type("name", _PLACE)
         resolved, kind = self.word(name, argument.offset)
@@ -232,21 +312,37 @@ class _Typer:
                 return ex.Number(len(names.arena.groups[name])), NUMBER
             if kind.kind != "set":
                 raise ExpressionError(
-                    argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134
+                    argument.offset,
+                    f"size() takes a set; '{name}' is {describe(kind)}.",
+                    "Name a set.",
+                    134,
                 )
         elif takes == "place":
-            if not kind.domains & {"place", "any"} or not (isinstance(resolved, ex.Variable | ex.Constant)):
-                sentence = f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
-                raise ExpressionError(argument.offset, sentence, "Name a zone or a solid.", 134)
+            if not kind.domains & {"place", "any"} or not (
+                isinstance(resolved, ex.Variable | ex.Constant)
+            ):
+                sentence = (
+                    f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
+                )
+                raise ExpressionError(
+                    argument.offset, sentence, "Name a zone or a solid.", 134
+                )
         elif not _walkable(resolved, kind, names.arena):
             remedy = "Name a zone of the floor."
             raise ExpressionError(
-                argument.offset, f"{function}() takes a zone; '{name}' is {describe(kind)}.", remedy, 134
+                argument.offset,
+                f"{function}() takes a zone; '{name}' is {describe(kind)}.",
+                remedy,
+                134,
             )
         return ex.Call(function, resolved), NUMBER
 
-    def members(self, function: str, tree: ex.Expression, other: ex.Expression) -> list[str]:
-        """Return the members of the group named in a sequence function; ``other`` is its other argument."""
+    def members(
+        self, function: str, tree: ex.Expression, other: ex.Expression
+    ) -> list[str]:
+        """Return the members of the group named in a sequence function; ``other`` is
+        its other argument.
+        """
         groups = self.names.arena.groups
         if isinstance(tree, ex.Word) and tree.name in groups:
             self.names.used.add(tree.name)
@@ -256,45 +352,81 @@ class _Typer:
         if isinstance(other, ex.Word) and other.name in groups:
             first, second = (other, tree) if function == "member" else (tree, other)
             hint = f"Write {function}({_written(first)}, {_written(second)})."
-        sentence = f"The {which} argument of {function}() is a group; '{name}' is not a group."
+        sentence = (
+            f"The {which} argument of {function}() is a group; '{name}' is not a group."
+        )
         raise ExpressionError(_offset(tree), sentence, hint, 134)
 
-    def member(self, group: ex.Expression, number: ex.Expression) -> tuple[ex.Expression, Type]:
+    def member(
+        self, group: ex.Expression, number: ex.Expression
+    ) -> tuple[ex.Expression, Type]:
         members, place = self.members("member", group, number), self.number(number)
-        if isinstance(place, ex.Number) and place.value not in range(1, len(members) + 1):
+        if isinstance(place, ex.Number) and place.value not in range(
+            1, len(members) + 1
+        ):
             sentence = f"There is no member {place.value:g} of {len(members)}."
             raise ExpressionError(_offset(group), sentence, "Count from 1.", 134)
-        numbers = ((ex.Binary("==", place, ex.Number(n)), name) for n, name in enumerate(members, 1))
+        numbers = (
+            (ex.Binary("==", place, ex.Number(n)), name)
+            for n, name in enumerate(members, 1)
+        )
         return ex.Classes(tuple(numbers)), Type("name", _PLACE)
 
-    def position(self, member: ex.Expression, group: ex.Expression) -> tuple[ex.Expression, Type]:
-        """Resolve ``position``: a sum of each member's number times whether it is the place."""
+    def position(
+        self, member: ex.Expression, group: ex.Expression
+    ) -> tuple[ex.Expression, Type]:
+        """Resolve ``position``: a sum of each member's number times whether it is the
+        place.
+        """
         members = self.members("position", group, member)
         place, kind = self.resolve(member, Type("name", _PLACE))
         if kind.kind != "name" or not kind.overlaps(Type("name", _PLACE)):
             sentence = f"position() takes a zone or solid first, not {describe(kind)}."
-            raise ExpressionError(_offset(member), sentence, "Write position(place, group).", 134)
+            raise ExpressionError(
+                _offset(member), sentence, "Write position(place, group).", 134
+            )
         terms: list[ex.Expression] = [
-            ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n)) for n, name in enumerate(members, 1)
+            ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n))
+            for n, name in enumerate(members, 1)
         ]
         while len(terms) > 1:  # in halves, to keep the tree shallow
             pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
-            terms = [ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            terms = [
+                ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs
+            ]
         return terms[0], NUMBER
 
-    def recent(self, what: ex.Expression, trials: ex.Expression, offset: int) -> tuple[ex.Expression, Type]:
+    def recent(
+        self, what: ex.Expression, trials: ex.Expression, offset: int
+    ) -> tuple[ex.Expression, Type]:
         """Resolve ``recent``: how many of the last trials ended that way."""
         name = _written(what)
-        is_success = name == "success" and (self.names.has_success or name not in self.names.outcomes)
+        is_success = name == "success" and (
+            self.names.has_success or name not in self.names.outcomes
+        )
         if is_success and not self.names.has_success:
-            raise ExpressionError(_offset(what), "The protocol has no 'success'.", "Add it, or name an outcome.", 134)
+            raise ExpressionError(
+                _offset(what),
+                "The protocol has no 'success'.",
+                "Add it, or name an outcome.",
+                134,
+            )
         if not is_success and name not in self.names.outcomes:
             known = ["success", *self.names.outcomes]
-            hint = did_you_mean(name, known).strip() or f"Outcomes are {listed(self.names.outcomes)}."
-            hint = f"Write recent({_written(trials)}, {name})." if _written(trials) in known else hint
+            hint = (
+                did_you_mean(name, known).strip()
+                or f"Outcomes are {listed(self.names.outcomes)}."
+            )
+            hint = (
+                f"Write recent({_written(trials)}, {name})."
+                if _written(trials) in known
+                else hint
+            )
             sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
             raise ExpressionError(_offset(what), sentence, hint, 134)
-        if not isinstance(trials, ex.Number) or trials.value not in range(1, MOST_RECENT + 1):
+        if not isinstance(trials, ex.Number) or trials.value not in range(
+            1, MOST_RECENT + 1
+        ):
             sentence = f"recent() takes a fixed number of trials, 1 to {MOST_RECENT}, not '{_written(trials)}'."
             raise ExpressionError(offset, sentence, f"Write recent({name}, 10).", 134)
         return ex.Recent(None if is_success else name, int(trials.value)), NUMBER
@@ -303,29 +435,52 @@ class _Typer:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("truth", "number"):
             remedy = "Write a comparison."
-            raise ExpressionError(_offset(tree), f"A condition is needed, not {describe(kind)}.", remedy, 133)
+            raise ExpressionError(
+                _offset(tree),
+                f"A condition is needed, not {describe(kind)}.",
+                remedy,
+                133,
+            )
         return resolved
 
     def number(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("number", "truth"):
-            remedy = "Use size() of it." if kind.kind == "set" else "Use '==' for names."
-            raise ExpressionError(_offset(tree), f"A number is needed, not {describe(kind)}.", remedy, 133)
+            remedy = (
+                "Use size() of it." if kind.kind == "set" else "Use '==' for names."
+            )
+            raise ExpressionError(
+                _offset(tree), f"A number is needed, not {describe(kind)}.", remedy, 133
+            )
         return resolved
 
-    def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
+    def comparable(
+        self, left: ex.Expression, right: ex.Expression
+    ) -> tuple[ex.Expression, ex.Expression]:
         # A side with only one meaning decides what the other side's name stands for.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
-        self.names.asked.update(str(side.value) for side in (a, b) if isinstance(side, ex.Constant))
+        self.names.asked.update(
+            str(side.value) for side in (a, b) if isinstance(side, ex.Constant)
+        )
         for side, other in ((a, b), (b, a)):
-            if isinstance(other, ex.Constant) and other.value in self.names.arena.groups and _is_member(side):
+            if (
+                isinstance(other, ex.Constant)
+                and other.value in self.names.arena.groups
+                and _is_member(side)
+            ):
                 sentence = f"'{other.value}' is a group and the other side is a member of one: they are never equal."
-                raise ExpressionError(_offset(left), sentence, f"Write '... in {other.value}'.", 133)
+                raise ExpressionError(
+                    _offset(left), sentence, f"Write '... in {other.value}'.", 133
+                )
         plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
         if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
-            sentence = f"{describe(a_type).capitalize()} never equals {describe(b_type)}."
-            raise ExpressionError(_offset(left), sentence, self._offer(a_type, b_type), 133)
+            sentence = (
+                f"{describe(a_type).capitalize()} never equals {describe(b_type)}."
+            )
+            raise ExpressionError(
+                _offset(left), sentence, self._offer(a_type, b_type), 133
+            )
         return a, b
 
     def _offer(self, a_type: Type, b_type: Type) -> str:
@@ -346,25 +501,37 @@ class _Typer:
     def membership(self, left: ex.Expression, right: ex.Expression) -> ex.Expression:
         if isinstance(right, ex.Word) and right.name in self.names.arena.groups:
             self.names.used.add(right.name)
-            collection: ex.Expression = ex.Members(frozenset(self.names.arena.groups[right.name]))
+            collection: ex.Expression = ex.Members(
+                frozenset(self.names.arena.groups[right.name])
+            )
             kind = Type("set", _PLACE)
         else:
             collection, kind = self.resolve(right)
             if kind.kind != "set":
-                sentence = f"'in' needs a set or a group on its right, not {describe(kind)}."
-                raise ExpressionError(_offset(right), sentence, "Declare a set: 'seen: []'.", 133)
+                sentence = (
+                    f"'in' needs a set or a group on its right, not {describe(kind)}."
+                )
+                raise ExpressionError(
+                    _offset(right), sentence, "Declare a set: 'seen: []'.", 133
+                )
         member, member_type = self.resolve(left, Type("name", kind.domains))
         wanted = ("name",) if kind.domains else ("number", "truth")
-        fits = member_type.kind in wanted and (not kind.domains or member_type.overlaps(kind))
+        fits = member_type.kind in wanted and (
+            not kind.domains or member_type.overlaps(kind)
+        )
         if not fits and not ("any" in kind.domains and member_type.kind != "set"):
-            sentence = f"{describe(member_type).capitalize()} is never in {describe(kind)}."
+            sentence = (
+                f"{describe(member_type).capitalize()} is never in {describe(kind)}."
+            )
             raise ExpressionError(_offset(left), sentence, "Check both names.", 133)
         return ex.Binary("in", member, collection)
 
 
 def _is_member(tree: ex.Expression) -> bool:
     """Return whether an expression names a single zone or solid, never a group."""
-    return tree == ex.BuiltIn("it") or (isinstance(tree, ex.Call) and tree.function == "where")
+    return tree == ex.BuiltIn("it") or (
+        isinstance(tree, ex.Call) and tree.function == "where"
+    )
 
 
 def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
@@ -372,7 +539,11 @@ def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
         return bool(arena.cells_of(resolved.value or ""))
     if resolved == ex.BuiltIn("it"):
         return True
-    return isinstance(resolved, ex.Variable) and kind.kind in ("name", "set") and bool(kind.domains & {"place", "any"})
+    return (
+        isinstance(resolved, ex.Variable)
+        and kind.kind in ("name", "set")
+        and bool(kind.domains & {"place", "any"})
+    )
 
 
 def _written(tree: ex.Expression) -> str:
@@ -388,7 +559,9 @@ def _written(tree: ex.Expression) -> str:
 def _offset(tree: ex.Expression) -> int:
     """Return the column of the first name in a parsed tree, or 0."""
     match tree:
-        case ex.Word(offset=offset) | ex.Call(offset=offset) | ex.Compute(offset=offset):
+        case (
+            ex.Word(offset=offset) | ex.Call(offset=offset) | ex.Compute(offset=offset)
+        ):
             return offset
         case ex.Unary(operand=operand):
             return _offset(operand)
@@ -414,7 +587,11 @@ def all_effects(document: doc.ProtocolDocument) -> Iterable[doc.Effects]:
 
 
 def counters(document: doc.ProtocolDocument) -> list[str]:
-    return list(dict.fromkeys(name for effects in all_effects(document) for name in effects.count))
+    return list(
+        dict.fromkeys(
+            name for effects in all_effects(document) for name in effects.count
+        )
+    )
 
 
 def outcomes(document: doc.ProtocolDocument) -> list[str]:
@@ -431,7 +608,9 @@ def runtime_value(scalar: Scalar) -> float | int | str | None:
     return None if scalar == "none" else scalar
 
 
-def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics) -> Names:
+def declare_names(
+    document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics
+) -> Names:
     """Give every name of the protocol its meaning, before any expression is read."""
     names = Names(
         arena,
@@ -445,15 +624,34 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     for name in dict.fromkeys([*names.places, *arena.doors]):
         if name in RESERVED:
             position = naming_position(root.find(["arena"]), name)
-            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
+            diagnostics.error(
+                202,
+                position,
+                f"'{name}' is a reserved word of the language.",
+                "Choose another name.",
+            )
 
     def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
         last = path[-1]
-        position = root.find(path).position if isinstance(last, int) else root.find(path[:-1]).key_position(last)
+        position = (
+            root.find(path).position
+            if isinstance(last, int)
+            else root.find(path[:-1]).key_position(last)
+        )
         if name in RESERVED:
-            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
+            diagnostics.error(
+                202,
+                position,
+                f"'{name}' is a reserved word of the language.",
+                "Choose another name.",
+            )
         elif name in taken:
-            diagnostics.error(202, position, f"'{name}' is already the name of {taken[name]}.", "Choose another name.")
+            diagnostics.error(
+                202,
+                position,
+                f"'{name}' is already the name of {taken[name]}.",
+                "Choose another name.",
+            )
         else:
             taken[name] = what
             names.variables[name] = kind
@@ -464,7 +662,9 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         kind = _type_of([runtime_value(v) for v in values], names, symbols)
         if _mixed(map(runtime_value, values)):
             position = root.find(("vars", name)).position
-            diagnostics.error(203, position, f"The set '{name}' mixes numbers and names.", "Keep one.")
+            diagnostics.error(
+                203, position, f"The set '{name}' mixes numbers and names.", "Keep one."
+            )
         if isinstance(variable.init, list):
             kind = Type("set", kind.domains if values else frozenset[Domain]({"any"}))
         declare(name, kind, "a variable", ("vars", name))
@@ -472,7 +672,9 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         lengths = {len(column) for column in draw.of.values()}
         if len(lengths) > 1:
             position = root.find(("draw", draw_name, "of")).position
-            sizes = ", ".join(f"{name} has {len(column)}" for name, column in draw.of.items())
+            sizes = ", ".join(
+                f"{name} has {len(column)}" for name, column in draw.of.items()
+            )
             diagnostics.error(
                 203,
                 position,
@@ -484,23 +686,49 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             if draw.permute is not None:
                 path = ("draw", draw_name, "into", draw.into.index(column))
             column_values: list[RuntimeValue] = [runtime_value(cell) for cell in cells]
-            if _mixed(column_values) and (draw.permute is None or column == draw.into[0]):
+            if _mixed(column_values) and (
+                draw.permute is None or column == draw.into[0]
+            ):
                 position = root.find(path).position
-                diagnostics.error(203, position, f"The column '{column}' mixes numbers and names.", "Keep one.")
+                diagnostics.error(
+                    203,
+                    position,
+                    f"The column '{column}' mixes numbers and names.",
+                    "Keep one.",
+                )
             kind = _type_of(column_values, names, symbols)
             if draw.permute is None:
                 _only_places(column, cells, root.find(path), names, diagnostics)
-            declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
+            declare(
+                column,
+                Type("set", kind.domains) if draw.pick else kind,
+                "a column of a draw",
+                path,
+            )
         if draw.permute is not None:
-            _only_places(draw_name, draw.permute, root.find(("draw", draw_name, "permute")), names, diagnostics)
+            _only_places(
+                draw_name,
+                draw.permute,
+                root.find(("draw", draw_name, "permute")),
+                names,
+                diagnostics,
+            )
         for number, column in enumerate(draw.into if draw.sample is not None else ()):
             # If `sample` names nothing that can be dealt out, the builder reports it.
-            group = Type("set", frozenset[Domain]({"place"})) if draw.sample in arena.groups else None
-            dealt = group or names.variables.get(draw.sample or "", Type("set", frozenset[Domain]({"any"})))
+            group = (
+                Type("set", frozenset[Domain]({"place"}))
+                if draw.sample in arena.groups
+                else None
+            )
+            dealt = group or names.variables.get(
+                draw.sample or "", Type("set", frozenset[Domain]({"any"}))
+            )
             kind = Type("name", dealt.domains) if dealt.domains else NUMBER
             if draw.pick:
                 kind = Type("set", dealt.domains)
-            declare(column, kind, "a column of a draw", ("draw", draw_name, "into", number))
+            declare(
+                column, kind, "a column of a draw", ("draw", draw_name, "into", number)
+            )
     for block in document.schedule.values():
         for held in block.set.values():
             listed = held if isinstance(held, list) else [held]
@@ -509,18 +737,34 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         for name, text in effects.set.items():
             # `set` may introduce a new symbol for a variable that holds symbols.
             kind = names.variables.get(name, NUMBER)
-            known = isinstance(text, str) and (text in taken or text in RESERVED or names.domains(text))
+            known = isinstance(text, str) and (
+                text in taken or text in RESERVED or names.domains(text)
+            )
             holds_symbols = bool(kind.domains & {"symbol", "any"})
-            if holds_symbols and isinstance(text, str) and text.isidentifier() and not known:
+            if (
+                holds_symbols
+                and isinstance(text, str)
+                and text.isidentifier()
+                and not known
+            ):
                 if text not in symbols:
                     names.born.append(text)
                 symbols.setdefault(text)
     names.symbols = tuple(symbols)
     for counter in counters(document):
         if counter in RESERVED or counter in taken:
-            what = f"the name of {taken[counter]}" if counter in taken else "a reserved word of the language"
+            what = (
+                f"the name of {taken[counter]}"
+                if counter in taken
+                else "a reserved word of the language"
+            )
             position = _counting_position(root, counter)
-            diagnostics.error(202, position, f"The counter '{counter}' is already {what}.", "Rename it.")
+            diagnostics.error(
+                202,
+                position,
+                f"The counter '{counter}' is already {what}.",
+                "Rename it.",
+            )
         names.variables.setdefault(counter, NUMBER)
     named: tuple[tuple[str, Iterable[str], tuple[str, ...]], ...] = (
         ("state", document.trial.states, ("trial", "states")),
@@ -531,20 +775,34 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             if name in RESERVED:
                 position = root.find(where).key_position(name)
                 diagnostics.error(
-                    202, position, f"'{name}' is a reserved word of the language.", f"Choose another {kind_of} name."
+                    202,
+                    position,
+                    f"'{name}' is a reserved word of the language.",
+                    f"Choose another {kind_of} name.",
                 )
     return names
 
 
-def _only_places(column: str, cells: Sequence[Scalar], node: Node, names: Names, diagnostics: Diagnostics) -> None:
-    """Report a name that is not a zone in a column of zones: it would silently have no effect."""
+def _only_places(
+    column: str,
+    cells: Sequence[Scalar],
+    node: Node,
+    names: Names,
+    diagnostics: Diagnostics,
+) -> None:
+    """Report a name that is not a zone in a column of zones: it would silently have no
+    effect.
+    """
     words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
     if not any(word in names.places for word in words):
         return
     for number, cell in enumerate(cells):
         if cell in words and cell not in names.places:
             position = node.find([number]).position
-            hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {listed(names.places)}."
+            hint = (
+                did_you_mean(str(cell), names.places).strip()
+                or f"Zones are {listed(names.places)}."
+            )
             sentence = f"The column '{column}' holds zones, but '{cell}' is not a zone."
             diagnostics.error(201, position, sentence, hint)
 
@@ -563,10 +821,16 @@ def _mixed(values: Iterable[RuntimeValue]) -> bool:
     return len({isinstance(value, str | None) for value in values}) > 1
 
 
-def _type_of(values: Sequence[RuntimeValue], names: Names, symbols: dict[str, None]) -> Type:
+def _type_of(
+    values: Sequence[RuntimeValue], names: Names, symbols: dict[str, None]
+) -> Type:
     words = [value for value in values if isinstance(value, str)]
     if not words:
-        return NUMBER if any(value is not None for value in values) else Type("name", frozenset({"any"}))
+        return (
+            NUMBER
+            if any(value is not None for value in values)
+            else Type("name", frozenset({"any"}))
+        )
     domains: set[Domain] = set()
     for word in words:
         if word in names.places:
@@ -583,28 +847,56 @@ Path = Sequence[str | int]
 class Lookup:
     """Base of the builders; every method reports what it finds and continues."""
 
-    def __init__(self, document: doc.ProtocolDocument, root: Node, names: Names, diagnostics: Diagnostics) -> None:
-        self.document, self.root, self.names, self.diagnostics = document, root, names, diagnostics
+    def __init__(
+        self,
+        document: doc.ProtocolDocument,
+        root: Node,
+        names: Names,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self.document, self.root, self.names, self.diagnostics = (
+            document,
+            root,
+            names,
+            diagnostics,
+        )
 
-    def unknown(self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]) -> None:
+    def unknown(
+        self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]
+    ) -> None:
         known = list(known)
         hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
-        self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
+        self.diagnostics.error(
+            201, self.root.find(path).position, f"There is no {what} '{name}'.", hint
+        )
 
     def undeclared(self, name: str, value: object, position: Position) -> None:
-        """Report that an undeclared variable is set; the remedy declares it with a value like the one assigned."""
+        """Report that an undeclared variable is set; the remedy declares it with a
+        value like the one assigned.
+        """
         what, hint = "is not declared", did_you_mean(name, self.document.vars).strip()
         if name in counters(self.document):
             what, hint = "is a counter", "Use 'count', or rename the variable."
         elif name in self.names.variables:
-            what, hint = "is a column of a draw", "A draw's column cannot be set: copy it into a variable."
+            what, hint = (
+                "is a column of a draw",
+                "A draw's column cannot be set: copy it into a variable.",
+            )
         elif name in self.names.places:
-            what, hint = "is a place on the map", "Declare a variable of another name, and set that."
+            what, hint = (
+                "is a place on the map",
+                "Declare a variable of another name, and set that.",
+            )
         elif not hint:
-            known = isinstance(value, str) and value in {*self.names.places, *self.names.symbols}
+            known = isinstance(value, str) and value in {
+                *self.names.places,
+                *self.names.symbols,
+            }
             first = value if known else "[]" if isinstance(value, list) else 0
             hint = f"Add 'vars: {{{name}: {first}}}'."
-        self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
+        self.diagnostics.error(
+            212, position, f"'{name}' is set here, but {what}.", hint
+        )
 
     def expression(
         self,
@@ -620,11 +912,17 @@ class Lookup:
         return self.names.expression(value, node, self.diagnostics, want=want, it=it)
 
     def place(
-        self, name: str, path: Sequence[str | int], *, solid: bool | None = None, placing: bool = False
+        self,
+        name: str,
+        path: Sequence[str | int],
+        *,
+        solid: bool | None = None,
+        placing: bool = False,
     ) -> spec.Place:
         """Resolve a zone, group, door or solid, or a variable that holds one.
 
-        ``solid``: True wants solids, False wants floor, None takes either. ``placing``: the subject is put there.
+        ``solid``: True wants solids, False wants floor, None takes either. ``placing``:
+        the subject is put there.
         """
         position = self.root.find(path).position
         self.names.used.add(name)
@@ -632,54 +930,114 @@ class Lookup:
             kind = self.names.variables[name]
             if kind.kind not in ("name", "set") or not kind.domains & {"place", "any"}:
                 self.diagnostics.error(
-                    204, position, f"The variable '{name}' does not hold a zone.", "Name a zone or group."
+                    204,
+                    position,
+                    f"The variable '{name}' does not hold a zone.",
+                    "Name a zone or group.",
                 )
             for held in self.held(name):
-                self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,", placing)
+                self._check_ground(
+                    held,
+                    position,
+                    solid,
+                    f"'{held}', which '{name}' can hold,",
+                    placing,
+                )
             return spec.Place(name, variable=True)
         if name not in self.names.places:
-            self.unknown("zone", name, [*self.names.places, *self._place_variables()], path)
+            self.unknown(
+                "zone", name, [*self.names.places, *self._place_variables()], path
+            )
             return spec.Place(name)
         self._check_ground(name, position, solid, f"'{name}'", placing)
         return spec.Place(name)
 
-    def _check_ground(self, name: str, position: Position, solid: bool | None, subject: str, placing: bool) -> None:
+    def _check_ground(
+        self,
+        name: str,
+        position: Position,
+        solid: bool | None,
+        subject: str,
+        placing: bool,
+    ) -> None:
         arena = self.names.arena
         solids = [member for member in arena.members(name) if member in arena.solids]
         if placing and solids:
             self.diagnostics.error(
-                205, position, f"{subject} is solid: no subject can be placed there.", "Name a zone of floor."
+                205,
+                position,
+                f"{subject} is solid: no subject can be placed there.",
+                "Name a zone of floor.",
             )
         elif solid is False and solids:
-            self.diagnostics.error(205, position, f"{subject} is solid: it is never entered.", "Use 'press'.")
+            self.diagnostics.error(
+                205,
+                position,
+                f"{subject} is solid: it is never entered.",
+                "Use 'press'.",
+            )
         if solid is True and len(solids) < len(arena.members(name)):
-            self.diagnostics.error(205, position, f"{subject} is floor: it is never pressed.", "Use 'enter'.")
+            self.diagnostics.error(
+                205,
+                position,
+                f"{subject} is floor: it is never pressed.",
+                "Use 'enter'.",
+            )
 
     def held(self, variable: str) -> list[str]:
         """Return the places that a variable can hold, as far as they are known."""
-        return [name for name in map(str, self.values(variable)) if name in self.names.places]
+        return [
+            name
+            for name in map(str, self.values(variable))
+            if name in self.names.places
+        ]
 
     def values(self, variable: str) -> list[Scalar]:
-        """Return every value given to a variable or column by name (it may also copy another variable).
+        """Return every value given to a variable or column by name (it may also copy
+        another variable).
 
         ``none`` is left out, because it is valid everywhere.
         """
         return self._values(variable, len(self.document.draw))
 
     def _values(self, variable: str, before: int) -> list[Scalar]:
-        """Like ``values``, from the first ``before`` draws only: later draws deal out the sets of earlier ones."""
+        """Like ``values``, from the first ``before`` draws only: later draws deal out
+        the sets of earlier ones.
+        """
         found: list[Scalar | list[Scalar]] = []
         for number, draw in enumerate([*self.document.draw.values()][:before]):
             found += draw.of.get(variable, [])
             if variable in draw.into and draw.sample is not None:
-                found += self.names.arena.groups.get(draw.sample) or self._values(draw.sample, number)
+                found += self.names.arena.groups.get(draw.sample) or self._values(
+                    draw.sample, number
+                )
         if variable in self.document.vars:
             found.append(self.document.vars[variable].init)
-            found += [block.set[variable] for block in self.document.schedule.values() if variable in block.set]
-            given = [effects.set[variable] for effects in all_effects(self.document) if variable in effects.set]
-            found += [value for value in given if is_name(value) and value not in {*self.names.variables, *RESERVED}]
-        flat = [value for values in found for value in (values if isinstance(values, list) else [values])]
+            found += [
+                block.set[variable]
+                for block in self.document.schedule.values()
+                if variable in block.set
+            ]
+            given = [
+                effects.set[variable]
+                for effects in all_effects(self.document)
+                if variable in effects.set
+            ]
+            found += [
+                value
+                for value in given
+                if is_name(value) and value not in {*self.names.variables, *RESERVED}
+            ]
+        flat = [
+            value
+            for values in found
+            for value in (values if isinstance(values, list) else [values])
+        ]
         return [value for value in dict.fromkeys(flat) if value != "none"]
 
     def _place_variables(self) -> list[str]:
-        return [name for name, kind in self.names.variables.items() if "place" in kind.domains]
+        return [
+            name
+            for name, kind in self.names.variables.items()
+            if "place" in kind.domains
+        ]

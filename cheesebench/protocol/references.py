@@ -1,4 +1,6 @@
-"""Resolves references: the sessions of each value, and values computed from a curve or from single animals."""
+"""Resolves references: the sessions of each value, and values computed from a curve or
+from single animals.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ from cheesebench.source import Node
 ROUNDING = 0.0051
 
 
-def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol without those that contradict themselves, which are reported."""
+def resolve_references(
+    spec: Specification, root: Node, diagnostics: Diagnostics
+) -> tuple[ReferenceSpec, ...]:
+    """Return the references of a protocol without those that contradict themselves,
+    which are reported.
+    """
     primary = judged_reference(spec.document.reference)
     resolved = [
-        _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(primary=number == primary)
+        _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(
+            primary=number == primary
+        )
         for number, one in enumerate(spec.document.reference)
     ]
     _one_verdict(spec.document.reference, root, diagnostics)
@@ -30,24 +38,44 @@ def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics
 
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:
-    """Return the index of the reference that the verdict uses: the first with ``better``, else that on ``success``."""
+    """Return the index of the reference that the verdict uses: the first with
+    ``better``, else that on ``success``.
+    """
     judged = [number for number, one in enumerate(references) if one.better is not None]
-    return next(iter(judged or (number for number, one in enumerate(references) if one.measure == "success")), None)
+    return next(
+        iter(
+            judged
+            or (
+                number
+                for number, one in enumerate(references)
+                if one.measure == "success"
+            )
+        ),
+        None,
+    )
 
 
-def _one_verdict(references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics) -> None:
+def _one_verdict(
+    references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics
+) -> None:
     """226: two references claim the verdict."""
     first = judged_reference(references)
     if first is None or references[first].better is None:
         return
     for number, other in enumerate(references):
         if number != first and (other.better is not None or other.measure == "success"):
-            sentence = (
-                f"A protocol has one verdict, and '{references[first].measure}' and '{other.measure}' both ask for it."
+            sentence = f"A protocol has one verdict, and '{references[first].measure}' and '{other.measure}' both ask for it."
+            remedy = (
+                "Remove 'better' and 'margin' from the measure that is only reported"
             )
-            remedy = "Remove 'better' and 'margin' from the measure that is only reported"
-            remedy += ", or the reference on 'success'." if other.measure == "success" else "."
-            diagnostics.error(226, root.find(("reference", number)).position, sentence, remedy)
+            remedy += (
+                ", or the reference on 'success'."
+                if other.measure == "success"
+                else "."
+            )
+            diagnostics.error(
+                226, root.find(("reference", number)).position, sentence, remedy
+            )
             return
 
 
@@ -56,20 +84,35 @@ _Counted = tuple[str, int, int, float]
 
 
 class _Resolver:
-    def __init__(self, written: doc.Reference, node: Node, spec: Specification, diagnostics: Diagnostics) -> None:
-        self.written, self.node, self.spec, self.diagnostics = written, node, spec, diagnostics
+    def __init__(
+        self,
+        written: doc.Reference,
+        node: Node,
+        spec: Specification,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self.written, self.node, self.spec, self.diagnostics = (
+            written,
+            node,
+            spec,
+            diagnostics,
+        )
         self.judged = spec.judged_sessions
 
     def resolve(self, *, primary: bool) -> ReferenceSpec | None:
         written = self.written
         if not self.judged:
-            return None  # 'estimand' names blocks that the schedule lacks, which is reported elsewhere
+            # 'estimand' names blocks that the schedule lacks, which is reported
+            # elsewhere
+            return None
         before = len(self.diagnostics.errors)
         self._contradictions()
         if isinstance(written.animals, str):
             return None  # a file that could not be read is reported already
         rows = self._rows()
-        curve, curve_sd = _curves(rows) if rows else (tuple(written.curve), tuple(written.curve_sd))
+        curve, curve_sd = (
+            _curves(rows) if rows else (tuple(written.curve), tuple(written.curve_sd))
+        )
         over = self._over()
         if len(self.diagnostics.errors) > before:
             return None
@@ -78,7 +121,11 @@ class _Resolver:
         if unknown:
             computed = _Computed()
         else:
-            computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
+            computed = (
+                self._of_animals(rows, sessions)
+                if rows
+                else self._of_curve(curve, curve_sd, sessions)
+            )
         value = written.value if written.value is not None else computed.value
         if value is None:
             sentence = "The reference has no value."
@@ -92,7 +139,9 @@ class _Resolver:
                 sentence = f"No animal has {in_words(sessions)}."
             elif curve:
                 sentence = f"The curve has {len(curve)} sessions, but the value would cover {in_words(sessions)}."
-            self._error(sentence, "Add 'value', a 'curve' for all sessions, or 'animals'.")
+            self._error(
+                sentence, "Add 'value', a 'curve' for all sessions, or 'animals'."
+            )
             return None
         n = written.n_animals or computed.n
         sd = written.sd if written.sd is not None else computed.sd
@@ -102,8 +151,12 @@ class _Resolver:
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(curve, rows)
-        spread = written.interval is not None or (sd is not None and n is not None and n > 1)
-        kind: Literal["measured", "declared", "analogy"] = written.kind or ("measured" if spread else "declared")
+        spread = written.interval is not None or (
+            sd is not None and n is not None and n > 1
+        )
+        kind: Literal["measured", "declared", "analogy"] = written.kind or (
+            "measured" if spread else "declared"
+        )
         return ReferenceSpec(
             measure=written.measure,
             value=value,
@@ -124,47 +177,101 @@ class _Resolver:
         )
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
-        self.diagnostics.error(226, self.node.key_position(key) if key else self.node.position, sentence, remedy)
+        self.diagnostics.error(
+            226,
+            self.node.key_position(key) if key else self.node.position,
+            sentence,
+            remedy,
+        )
 
     def _contradictions(self) -> None:
-        """217: a rate outside 0 to 1. 226: two values for one number, or a spread without what it needs."""
+        """217: a rate outside 0 to 1. 226: two values for one number, or a spread
+        without what it needs.
+        """
         written = self.written
-        rates = [written.value, *written.curve, *(written.interval or ())] if written.measure == "success" else []
-        if outside := [rate for rate in rates if rate is not None and not 0 <= rate <= 1]:
+        rates = (
+            [written.value, *written.curve, *(written.interval or ())]
+            if written.measure == "success"
+            else []
+        )
+        if outside := [
+            rate for rate in rates if rate is not None and not 0 <= rate <= 1
+        ]:
             sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
-            self.diagnostics.error(217, self.node.position, sentence, "Write 0.8 for 80 %.")
+            self.diagnostics.error(
+                217, self.node.position, sentence, "Write 0.8 for 80 %."
+            )
         if written.interval and written.interval[0] > written.interval[1]:
-            self.diagnostics.error(217, self.node.position, "The interval is reversed.", "Write [low, high].")
+            self.diagnostics.error(
+                217,
+                self.node.position,
+                "The interval is reversed.",
+                "Write [low, high].",
+            )
         if written.sd is not None and written.sem is not None:
-            self._error("'sd' and 'sem' are two ways to write the same number.", "Keep one of them.", "sem")
-        if any(spread is not None and spread < 0 for spread in (written.sd, written.sem, *written.curve_sd)):
+            self._error(
+                "'sd' and 'sem' are two ways to write the same number.",
+                "Keep one of them.",
+                "sem",
+            )
+        if any(
+            spread is not None and spread < 0
+            for spread in (written.sd, written.sem, *written.curve_sd)
+        ):
             self._error("A standard deviation is never below 0.", "Remove the sign.")
-        if (written.sd is not None or written.sem is not None) and written.n_animals is None and not written.animals:
+        if (
+            (written.sd is not None or written.sem is not None)
+            and written.n_animals is None
+            and not written.animals
+        ):
             key = "sd" if written.sd is not None else "sem"
-            self._error(f"'{key}' needs the number of animals.", "Add 'n_animals'.", key)
+            self._error(
+                f"'{key}' needs the number of animals.", "Add 'n_animals'.", key
+            )
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
-            self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
-        if written.counts is not None and (written.measure != "success" or written.animals is None):
-            self._error("'counts' says what 'success' is in 'animals'.", "Add both, or remove 'counts'.", "counts")
+            self._error(
+                sentence, "Give one standard deviation for each session.", "curve_sd"
+            )
+        if written.counts is not None and (
+            written.measure != "success" or written.animals is None
+        ):
+            self._error(
+                "'counts' says what 'success' is in 'animals'.",
+                "Add both, or remove 'counts'.",
+                "counts",
+            )
         if written.animals is not None:
             computed = ("sd", "sem", "n_animals", "curve", "curve_sd", "interval")
             for key in computed:
                 if getattr(written, key):
-                    self._error(f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key)
+                    self._error(
+                        f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key
+                    )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
         """226: a verdict about a measure lacks a key, or could only be a PASS."""
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
-        alone = next((key for key in ("better", "margin", "range") if getattr(written, key) is not None), None)
+        alone = next(
+            (
+                key
+                for key in ("better", "margin", "range")
+                if getattr(written, key) is not None
+            ),
+            None,
+        )
         if alone is None:
             return
         if name == "success":
             other = "the margin of the pass rate is the protocol's own key 'margin'" if alone == "margin" else (
                 "more of it is always better, from 0 to 1"
             )  # fmt: skip
-            self._error(f"'{alone}' is for measures; of 'success', {other}.", f"Remove '{alone}'.", alone)
+            self._error(
+                f"'{alone}' is for measures; of 'success', {other}.",
+                f"Remove '{alone}'.",
+                alone,
+            )
             return
         if better is None or margin is None:
             missing = "better" if better is None else "margin"
@@ -173,14 +280,26 @@ class _Resolver:
                 "margin": "Add 'margin', in the unit of the measure",
             }[missing]
             sentence = f"A verdict about '{name}' needs 'better' and 'margin', and there is no '{missing}'."
-            self._error(sentence, f"{remedy}; or remove '{alone}', so that the number is only reported.", alone)
+            self._error(
+                sentence,
+                f"{remedy}; or remove '{alone}', so that the number is only reported.",
+                alone,
+            )
             return
         if isinstance(self.spec.measures.get(name), Classes):
-            self._error(f"'{name}' has names for values, and no mean.", "Choose a measure that is a number.", "better")
+            self._error(
+                f"'{name}' has names for values, and no mean.",
+                "Choose a measure that is a number.",
+                "better",
+            )
         self._check_range(value, better, margin)
         if written.range is None:
             sentence = f"'{name}' has no 'range', which a verdict about it needs."
-            self._error(sentence, "Add the 'range': the lowest and the highest possible value.", "better")
+            self._error(
+                sentence,
+                "Add the 'range': the lowest and the highest possible value.",
+                "better",
+            )
 
     def _check_range(self, value: float, better: str, margin: float) -> None:
         limits = self.written.range
@@ -188,39 +307,63 @@ class _Resolver:
             return
         low, high = limits
         if low >= high:
-            self._error("The range is empty or reversed.", "Write [lowest, highest].", "range")
+            self._error(
+                "The range is empty or reversed.", "Write [lowest, highest].", "range"
+            )
             return
         if not low <= value <= high:
-            self._error(f"The animals' {value:g} is not in the range {low:g} to {high:g}.", "Widen the range.", "range")
+            self._error(
+                f"The animals' {value:g} is not in the range {low:g} to {high:g}.",
+                "Widen the range.",
+                "range",
+            )
             return
         below, above = value - margin <= low, value + margin >= high
         if {"higher": below, "lower": above, "alike": below and above}[better]:
             worst = low if below else high
-            sentence = (
-                f"The worst possible value, {worst:g}, is within the margin of {margin:g}, so no subject could FAIL."
-            )
+            sentence = f"The worst possible value, {worst:g}, is within the margin of {margin:g}, so no subject could FAIL."
             self._error(sentence, "Give a smaller margin.", "margin")
 
     def _rows(self) -> list[_Counted]:
-        """Return animal, session, number of trials and their sum (of passes, or the value of a single one)."""
+        """Return animal, session, number of trials and their sum (of passes, or the
+        value of a single one).
+        """
         if not isinstance(self.written.animals, list):
             return []
         columns = columns_of(self.written.measure)
-        rows = [(row_of(cells, columns), number) for number, cells in enumerate(self.written.animals)]
+        rows = [
+            (row_of(cells, columns), number)
+            for number, cells in enumerate(self.written.animals)
+        ]
         for row, number in rows:
             if row is None:
                 position = self.node.find(("animals", number)).position
                 remedy = f"Write [{', '.join(columns)}], or the name of a CSV file."
                 self.diagnostics.error(
-                    225, position, f"{self.written.animals[number]!r:.100} is not a valid row.", remedy
+                    225,
+                    position,
+                    f"{self.written.animals[number]!r:.100} is not a valid row.",
+                    remedy,
                 )
-        kept = [row if len(row) == 4 else (*row[:2], 1, row[2]) for row, _ in rows if row is not None]
+        kept = [
+            row if len(row) == 4 else (*row[:2], 1, row[2])
+            for row, _ in rows
+            if row is not None
+        ]
         if len({row[:2] for row in kept}) < len(kept):
             self.diagnostics.error(
-                225, self.node.key_position("animals"), "A session of an animal appears twice.", "Keep one."
+                225,
+                self.node.key_position("animals"),
+                "A session of an animal appears twice.",
+                "Keep one.",
             )
         if not rows:
-            self.diagnostics.error(225, self.node.key_position("animals"), "There are no animals.", "Add some.")
+            self.diagnostics.error(
+                225,
+                self.node.key_position("animals"),
+                "There are no animals.",
+                "Add some.",
+            )
         return kept
 
     def _over(self) -> tuple[int, ...]:
@@ -235,8 +378,12 @@ class _Resolver:
             return known
         return known[-int(count or 1) :]
 
-    def _of_animals(self, rows: Sequence[_Counted], sessions: Iterable[int]) -> _Computed:
-        """Return mean and standard deviation of the animals' own rates (or mean values) in these sessions."""
+    def _of_animals(
+        self, rows: Sequence[_Counted], sessions: Iterable[int]
+    ) -> _Computed:
+        """Return mean and standard deviation of the animals' own rates (or mean values)
+        in these sessions.
+        """
         chosen, own = set(sessions), dict[str, tuple[float, int]]()
         for animal, session, trials, passed in rows:
             if session in chosen:
@@ -248,11 +395,14 @@ class _Resolver:
         sd = statistics.stdev(rates) if len(rates) > 1 else None
         return _Computed(statistics.fmean(rates), sd, len(rates))
 
-    def _of_curve(self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]) -> _Computed:
-        """Return the mean of the curve over these sessions, weighted by their trials if they are the judged ones.
+    def _of_curve(
+        self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]
+    ) -> _Computed:
+        """Return the mean of the curve over these sessions, weighted by their trials if
+        they are the judged ones.
 
-        Its standard deviation is the mean of the sessions' standard deviations. That is an upper bound, because the
-        correlation between an animal's sessions is unknown.
+        Its standard deviation is the mean of the sessions' standard deviations. That is
+        an upper bound, because the correlation between an animal's sessions is unknown.
         """
         if not curve or not sessions or max(sessions) > len(curve):
             return _Computed()
@@ -260,16 +410,20 @@ class _Resolver:
         if tuple(sessions) != tuple(self.judged):
             weights = [1] * len(weights)
         value = statistics.fmean([curve[session - 1] for session in sessions], weights)
-        sd = statistics.fmean([curve_sd[session - 1] for session in sessions], weights) if curve_sd else None
+        sd = (
+            statistics.fmean([curve_sd[session - 1] for session in sessions], weights)
+            if curve_sd
+            else None
+        )
         return _Computed(value, sd, None)
 
-    def _check_sessions(self, value: float, computed: float | None, over: Sequence[int]) -> None:
+    def _check_sessions(
+        self, value: float, computed: float | None, over: Sequence[int]
+    ) -> None:
         """325: the value is over other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
-        remedy = (
-            "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
-        )
+        remedy = "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
             sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}."
@@ -283,7 +437,9 @@ class _Resolver:
             self.diagnostics.warning(325, place, sentence, remedy)
 
     def _check_curve(self, curve: Sequence[float], rows: Sequence[_Counted]) -> None:
-        """326: the curve has other sessions than the life. Animals of a file may have gone on longer."""
+        """326: the curve has other sessions than the life. Animals of a file may have
+        gone on longer.
+        """
         if self.spec.sessions_vary:
             return  # in animals as in models
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
@@ -291,15 +447,19 @@ class _Resolver:
             lived = {row[1] for row in rows}
             missing = [session for session in self.judged if session not in lived]
             # A measure need not have a value in each session.
-            if missing and (self.written.measure == "success" or not lived & {*self.judged}):
-                sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
-                remedy = (
-                    "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
+            if missing and (
+                self.written.measure == "success" or not lived & {*self.judged}
+            ):
+                sentence = (
+                    f"No animal has {in_words(missing)}, which the pass rate covers."
                 )
+                remedy = "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
                 self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
         elif curve and not last <= len(curve) <= sessions:
             sentence = f"The animals' curve has {len(curve)} sessions, the schedule {sessions}."
-            remedy = "Give one value for each session of the schedule, through all blocks."
+            remedy = (
+                "Give one value for each session of the schedule, through all blocks."
+            )
             self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
 
     def _place(self, key: str) -> Position:
@@ -310,12 +470,16 @@ class _Resolver:
 class _Computed:
     """The computed parts of a reference; None where unknown."""
 
-    def __init__(self, value: float | None = None, sd: float | None = None, n: int | None = None) -> None:
+    def __init__(
+        self, value: float | None = None, sd: float | None = None, n: int | None = None
+    ) -> None:
         self.value, self.sd, self.n = value, sd, n
 
 
 def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation over animals by session, up to the first gap."""
+    """Return mean and standard deviation over animals by session, up to the first
+    gap.
+    """
     rates: dict[int, list[float]] = {}
     for _, session, trials, passed in rows:
         rates.setdefault(session, []).append(passed / trials)
@@ -324,7 +488,9 @@ def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, .
         if session not in rates:
             break
         means.append(statistics.fmean(rates[session]))
-        spreads.append(statistics.stdev(rates[session]) if len(rates[session]) > 1 else 0.0)
+        spreads.append(
+            statistics.stdev(rates[session]) if len(rates[session]) > 1 else 0.0
+        )
     return tuple(means), tuple(spreads)
 
 

@@ -1,4 +1,6 @@
-"""Resolves a typed document into a specification: names are looked up and expressions typed; errors are reported."""
+"""Resolves a typed document into a specification: names are looked up and expressions
+typed; errors are reported.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,15 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import expressions
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
-from cheesebench.protocol.documents import MAX_ROWS, VERSION, DocumentModel, Draw, Scalar, Until, is_name
+from cheesebench.protocol.documents import (
+    MAX_ROWS,
+    VERSION,
+    DocumentModel,
+    Draw,
+    Scalar,
+    Until,
+    is_name,
+)
 from cheesebench.protocol.expressions import (
     BUILT_INS,
     NUMBER,
@@ -38,7 +48,15 @@ from cheesebench.protocol.expressions import (
     constant,
     walk,
 )
-from cheesebench.protocol.names import TIMEOUT, Lookup, Names, counters, declare_names, outcomes, runtime_value
+from cheesebench.protocol.names import (
+    TIMEOUT,
+    Lookup,
+    Names,
+    counters,
+    declare_names,
+    outcomes,
+    runtime_value,
+)
 from cheesebench.protocol.references import judged_reference, resolve_references
 from cheesebench.protocol.specification import ConstructSpec
 from cheesebench.protocol.structure import without_nulls
@@ -53,7 +71,11 @@ class TrialBuilder(Lookup):
         limit = self.document.trial.limit
         if isinstance(limit, str):
             if self.names.variables.get(limit, TRUTH).kind != "number":
-                numbers = [name for name, kind in self.names.variables.items() if kind.kind == "number"]
+                numbers = [
+                    name
+                    for name, kind in self.names.variables.items()
+                    if kind.kind == "number"
+                ]
                 self.unknown("number variable", limit, numbers, ("trial", "limit"))
             self.names.used.add(limit)
         return limit
@@ -67,14 +89,18 @@ class TrialBuilder(Lookup):
                 self.unknown("state", entry.go, self.names.states, (*here, "go"))
             state = self.document.trial.states.get(entry.go)
             if state is not None and state.reward is not None:
-                position = self.root.find(("trial", "states", entry.go)).key_position("reward")
+                position = self.root.find(("trial", "states", entry.go)).key_position(
+                    "reward"
+                )
                 self.diagnostics.error(
                     208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset cannot "
                                    "return one.",
                     "Give it in a rule or in 'each'.",
                 )  # fmt: skip
             guard = self.expression(entry.if_, (*here, "if"), TRUTH)
-            entries.append(spec.GuardedName(guard, entry.go, self.root.find(here).position))
+            entries.append(
+                spec.GuardedName(guard, entry.go, self.root.find(here).position)
+            )
         if entries and self.document.trial.start[-1].if_ is not None:
             position = self.root.find(path).position
             self.diagnostics.error(
@@ -84,7 +110,12 @@ class TrialBuilder(Lookup):
                 "Add an entry without 'if'.",
             )
         if not entries:
-            self.diagnostics.error(209, self.root.find(path).position, "'start' names no state.", "Name one.")
+            self.diagnostics.error(
+                209,
+                self.root.find(path).position,
+                "'start' names no state.",
+                "Name one.",
+            )
         return tuple(entries)
 
     def states(self) -> dict[str, spec.StateSpec]:
@@ -93,7 +124,13 @@ class TrialBuilder(Lookup):
         shut = self._doors(self.document.trial.close, ("trial", "close"))
         for name, state in self.document.trial.states.items():
             path = ("trial", "states", name)
-            say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
+            say = (
+                state.say
+                if isinstance(state.say, list)
+                else [state.say]
+                if state.say is not None
+                else []
+            )
             states[name] = spec.StateSpec(
                 name=name,
                 entry=self.effects(state, path),
@@ -108,52 +145,93 @@ class TrialBuilder(Lookup):
             )
         return states
 
-    def _said(self, say: Sequence[str], given: object, path: Sequence[str | int]) -> tuple[str, ...]:
-        """Return the lines of text; report lone braces, and names in braces that hold no value."""
+    def _said(
+        self, say: Sequence[str], given: object, path: Sequence[str | int]
+    ) -> tuple[str, ...]:
+        """Return the lines of text; report lone braces, and names in braces that hold
+        no value.
+        """
         for number, text in enumerate(say):
             node = self.root.find((*path, number) if isinstance(given, list) else path)
             try:
-                blanks = [part for part in expressions.text_parts(text) if isinstance(part, expressions.Blank)]
+                blanks = [
+                    part
+                    for part in expressions.text_parts(text)
+                    if isinstance(part, expressions.Blank)
+                ]
             except expressions.LoneBraceError as lone:
                 sentence = f"This '{text[lone.offset]}' stands alone."
                 self.diagnostics.error(
-                    227, node.inside(lone.offset), sentence, "Double it; or name a variable: '{cue}'."
+                    227,
+                    node.inside(lone.offset),
+                    sentence,
+                    "Double it; or name a variable: '{cue}'.",
                 )
                 return ()
             for blank in blanks:
                 if not is_name(blank.name):
-                    sentence = f"In braces stands the name of a variable, not '{blank.name}'."
+                    sentence = (
+                        f"In braces stands the name of a variable, not '{blank.name}'."
+                    )
                     remedy = "Name one; 'set' can give it the value, or double the braces for literal ones."
-                    self.diagnostics.error(227, node.inside(blank.offset), sentence, remedy)
+                    self.diagnostics.error(
+                        227, node.inside(blank.offset), sentence, remedy
+                    )
                     continue
                 self.names.used.add(blank.name)
                 if blank.name not in self.names.variables:
                     known = self.names.variables
-                    remedy = did_you_mean(blank.name, known).strip() or f"Known: {listed(known)}."
+                    remedy = (
+                        did_you_mean(blank.name, known).strip()
+                        or f"Known: {listed(known)}."
+                    )
                     if blank.name in BUILT_INS:
                         remedy = f"Copy it into a variable: 'set: {{shown: {blank.name}}}', and write '{{shown}}'."
-                    sentence = f"There is no variable or draw '{blank.name}' to fill in."
-                    self.diagnostics.error(201, node.inside(blank.offset), sentence, remedy)
+                    sentence = (
+                        f"There is no variable or draw '{blank.name}' to fill in."
+                    )
+                    self.diagnostics.error(
+                        201, node.inside(blank.offset), sentence, remedy
+                    )
         return tuple(line for text in say for line in text.splitlines())
 
-    def _shows(self, show: Mapping[str, str], path: Sequence[str | int]) -> tuple[tuple[spec.Place, spec.Place], ...]:
-        return tuple(self._shown(place, glyph, (*path, place)) for place, glyph in show.items())
+    def _shows(
+        self, show: Mapping[str, str], path: Sequence[str | int]
+    ) -> tuple[tuple[spec.Place, spec.Place], ...]:
+        return tuple(
+            self._shown(place, glyph, (*path, place)) for place, glyph in show.items()
+        )
 
-    def _doors(self, close: Sequence[str], path: Sequence[str | int]) -> tuple[spec.Place, ...]:
-        return tuple(self._door(door, (*path, number)) for number, door in enumerate(close))
+    def _doors(
+        self, close: Sequence[str], path: Sequence[str | int]
+    ) -> tuple[spec.Place, ...]:
+        return tuple(
+            self._door(door, (*path, number)) for number, door in enumerate(close)
+        )
 
-    def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
+    def _shown(
+        self, place: str, glyph: str, path: Sequence[str | int]
+    ) -> tuple[spec.Place, spec.Place]:
         key = self.root.find(path[:-1])
         position = key.key_position(str(path[-1]))
         landmarks = [mark.name for mark in self.names.arena.landmarks]
-        held = [value for value in self.values(place) if value in landmarks and value not in self.names.places]
+        held = [
+            value
+            for value in self.values(place)
+            if value in landmarks and value not in self.names.places
+        ]
         if place in self.names.variables and held:
             self.names.used.add(place)
             shown = spec.Place(place, variable=True)
-            odd = next((value for value in self.values(place) if value not in landmarks), None)
+            odd = next(
+                (value for value in self.values(place) if value not in landmarks), None
+            )
             if odd is not None:
                 sentence = f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none."
-                hint = did_you_mean(str(odd), landmarks).strip() or f"Landmarks are {listed(landmarks)}."
+                hint = (
+                    did_you_mean(str(odd), landmarks).strip()
+                    or f"Landmarks are {listed(landmarks)}."
+                )
                 self.diagnostics.error(201, position, sentence, hint)
         elif place in self.names.places or place in self.names.variables:
             shown = self.place(place, path)
@@ -162,7 +240,12 @@ class TrialBuilder(Lookup):
             if place not in landmarks:
                 known = [*self.names.places, *landmarks, *self._place_variables()]
                 hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
-                self.diagnostics.error(201, position, f"There is no zone, solid or landmark '{place}' to show.", hint)
+                self.diagnostics.error(
+                    201,
+                    position,
+                    f"There is no zone, solid or landmark '{place}' to show.",
+                    hint,
+                )
         if len(glyph) == 1 and glyph not in self.names.variables:
             return shown, spec.Place(glyph)
         self.names.used.add(glyph)
@@ -170,15 +253,27 @@ class TrialBuilder(Lookup):
             if glyph == "none":
                 sentence = "'none' is not a glyph."
                 remedy = "A blank in quotes leaves it undrawn."
-                self.diagnostics.error(201, self.root.find(path).position, sentence, remedy)
+                self.diagnostics.error(
+                    201, self.root.find(path).position, sentence, remedy
+                )
             else:
-                known = [name for name in self.names.variables if any(len(str(v)) == 1 for v in self.values(name))]
+                known = [
+                    name
+                    for name in self.names.variables
+                    if any(len(str(v)) == 1 for v in self.values(name))
+                ]
                 remedy = did_you_mean(glyph, known).strip() or (
                     "There are no colours: write one character in quotes, such as '*', or a variable that holds one."
                 )
-                sentence = f"'{glyph}' is neither one character nor a variable that holds one."
-                self.diagnostics.error(201, self.root.find(path).position, sentence, remedy)
-        odd = next((value for value in self.values(glyph) if len(str(value)) != 1), None)
+                sentence = (
+                    f"'{glyph}' is neither one character nor a variable that holds one."
+                )
+                self.diagnostics.error(
+                    201, self.root.find(path).position, sentence, remedy
+                )
+        odd = next(
+            (value for value in self.values(glyph) if len(str(value)) != 1), None
+        )
         if odd is not None:
             position = self.root.find(path).position
             sentence = f"'{glyph}' can hold '{odd}', which is not a glyph."
@@ -190,23 +285,46 @@ class TrialBuilder(Lookup):
         self.names.used.add(name)
         if name in self.names.variables:
             if self.names.variables[name].kind not in ("name", "set"):
-                self.diagnostics.error(211, position, f"The variable '{name}' does not hold a door.", "Name a door.")
+                self.diagnostics.error(
+                    211,
+                    position,
+                    f"The variable '{name}' does not hold a door.",
+                    "Name a door.",
+                )
             held = (value for value in self.values(name) if isinstance(value, str))
-            odd = next((value for value in held if not set(arena.members(value)) <= set(arena.doors)), None)
+            odd = next(
+                (
+                    value
+                    for value in held
+                    if not set(arena.members(value)) <= set(arena.doors)
+                ),
+                None,
+            )
             if odd is not None:
                 sentence = f"'{name}' can hold '{odd}', which is not a door."
                 self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
-        if name in self.names.places and not set(arena.members(name)) <= set(arena.doors):
+        if name in self.names.places and not set(arena.members(name)) <= set(
+            arena.doors
+        ):
             self.diagnostics.error(
-                211, position, f"'{name}' is not a door.", f"Make it one in the legend: '{{door: {name}}}'."
+                211,
+                position,
+                f"'{name}' is not a door.",
+                f"Make it one in the legend: '{{door: {name}}}'.",
             )
         elif name not in self.names.places:
-            groups = [group for group, members in arena.groups.items() if set(members) <= set(arena.doors)]
+            groups = [
+                group
+                for group, members in arena.groups.items()
+                if set(members) <= set(arena.doors)
+            ]
             self.unknown("door", name, [*arena.doors, *groups], path)
         return spec.Place(name)
 
-    def _left_open(self, state: doc.State, path: Sequence[str | int]) -> tuple[spec.Place, ...]:
+    def _left_open(
+        self, state: doc.State, path: Sequence[str | int]
+    ) -> tuple[spec.Place, ...]:
         """Return the doors that stay open; report one that the state does not close."""
         left, arena = self._doors(state.open, (*path, "open")), self.names.arena
         close = [*self.document.trial.close, *state.close]
@@ -217,10 +335,21 @@ class TrialBuilder(Lookup):
             if not door.variable and not varies and odd and closed <= set(arena.doors):
                 sentence = f"'{min(odd)}' is open anyway: this state does not close it."
                 position = self.root.find((*path, "open", number)).position
-                self.diagnostics.warning(320, position, sentence, "Name the doors under 'close', such as a group.")
+                self.diagnostics.warning(
+                    320,
+                    position,
+                    sentence,
+                    "Name the doors under 'close', such as a group.",
+                )
         return left
 
-    def effects(self, effects: doc.Effects | None, path: Sequence[str | int], *, it: bool = False) -> spec.EffectsSpec:
+    def effects(
+        self,
+        effects: doc.Effects | None,
+        path: Sequence[str | int],
+        *,
+        it: bool = False,
+    ) -> spec.EffectsSpec:
         """Resolve effects; ``it``: whether the name ``it`` is defined in them."""
         if effects is None:
             return spec.EffectsSpec()
@@ -229,10 +358,14 @@ class TrialBuilder(Lookup):
         return spec.EffectsSpec(
             set=self._assignments(effects.set, (*path, "set"), it, member=False),
             add=self._assignments(effects.add, (*path, "add"), it, member=True),
-            remove=self._assignments(effects.remove, (*path, "remove"), it, member=True),
+            remove=self._assignments(
+                effects.remove, (*path, "remove"), it, member=True
+            ),
             count=tuple(effects.count),
             reward=reward,
-            place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
+            place=None
+            if effects.place is None
+            else self._target(effects.place, (*path, "place"), it),
             put=self._square(effects.put, (*path, "put"), it),
         )
 
@@ -240,20 +373,31 @@ class TrialBuilder(Lookup):
         self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
     ) -> tuple[Expression, Expression] | None:
         """Resolve column and row; None if absent or invalid."""
-        coordinates = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
+        coordinates = [
+            self.expression(value, (*path, n), NUMBER, it=it)
+            for n, value in enumerate(square or ())
+        ]
         return (
             (coordinates[0], coordinates[1])
             if coordinates and coordinates[0] is not None and coordinates[1] is not None
             else None
         )
 
-    def _check_reward(self, reward: Expression | None, path: Sequence[str | int]) -> None:
-        """Report a reward that is never a finite number; other invalid rewards are found at run time."""
+    def _check_reward(
+        self, reward: Expression | None, path: Sequence[str | int]
+    ) -> None:
+        """Report a reward that is never a finite number; other invalid rewards are
+        found at run time.
+        """
         for part in walk(reward):
             value = constant(part)
             if value is not None and not math.isfinite(value):
                 position = self.root.find(path).position
-                sentence = "This reward divides by 0." if math.isnan(value) else "This reward is infinite."
+                sentence = (
+                    "This reward divides by 0."
+                    if math.isnan(value)
+                    else "This reward is infinite."
+                )
                 self.diagnostics.error(218, position, sentence, "Fix the number.")
                 return
 
@@ -263,7 +407,12 @@ class TrialBuilder(Lookup):
         return self.place(name, path, solid=False, placing=True)
 
     def _assignments(
-        self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, member: bool
+        self,
+        entries: Mapping[str, object],
+        path: Sequence[str | int],
+        it: bool,
+        *,
+        member: bool,
     ) -> tuple[spec.Assignment, ...]:
         rules, arena = [], self.names.arena
         for name, value in entries.items():
@@ -277,41 +426,76 @@ class TrialBuilder(Lookup):
                 continue  # its name is taken, as reported where it is declared
             if member and kind.kind != "set":
                 sentence = f"'{path[-1]}' needs a set, but '{name}' is not a set."
-                self.diagnostics.error(212, position, sentence, f"Declare '{name}: []'.")
+                self.diagnostics.error(
+                    212, position, sentence, f"Declare '{name}: []'."
+                )
                 continue
-            if member and value in arena.groups and not set(map(str, self.values(name))) & set(arena.groups):
+            if (
+                member
+                and value in arena.groups
+                and not set(map(str, self.values(name))) & set(arena.groups)
+            ):
                 sentence = f"'{value}' is a group: '{path[-1]}' takes its name, not its members."
                 remedy = "Name a variable that holds the members: 'vars: {all: [...]}'."
-                self.diagnostics.warning(321, self.root.find(here).position, sentence, remedy)
-            whole = not member or self.names.variables.get(str(value), NUMBER).kind == "set"
-            want = kind if whole else Type("name", kind.domains) if kind.domains else NUMBER
-            tree = self.expression(value, here, None if member and "any" in kind.domains else want, it=it)
+                self.diagnostics.warning(
+                    321, self.root.find(here).position, sentence, remedy
+                )
+            whole = (
+                not member or self.names.variables.get(str(value), NUMBER).kind == "set"
+            )
+            want = (
+                kind
+                if whole
+                else Type("name", kind.domains)
+                if kind.domains
+                else NUMBER
+            )
+            tree = self.expression(
+                value, here, None if member and "any" in kind.domains else want, it=it
+            )
             if tree is not None:
                 rules.append(spec.Assignment(name, tree))
         return tuple(rules)
 
     def rules(
-        self, rules: Sequence[doc.Rule], path: Sequence[str | int], *, watch: bool = False
+        self,
+        rules: Sequence[doc.Rule],
+        path: Sequence[str | int],
+        *,
+        watch: bool = False,
     ) -> tuple[spec.RuleSpec, ...]:
-        """Resolve rules; those of ``watch`` may not have ``go``, ``end`` or ``after``."""
+        """Resolve rules; those of ``watch`` may not have ``go``, ``end`` or
+        ``after``.
+        """
         return tuple(
             built
             for number, rule in enumerate(rules)
             if (built := self._rule(rule, (*path, number), watch)) is not None
         )
 
-    def _rule(self, rule: doc.Rule, path: Sequence[str | int], watch: bool) -> spec.RuleSpec | None:
+    def _rule(
+        self, rule: doc.Rule, path: Sequence[str | int], watch: bool
+    ) -> spec.RuleSpec | None:
         position = self.root.find(path).position
         given = [key for key in TRIGGERS if getattr(rule, key) is not None]
         if not given and set(self.root.find(path).plain()) - set(doc.Rule.model_fields):
-            return None  # the unknown key, already reported, was meant to be the trigger
+            return (
+                None  # the unknown key, already reported, was meant to be the trigger
+            )
         if len(given) != 1:
             sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
-            self.diagnostics.error(213, position, sentence, "Split it." if given else "Add one.")
+            self.diagnostics.error(
+                213, position, sentence, "Split it." if given else "Add one."
+            )
             return None
         trigger = given[0]
         if rule.go is not None and rule.end is not None:
-            self.diagnostics.error(214, position, "A rule has either 'go' or 'end', not both.", "Remove one.")
+            self.diagnostics.error(
+                214,
+                position,
+                "A rule has either 'go' or 'end', not both.",
+                "Remove one.",
+            )
         for key in ("go", "end") if watch else ():
             if getattr(rule, key) is not None:
                 place = self.root.find(path).key_position(key)
@@ -323,25 +507,36 @@ class TrialBuilder(Lookup):
                 )
         if watch and trigger == "after":
             self.diagnostics.error(
-                215, position, "A watch rule has no clock: 'after' is not allowed.", "Use a rule of a state."
+                215,
+                position,
+                "A watch rule has no clock: 'after' is not allowed.",
+                "Use a rule of a state.",
             )
         if rule.go is not None and rule.go not in self.names.states:
             self.unknown("state", rule.go, self.names.states, (*path, "go"))
         self._check_outcome(rule.end, (*path, "end"))
-        whatever = rule.act == ANY or (rule.press == ANY and ANY not in {*self.names.places, *self.names.variables})
+        whatever = rule.act == ANY or (
+            rule.press == ANY and ANY not in {*self.names.places, *self.names.variables}
+        )
         it = trigger in ("enter", "inside", "press") and not whatever
         target = None
         if it:
-            target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
+            target = self.place(
+                getattr(rule, trigger), (*path, trigger), solid=trigger == "press"
+            )
         after = self.expression(rule.after, (*path, "after"), NUMBER)
-        self._check_number(after, 0, math.inf, "A duration cannot be negative.", (*path, "after"))
+        self._check_number(
+            after, 0, math.inf, "A duration cannot be negative.", (*path, "after")
+        )
         p = self.expression(rule.p, (*path, "p"), NUMBER, it=it)
         self._check_number(p, 0, 1, "A probability lies between 0 and 1.", (*path, "p"))
         return spec.RuleSpec(
             trigger=trigger,
             target=target,
             after=after,
-            action=ACTIONS.index(rule.act) if rule.act is not None and not whatever else None,
+            action=ACTIONS.index(rule.act)
+            if rule.act is not None and not whatever
+            else None,
             guard=self.expression(rule.if_, (*path, "if"), TRUTH, it=it),
             p=p,
             effects=self.effects(rule, path, it=it),
@@ -353,14 +548,23 @@ class TrialBuilder(Lookup):
         )
 
     def _check_number(
-        self, tree: Expression | None, low: float, high: float, sentence: str, path: Sequence[str | int]
+        self,
+        tree: Expression | None,
+        low: float,
+        high: float,
+        sentence: str,
+        path: Sequence[str | int],
     ) -> None:
         numbers: list[object] = [tree.value] if isinstance(tree, Number) else []
         if isinstance(tree, Unary) and isinstance(tree.operand, Number):
             numbers = [-tree.operand.value]
         if isinstance(tree, Variable):
             numbers = [*self.values(tree.name)]
-        outside = [number for number in numbers if isinstance(number, int | float) and not low <= number <= high]
+        outside = [
+            number
+            for number in numbers
+            if isinstance(number, int | float) and not low <= number <= high
+        ]
         if outside:
             remedy = f"Fix the {outside[0]:g}."
             self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
@@ -368,7 +572,12 @@ class TrialBuilder(Lookup):
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
         if outcome == TIMEOUT:
             sentence = f"'{TIMEOUT}' is reserved for trials cut off by the limit."
-            self.diagnostics.error(219, self.root.find(path).position, sentence, "Give this end another name.")
+            self.diagnostics.error(
+                219,
+                self.root.find(path).position,
+                sentence,
+                "Give this end another name.",
+            )
 
     def finish(self) -> tuple[spec.FinishSpec, ...]:
         path = ("trial", "finish")
@@ -376,13 +585,19 @@ class TrialBuilder(Lookup):
             self._check_outcome(entry.end, (*path, number, "end"))
             position = self.root.find((*path, number)).position
             if entry.end is None and entry.go is None:
-                sentence = f"The key 'end' is missing in entry {number + 1} of 'finish'."
-                self.diagnostics.error(122, position, sentence, "Add 'end: ...', or 'go: ...'.")
+                sentence = (
+                    f"The key 'end' is missing in entry {number + 1} of 'finish'."
+                )
+                self.diagnostics.error(
+                    122, position, sentence, "Add 'end: ...', or 'go: ...'."
+                )
             elif entry.end is not None and entry.go is not None:
                 sentence = "An entry of 'finish' has either 'end' or 'go', not both."
                 self.diagnostics.error(214, position, sentence, "Remove one.")
             if entry.go is not None and entry.go not in self.names.states:
-                self.unknown("state", entry.go, self.names.states, (*path, number, "go"))
+                self.unknown(
+                    "state", entry.go, self.names.states, (*path, number, "go")
+                )
         return tuple(
             spec.FinishSpec(
                 self.expression(entry.if_, (*path, number, "if"), TRUTH),
@@ -430,7 +645,9 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: Draw) -> Rows:
-        """Return the table with its weights; empty if members are dealt out in each draw."""
+        """Return the table with its weights; empty if members are dealt out in each
+        draw.
+        """
         if draw.sample is not None:
             self._check_sample(name, draw)
             if draw.distinct:
@@ -438,26 +655,45 @@ class DrawBuilder(Lookup):
             members = self.names.arena.groups.get(draw.sample, ())
             if len(members) ** len(draw.into) > MAX_ROWS:
                 sentence = f"{len(members)} members in {len(draw.into)} places are more than {MAX_ROWS} rows."
-                self._error(("draw", name, "into"), sentence, "Use one draw for each variable.")
+                self._error(
+                    ("draw", name, "into"), sentence, "Use one draw for each variable."
+                )
                 return ()
             return tuple(itertools.product(members, repeat=len(draw.into)))
-        rows: Rows = tuple(zip(*([runtime_value(cell) for cell in cells] for cells in draw.of.values()), strict=False))
+        rows: Rows = tuple(
+            zip(
+                *(
+                    [runtime_value(cell) for cell in cells]
+                    for cells in draw.of.values()
+                ),
+                strict=False,
+            )
+        )
         if draw.weights is None:
             return rows
         if draw.permute is not None or len(draw.weights) != len(rows):
             sentence = f"'{name}' has {len(draw.weights)} weights for {len(rows)} rows."
             remedy = "Give one for each row of 'of'."
             if draw.permute is not None:
-                sentence, remedy = "Permutations are equally likely.", "Remove 'weights'."
+                sentence, remedy = (
+                    "Permutations are equally likely.",
+                    "Remove 'weights'.",
+                )
             self._error(("draw", name, "weights"), sentence, remedy)
             return rows
         # Only proportions matter, unless rows are dealt out in blocks or cycles.
         shared = math.gcd(*draw.weights) if draw.order == "random" else 1
         if sum(draw.weights) // shared > MAX_ROWS:
-            sentence = f"The weights add up to {sum(draw.weights)}, more than {MAX_ROWS} rows."
+            sentence = (
+                f"The weights add up to {sum(draw.weights)}, more than {MAX_ROWS} rows."
+            )
             self._error(("draw", name, "weights"), sentence, "Use smaller ones.")
             return rows
-        return tuple(row for row, weight in zip(rows, draw.weights, strict=True) for _ in range(weight // shared))
+        return tuple(
+            row
+            for row, weight in zip(rows, draw.weights, strict=True)
+            for _ in range(weight // shared)
+        )
 
     def _check_rows(self, name: str, draw: Draw, rows: Rows) -> None:
         """Report too many rows, or too few to pick from."""
@@ -467,25 +703,44 @@ class DrawBuilder(Lookup):
                 sentence = f"There are {len(draw.permute)} values, but 'into' asks for {len(draw.into)}."
                 self._error((*place, "into"), sentence, "Ask for fewer.")
             else:
-                sentence = f"There are {draw.permutations} permutations, more than {MAX_ROWS}."
-                self._error((*place, "permute"), sentence, "Make a group of them, and deal it out with 'sample'.")
+                sentence = (
+                    f"There are {draw.permutations} permutations, more than {MAX_ROWS}."
+                )
+                self._error(
+                    (*place, "permute"),
+                    sentence,
+                    "Make a group of them, and deal it out with 'sample'.",
+                )
         if draw.permute is not None and len(set(draw.permute)) < len(draw.permute):
             twice = Counter(draw.permute).most_common(1)[0][0]
-            self._error((*place, "permute"), f"'{twice}' appears twice in 'permute'.", "Name each value once.")
+            self._error(
+                (*place, "permute"),
+                f"'{twice}' appears twice in 'permute'.",
+                "Name each value once.",
+            )
         if draw.sample is None and draw.pick is not None and draw.pick > len(rows):
             position = self.root.find((*place, "pick")).position
-            self.diagnostics.error(206, position, f"'{name}' picks {draw.pick} of {len(rows)} rows.", "Pick fewer.")
+            self.diagnostics.error(
+                206,
+                position,
+                f"'{name}' picks {draw.pick} of {len(rows)} rows.",
+                "Pick fewer.",
+            )
         if len(rows) * draw.copies > MAX_ROWS:
             position = self.root.find(place).position
             sentence = f"{len(rows)} rows in {draw.copies} copies are more than {MAX_ROWS} of one permuted block."
-            self.diagnostics.error(206, position, sentence, "Use fewer copies, or 'order: random'.")
+            self.diagnostics.error(
+                206, position, sentence, "Use fewer copies, or 'order: random'."
+            )
         if draw.max_run is not None and rows:
             value, often = Counter(row[0] for row in rows).most_common(1)[0]
             if often == len(rows):
                 sentence = "The first column has only one value, so its run never ends."
                 self._error((*place, "max_run"), sentence, "Remove 'max_run'.")
             elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
-                sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
+                sentence = (
+                    f"'{value}' is too frequent for runs of at most {draw.max_run}."
+                )
                 self._error((*place, "max_run"), sentence, "Allow longer runs.")
         subsets = math.comb(len(rows), draw.pick or 0)
         if draw.order != "random" and subsets > MAX_SUBSETS:
@@ -495,31 +750,61 @@ class DrawBuilder(Lookup):
     def _check_keys(self, name: str, draw: Draw, rows: Rows) -> None:
         place = ("draw", name)
         if draw.copies > 1 and draw.order != "shuffle":
-            self._error((*place, "copies"), "'copies' is only for 'order: shuffle'.", "Remove it, or shuffle.")
-        if draw.max_run is not None and (draw.order in ("cycle", "balanced", "by_subject") or draw.pick):
-            self._error((*place, "max_run"), "'max_run' is only for shuffled or random rows.", "Remove it.")
+            self._error(
+                (*place, "copies"),
+                "'copies' is only for 'order: shuffle'.",
+                "Remove it, or shuffle.",
+            )
+        if draw.max_run is not None and (
+            draw.order in ("cycle", "balanced", "by_subject") or draw.pick
+        ):
+            self._error(
+                (*place, "max_run"),
+                "'max_run' is only for shuffled or random rows.",
+                "Remove it.",
+            )
         if draw.weights is not None and (draw.pick or draw.sample is not None):
             what = "pick" if draw.pick else "sample"
-            self._error((*place, "weights"), f"'weights' do not go with '{what}'.", "Remove them.")
+            self._error(
+                (*place, "weights"),
+                f"'weights' do not go with '{what}'.",
+                "Remove them.",
+            )
         if not draw.distinct and draw.sample is None:
-            self._error((*place, "distinct"), "'distinct' is only for 'sample'.", "Remove it.")
+            self._error(
+                (*place, "distinct"), "'distinct' is only for 'sample'.", "Remove it."
+            )
 
     def _check_sample(self, name: str, draw: Draw) -> None:
-        """Report a sample that is neither a group nor a set drawn earlier, or that deals out more than there is."""
+        """Report a sample that is neither a group nor a set drawn earlier, or that
+        deals out more than there is.
+        """
         sample, path = draw.sample or "", ("draw", name)
         self.names.used.add(sample)
-        sizes = {group: len(members) for group, members in self.names.arena.groups.items()}
+        sizes = {
+            group: len(members) for group, members in self.names.arena.groups.items()
+        }
         if draw.distinct:
-            for before in itertools.takewhile(lambda other: other != name, self.document.draw):
+            for before in itertools.takewhile(
+                lambda other: other != name, self.document.draw
+            ):
                 other = self.document.draw[before]
                 sizes |= {column: other.pick for column in other.columns if other.pick}
         if sample not in sizes:
             what = "group, or set of a draw above," if draw.distinct else "group"
-            later = [other for other, one in self.document.draw.items() if sample in one.columns and one.pick]
+            later = [
+                other
+                for other, one in self.document.draw.items()
+                if sample in one.columns and one.pick
+            ]
             if draw.distinct and later and later[0] != name:
-                sentence = f"'{sample}' is not picked yet when '{name}' samples from it."
+                sentence = (
+                    f"'{sample}' is not picked yet when '{name}' samples from it."
+                )
                 position = self.root.find((*path, "sample")).position
-                self.diagnostics.error(201, position, sentence, f"Move '{later[0]}' above '{name}'.")
+                self.diagnostics.error(
+                    201, position, sentence, f"Move '{later[0]}' above '{name}'."
+                )
                 return
             self.unknown(what, sample, sizes, (*path, "sample"))
         elif draw.distinct and (draw.pick or 0) > sizes[sample]:
@@ -529,7 +814,12 @@ class DrawBuilder(Lookup):
         elif draw.distinct and draw.pick and len(draw.into) > 1:
             position = self.root.find((*path, "into")).position
             sentence = f"With 'pick', '{name}' is one set, but 'into' has {len(draw.into)} variables."
-            self.diagnostics.error(206, position, sentence, "Name one variable, and use a draw for each set.")
+            self.diagnostics.error(
+                206,
+                position,
+                sentence,
+                "Name one variable, and use a draw for each set.",
+            )
         elif draw.distinct and len(draw.into) > sizes[sample]:
             position = self.root.find((*path, "into")).position
             sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
@@ -539,20 +829,34 @@ class DrawBuilder(Lookup):
             sentence = "'sample' deals out in random order: 'order' and 'max_run' do not go with it."
             self.diagnostics.error(206, position, sentence, "Remove them.")
         if not draw.distinct and draw.pick:
-            sentence = "'pick' draws without replacement, and 'distinct: false' is with it."
+            sentence = (
+                "'pick' draws without replacement, and 'distinct: false' is with it."
+            )
             self._error((*path, "pick"), sentence, "Remove one of them.")
 
 
 class EvidenceBuilder(Lookup):
-    """Resolves what does not affect a trial: references, construct, checks and tests."""
+    """Resolves what does not affect a trial: references, construct, checks and
+    tests.
+    """
 
     def primary_reference(self) -> int | None:
         return judged_reference(self.document.reference)
 
     def where(self) -> Expression | None:
-        """Return the condition for a trial to count: that of the primary reference and of the estimand."""
-        conditions = [tree for tree in (self._where_of_reference(), self._where_of_estimand()) if tree is not None]
-        return Binary("and", *conditions) if len(conditions) == 2 else next(iter(conditions), None)
+        """Return the condition for a trial to count: that of the primary reference and
+        of the estimand.
+        """
+        conditions = [
+            tree
+            for tree in (self._where_of_reference(), self._where_of_estimand())
+            if tree is not None
+        ]
+        return (
+            Binary("and", *conditions)
+            if len(conditions) == 2
+            else next(iter(conditions), None)
+        )
 
     def _where_of_estimand(self) -> Expression | None:
         estimand = self.document.estimand
@@ -563,7 +867,9 @@ class EvidenceBuilder(Lookup):
         primary = self.primary_reference()
         condition = None
         for number, reference in enumerate(self.document.reference):
-            tree = self.expression(reference.where, ("reference", number, "where"), TRUTH)
+            tree = self.expression(
+                reference.where, ("reference", number, "where"), TRUTH
+            )
             if number == primary:
                 condition = tree
         return condition
@@ -576,33 +882,56 @@ class EvidenceBuilder(Lookup):
         if not isinstance(written, list):
             return self.expression(written, path)
         cases = [
-            (self.expression(case.if_, (*path, number, "if"), TRUTH), case.is_) for number, case in enumerate(written)
+            (self.expression(case.if_, (*path, number, "if"), TRUTH), case.is_)
+            for number, case in enumerate(written)
         ]
         for number, case in enumerate(written[:-1]):
             if case.if_ is None:
                 position = self.root.find((*path, number + 1)).position
-                sentence = f"No trial gets here: '{case.is_}' above it has no condition."
-                self.diagnostics.error(221, position, sentence, "Give it an 'if', or put it last.")
+                sentence = (
+                    f"No trial gets here: '{case.is_}' above it has no condition."
+                )
+                self.diagnostics.error(
+                    221, position, sentence, "Give it an 'if', or put it last."
+                )
                 break
         return Classes(tuple(cases))
 
-    def _check_conditions(self, written: doc.MeasureBy, path: Sequence[str | int]) -> None:
+    def _check_conditions(
+        self, written: doc.MeasureBy, path: Sequence[str | int]
+    ) -> None:
         for number, name in enumerate(written.by):
             self.names.used.add(name)
             here = (*path, "by", number)
             if name == path[-1]:
                 position = self.root.find(here).position
-                self.diagnostics.error(228, position, f"'{name}' is not its own condition.", "Name another variable.")
-            elif name not in (known := [*self.names.variables, *self.document.measures]):
+                self.diagnostics.error(
+                    228,
+                    position,
+                    f"'{name}' is not its own condition.",
+                    "Name another variable.",
+                )
+            elif name not in (
+                known := [*self.names.variables, *self.document.measures]
+            ):
                 if name in BUILT_INS:
                     sentence = f"'{name}' is no variable or measure."
                     remedy = f"Add a measure, 'in_{name}: {name}', and name that."
-                    self.diagnostics.error(201, self.root.find(here).position, sentence, remedy)
+                    self.diagnostics.error(
+                        201, self.root.find(here).position, sentence, remedy
+                    )
                     continue
-                self.unknown("variable or measure", name, [one for one in known if one != path[-1]], here)
+                self.unknown(
+                    "variable or measure",
+                    name,
+                    [one for one in known if one != path[-1]],
+                    here,
+                )
             elif name in written.by[:number]:
                 position = self.root.find(here).position
-                self.diagnostics.error(228, position, f"'{name}' appears twice in 'by'.", "Keep one.")
+                self.diagnostics.error(
+                    228, position, f"'{name}' appears twice in 'by'.", "Keep one."
+                )
 
     def construct(self) -> ConstructSpec | None:
         construct = self.document.construct_
@@ -619,11 +948,22 @@ class EvidenceBuilder(Lookup):
             if (lesion := self._lesion(entry.lesion, path, known)) is not None:
                 abolished.append((lesion, entry.at_most))
         for number, written in enumerate(construct.spared_by):
-            if (lesion := self._lesion(written, ("construct", "spared_by", number), known)) is not None:
+            if (
+                lesion := self._lesion(
+                    written, ("construct", "spared_by", number), known
+                )
+            ) is not None:
                 spared.append(lesion)
-        return ConstructSpec(construct.name, construct.kind, tuple(abolished), tuple(spared))
+        return ConstructSpec(
+            construct.name, construct.kind, tuple(abolished), tuple(spared)
+        )
 
-    def _lesion(self, written: str | doc.LesionKeys, path: Sequence[str | int], known: set[Lesion]) -> Lesion | None:
+    def _lesion(
+        self,
+        written: str | doc.LesionKeys,
+        path: Sequence[str | int],
+        known: set[Lesion],
+    ) -> Lesion | None:
         position = self.root.find(path).position
         if isinstance(written, str):
             try:
@@ -633,9 +973,16 @@ class EvidenceBuilder(Lookup):
                 self.diagnostics.error(222, position, f"{sentence}.", remedy)
                 return None
         else:
-            lesion = Lesion(amnesia=frozenset(written.amnesia), hide=frozenset(written.hide))
+            lesion = Lesion(
+                amnesia=frozenset(written.amnesia), hide=frozenset(written.hide)
+            )
         if lesion == INTACT:
-            self.diagnostics.error(222, position, "An intact subject has no lesion.", "Name a lesion, such as blind.")
+            self.diagnostics.error(
+                222,
+                position,
+                "An intact subject has no lesion.",
+                "Name a lesion, such as blind.",
+            )
         for name in sorted(lesion.forgets_at):
             if name not in self.names.states:
                 self.unknown("state", name, [TRIAL, *self.names.states], path)
@@ -644,7 +991,10 @@ class EvidenceBuilder(Lookup):
         if lesion in known:
             sentence = f"'{lesion}' appears twice."
             self.diagnostics.error(
-                223, position, sentence, "A lesion either abolishes the construct or spares it: keep one."
+                223,
+                position,
+                sentence,
+                "A lesion either abolishes the construct or spares it: keep one.",
             )
         known.add(lesion)
         return lesion
@@ -657,60 +1007,122 @@ class EvidenceBuilder(Lookup):
                 self.unknown("state", rest, self.names.states, path)
         elif kind == "glyph" and colon:
             if len(rest) != 1:
-                self.diagnostics.error(222, position, f"'{rest}' is not a glyph.", "A glyph is one character: glyph:o.")
+                self.diagnostics.error(
+                    222,
+                    position,
+                    f"'{rest}' is not a glyph.",
+                    "A glyph is one character: glyph:o.",
+                )
         elif name == LANDMARKS:
             if not self.names.arena.landmarks:
-                self.diagnostics.error(222, position, "There are no landmarks to hide.", "Add 'arena: landmarks'.")
-        elif name != TEXT and name not in self.names.places and self.names.arena.landmark(name) is None:
+                self.diagnostics.error(
+                    222,
+                    position,
+                    "There are no landmarks to hide.",
+                    "Add 'arena: landmarks'.",
+                )
+        elif (
+            name != TEXT
+            and name not in self.names.places
+            and self.names.arena.landmark(name) is None
+        ):
             if name in self.names.variables:
-                sentence = f"'{name}' is a variable, and only what is drawn can be hidden."
+                sentence = (
+                    f"'{name}' is a variable, and only what is drawn can be hidden."
+                )
                 remedy = "Hide how it is shown, such as 'glyph:*', or 'text'."
                 self.diagnostics.error(222, position, sentence, remedy)
                 return
             landmarks = [mark.name for mark in self.names.arena.landmarks]
-            self.unknown("zone", name, [LANDMARKS, TEXT, *landmarks, *self.names.places], path)
+            self.unknown(
+                "zone", name, [LANDMARKS, TEXT, *landmarks, *self.names.places], path
+            )
 
     def check(self) -> None:
         """Check what is not resolved elsewhere: estimand, reference, checks, tests."""
         document = self.document
-        blocks = document.estimand.block if isinstance(document.estimand, doc.Estimand) else None
+        blocks = (
+            document.estimand.block
+            if isinstance(document.estimand, doc.Estimand)
+            else None
+        )
         for number, block in enumerate(blocks or ()):
             if block not in self.names.blocks:
-                self.unknown("block", block, self.names.blocks, ("estimand", "block", number))
+                self.unknown(
+                    "block", block, self.names.blocks, ("estimand", "block", number)
+                )
         if "success" in document.measures:
             position = self.root.find(["measures"]).key_position("success")
-            self.diagnostics.error(202, position, "A measure cannot be called 'success'.", "Use the key 'success'.")
-        rated = next((n for n, one in enumerate(document.reference) if one.measure == "success"), None)
+            self.diagnostics.error(
+                202,
+                position,
+                "A measure cannot be called 'success'.",
+                "Use the key 'success'.",
+            )
+        rated = next(
+            (n for n, one in enumerate(document.reference) if one.measure == "success"),
+            None,
+        )
         if document.success is None and rated is not None:
             position = self.root.find(("reference", rated)).position
             self.diagnostics.error(
-                220, position, "The reference is on 'success', but the protocol has none.", "Add 'success: ...'."
+                220,
+                position,
+                "The reference is on 'success', but the protocol has none.",
+                "Add 'success: ...'.",
             )
         for number, reference in enumerate(document.reference):
             path = ("reference", number)
             known = ["success", *document.measures, *counters(document)]
             if reference.measure not in known:
                 self.unknown("measure", reference.measure, known, (*path, "measure"))
-            if (counted := reference.counts) is not None and counted.measure not in document.measures:
-                self.unknown("measure", counted.measure, list(document.measures), (*path, "counts", "measure"))
+            if (
+                counted := reference.counts
+            ) is not None and counted.measure not in document.measures:
+                self.unknown(
+                    "measure",
+                    counted.measure,
+                    list(document.measures),
+                    (*path, "counts", "measure"),
+                )
         for number, name in enumerate(document.split):
             self.names.used.add(name)
             if name not in (known := [*self.names.variables, *document.measures]):
                 self.unknown("variable or measure", name, known, ("split", number))
         for number, check in enumerate(document.checks):
             if check.at not in self.names.states:
-                self.unknown("state", check.at, self.names.states, ("checks", number, "at"))
+                self.unknown(
+                    "state", check.at, self.names.states, ("checks", number, "at")
+                )
             if check.hidden not in self.names.variables:
-                self.unknown("variable", check.hidden, self.names.variables, ("checks", number, "hidden"))
+                self.unknown(
+                    "variable",
+                    check.hidden,
+                    self.names.variables,
+                    ("checks", number, "hidden"),
+                )
         for number, test in enumerate(document.tests):
             self._check_test(test, ("tests", number))
 
     def _check_test(self, test: doc.Test, path: Sequence[str | int]) -> None:
         for number, name in enumerate(test.visit or ()):
             if name not in self.names.places and name not in self.names.variables:
-                self.unknown("zone", name, [*self.names.places, *self.names.variables], (*path, "visit", number))
-        if test.expect.outcome is not None and test.expect.outcome not in self.names.outcomes:
-            self.unknown("outcome", test.expect.outcome, self.names.outcomes, (*path, "expect", "outcome"))
+                self.unknown(
+                    "zone",
+                    name,
+                    [*self.names.places, *self.names.variables],
+                    (*path, "visit", number),
+                )
+        if (
+            test.expect.outcome is not None
+            and test.expect.outcome not in self.names.outcomes
+        ):
+            self.unknown(
+                "outcome",
+                test.expect.outcome,
+                self.names.outcomes,
+                (*path, "expect", "outcome"),
+            )
         groups: tuple[tuple[str, Mapping[str, object], Iterable[str]], ...] = (
             ("counter", test.expect.counters, counters(self.document)),
             ("measure", test.expect.measures, self.document.measures),
@@ -724,19 +1136,39 @@ class EvidenceBuilder(Lookup):
             letters = {*ACTIONS, *ACTION_LETTERS}
             for number, action in enumerate(test.actions):
                 if action not in letters:
-                    self.unknown("action", action, sorted(letters), (*path, "actions", number))
-        elif test.actions is not None and (odd := set(test.actions) - set(ACTION_LETTERS + " ")):
+                    self.unknown(
+                        "action", action, sorted(letters), (*path, "actions", number)
+                    )
+        elif test.actions is not None and (
+            odd := set(test.actions) - set(ACTION_LETTERS + " ")
+        ):
             self.unknown("action", sorted(odd)[0], ACTION_LETTERS, (*path, "actions"))
 
 
 #: Maximum trials of a subject, whose schedule is planned as a whole.
 MAX_TRIALS = 100_000
-#: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
-DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct", "twins")
+#: Keys that describe a protocol without changing a life or a verdict; the hash leaves
+#: them out.
+DESCRIPTIVE = (
+    "title",
+    "cite",
+    "fidelity",
+    "notes",
+    "tests",
+    "checks",
+    "chance",
+    "split",
+    "construct",
+    "twins",
+)
 
 
 def resolve(
-    document: doc.ProtocolDocument, root: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    document: doc.ProtocolDocument,
+    root: Node,
+    path: Path,
+    ancestors: Sequence[str],
+    diagnostics: Diagnostics,
 ) -> tuple[spec.Specification, Names] | None:
     arena = build_arena(document.arena, root.find(["arena"]), diagnostics)
     if arena is None:
@@ -758,7 +1190,11 @@ def resolve(
         arena=arena,
         variables=builder.variables(),
         draws=DrawBuilder(document, root, names, diagnostics).draws(),
-        columns={name: kind for name, kind in names.variables.items() if name not in document.vars},
+        columns={
+            name: kind
+            for name, kind in names.variables.items()
+            if name not in document.vars
+        },
         counters=tuple(counters(document)),
         start=builder.start(),
         limit=trial.limit(),
@@ -777,18 +1213,30 @@ def resolve(
         },
         outcomes=tuple(outcomes(document)),
         construct=evidence.construct(),
-        test_positions=tuple(root.find(("tests", number)).position for number in range(len(document.tests))),
+        test_positions=tuple(
+            root.find(("tests", number)).position
+            for number in range(len(document.tests))
+        ),
     )
     evidence.check()
-    specification = dataclasses.replace(specification, references=resolve_references(specification, root, diagnostics))
+    specification = dataclasses.replace(
+        specification, references=resolve_references(specification, root, diagnostics)
+    )
     return None if diagnostics.errors else (specification, names)
 
 
-def identity(family: str, document: DocumentModel, root: Node, path: Path, ancestors: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of ``BaseSpecification`` for a document with ``paradigm`` and ``edition``, read from ``root``.
+def identity(
+    family: str,
+    document: DocumentModel,
+    root: Node,
+    path: Path,
+    ancestors: Sequence[str],
+) -> dict[str, Any]:
+    """Return the fields of ``BaseSpecification`` for a document with ``paradigm`` and
+    ``edition``, read from ``root``.
 
-    The digest covers everything in the file except descriptions (DESCRIPTIVE). A family that shows subjects further
-    texts of its own must add them to the digest.
+    The digest covers everything in the file except descriptions (DESCRIPTIVE). A family
+    that shows subjects further texts of its own must add them to the digest.
     """
     plain = without_nulls(root.plain())
     return {
@@ -811,10 +1259,15 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     if isinstance(references := relevant.get("reference"), list):
         said = {"species", "source", "status"}
-        relevant["reference"] = [{k: v for k, v in one.items() if k not in said} for one in references]
-    if isinstance(measures := relevant.get("measures"), dict):  # the conditions in `by` do not change what is measured
+        relevant["reference"] = [
+            {k: v for k, v in one.items() if k not in said} for one in references
+        ]
+    if isinstance(
+        measures := relevant.get("measures"), dict
+    ):  # the conditions in `by` do not change what is measured
         relevant["measures"] = {
-            k: v["value"] if isinstance(v, dict) and "value" in v else v for k, v in measures.items()
+            k: v["value"] if isinstance(v, dict) and "value" in v else v
+            for k, v in measures.items()
         }
     return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
@@ -827,7 +1280,9 @@ class _Builder(Lookup):
         for name, variable in self.document.vars.items():
             initial: RuntimeValue
             if isinstance(variable.init, list):
-                initial = frozenset(v for v in map(runtime_value, variable.init) if v is not None)
+                initial = frozenset(
+                    v for v in map(runtime_value, variable.init) if v is not None
+                )
             else:
                 initial = runtime_value(variable.init)
             kind = self.names.variables.get(name, NUMBER)
@@ -835,11 +1290,20 @@ class _Builder(Lookup):
         return variables
 
     def success(self) -> Expression | None:
-        """Return the success condition; it must not count earlier successes, because it defines them."""
+        """Return the success condition; it must not count earlier successes, because it
+        defines them.
+        """
         tree = self.expression(self.document.success, ("success",), TRUTH)
-        if any(isinstance(node, Recent) and node.outcome is None for node in walk(tree)):
+        if any(
+            isinstance(node, Recent) and node.outcome is None for node in walk(tree)
+        ):
             position = self.root.find(["success"]).position
-            self.diagnostics.error(134, position, "'success' counts itself.", "Count outcomes: recent(correct, 10).")
+            self.diagnostics.error(
+                134,
+                position,
+                "'success' counts itself.",
+                "Count outcomes: recent(correct, 10).",
+            )
         return tree
 
     def start(self) -> spec.StartSpec:
@@ -852,18 +1316,33 @@ class _Builder(Lookup):
             self.unknown("heading", start.face, known, ("start", "face"))
         elif is_variable:
             self.names.used.add(start.face)
-            known = [*(HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]), "random"]
+            known = [
+                *(HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]),
+                "random",
+            ]
             if self.names.variables[start.face].kind != "name":
                 self.diagnostics.error(
-                    207, position, f"The variable '{start.face}' does not hold a heading.", "Hold N, E, ..."
+                    207,
+                    position,
+                    f"The variable '{start.face}' does not hold a heading.",
+                    "Hold N, E, ...",
                 )
-            for value in self.values(start.face) if self.names.variables[start.face].kind == "name" else ():
+            for value in (
+                self.values(start.face)
+                if self.names.variables[start.face].kind == "name"
+                else ()
+            ):
                 if value not in known:
                     sentence = f"'{start.face}' can hold '{value}', which is not a heading here."
-                    self.diagnostics.error(207, position, sentence, f"Use {' '.join(known)}.")
+                    self.diagnostics.error(
+                        207, position, sentence, f"Use {' '.join(known)}."
+                    )
         elif self.document.arena.headings == 4 and start.face in HEADINGS[1::2]:
             self.diagnostics.error(
-                207, position, f"With four headings, {start.face} is not a heading.", "Use N, E, S or W."
+                207,
+                position,
+                f"With four headings, {start.face} is not a heading.",
+                "Use N, E, S or W.",
             )
         return spec.StartSpec(at, start.face, is_variable, start.carry)
 
@@ -877,7 +1356,9 @@ class _Builder(Lookup):
                     position = self.root.find(path).key_position(variable)
                     self.undeclared(variable, value, position)
                     continue
-                values.append((variable, self._constant(variable, value, (*path, variable))))
+                values.append(
+                    (variable, self._constant(variable, value, (*path, variable)))
+                )
             repeat, each = block.repeat, block.sessions * block.trials
             alone = each if repeat.trials is None else min(each, repeat.trials)
             until = self._until(block.until, ("schedule", name, "until"))
@@ -885,60 +1366,110 @@ class _Builder(Lookup):
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"it needs {until.count} trials, and each repetition of the block has {alone}."
                 self.diagnostics.warning(
-                    315, position, f"'until' is never reached: {sentence}", "Add trials, or lower 'count'."
+                    315,
+                    position,
+                    f"'until' is never reached: {sentence}",
+                    "Add trials, or lower 'count'.",
                 )
             ends = self._until(repeat.until, ("schedule", name, "repeat", "until"))
             if ends is not None and ends.count >= repeat.at_most:
-                position = self.root.find(("schedule", name, "repeat", "until")).position
+                position = self.root.find(
+                    ("schedule", name, "repeat", "until")
+                ).position
                 sentence = f"it needs {ends.count} repetitions, and there are at most {repeat.at_most}."
                 self.diagnostics.warning(
-                    315, position, f"'until' ends nothing early: {sentence}", "Raise 'at_most', or lower 'count'."
+                    315,
+                    position,
+                    f"'until' ends nothing early: {sentence}",
+                    "Raise 'at_most', or lower 'count'.",
                 )
             if repeat.trials is not None and repeat.trials >= each * repeat.at_most:
-                position = self.root.find(("schedule", name, "repeat")).key_position("trials")
+                position = self.root.find(("schedule", name, "repeat")).key_position(
+                    "trials"
+                )
                 sentence = f"'trials' limits nothing: all repetitions together have {each * repeat.at_most}."
-                self.diagnostics.warning(315, position, sentence, "Lower it, or raise 'at_most'.")
+                self.diagnostics.warning(
+                    315, position, sentence, "Lower it, or raise 'at_most'."
+                )
             made = spec.BlockSpec(
-                name, block.sessions, block.trials, repeat.at_most, tuple(values), until, repeat.trials, ends
+                name,
+                block.sessions,
+                block.trials,
+                repeat.at_most,
+                tuple(values),
+                until,
+                repeat.trials,
+                ends,
             )
             planned += made.planned
             if planned > MAX_TRIALS:
                 position = self.root.find(("schedule", name)).position
                 sentence = f"The schedule has {planned} trials up to here; a subject can have at most {MAX_TRIALS}."
-                self.diagnostics.error(224, position, sentence, "Use fewer sessions, trials or repetitions.")
+                self.diagnostics.error(
+                    224,
+                    position,
+                    sentence,
+                    "Use fewer sessions, trials or repetitions.",
+                )
                 planned = 0
             blocks.append(made)
         return tuple(blocks)
 
-    def _until(self, until: Until | None, path: Sequence[str | int]) -> spec.UntilSpec | None:
-        """Resolve a criterion; report unknown outcomes, and a ``count`` above ``of``."""
+    def _until(
+        self, until: Until | None, path: Sequence[str | int]
+    ) -> spec.UntilSpec | None:
+        """Resolve a criterion; report unknown outcomes, and a ``count`` above
+        ``of``.
+        """
         if until is None:
             return None
         condition = self.expression(until.if_, (*path, "if"), TRUTH)
         for outcome in until.outcome:
             if outcome not in self.names.outcomes:
-                self.unknown("outcome", outcome, self.names.outcomes, (*path, "outcome"))
+                self.unknown(
+                    "outcome", outcome, self.names.outcomes, (*path, "outcome")
+                )
         if until.count > until.window:
             sentence = f"{until.count} of the last {until.of} outcomes is impossible."
-            self.diagnostics.error(216, self.root.find(path).position, sentence, "Let 'count' be at most 'of'.")
+            self.diagnostics.error(
+                216,
+                self.root.find(path).position,
+                sentence,
+                "Let 'count' be at most 'of'.",
+            )
         met = frozenset([spec.MET] if until.if_ is not None else until.outcome)
         return spec.UntilSpec(met, until.count, until.window, condition)
 
-    def _constant(self, variable: str, value: Scalar | list[Scalar], path: Sequence[str | int]) -> RuntimeValue:
+    def _constant(
+        self, variable: str, value: Scalar | list[Scalar], path: Sequence[str | int]
+    ) -> RuntimeValue:
         kind = self.names.variables.get(variable, NUMBER)
         runtime: RuntimeValue
         if isinstance(value, list):
             runtime = frozenset(v for v in map(runtime_value, value) if v is not None)
         else:
             runtime = runtime_value(value)
-        held = "set" if isinstance(value, list) else "name" if isinstance(runtime, str | None) else "number"
+        held = (
+            "set"
+            if isinstance(value, list)
+            else "name"
+            if isinstance(runtime, str | None)
+            else "number"
+        )
         names_places_only = kind.domains == {"place"}
         for name in value if isinstance(value, list) else [value]:
-            if names_places_only and isinstance(name, str) and name not in (*self.names.places, "none"):
+            if (
+                names_places_only
+                and isinstance(name, str)
+                and name not in (*self.names.places, "none")
+            ):
                 self.unknown("zone", name, self.names.places, path)
         if held != kind.kind and not (runtime is None and kind.kind == "name"):
             position = self.root.find(path).position
             self.diagnostics.error(
-                133, position, f"'{variable}' is a {kind.kind}, but this is a {held}.", "Keep its kind."
+                133,
+                position,
+                f"'{variable}' is a {kind.kind}, but this is a {held}.",
+                "Keep its kind.",
             )
         return runtime

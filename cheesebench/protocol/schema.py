@@ -1,6 +1,8 @@
-"""The JSON Schema of protocol files, for editors, generated from the models in ``documents``.
+"""The JSON Schema of protocol files, for editors, generated from the models in
+``documents``.
 
-It is never stricter than the loader. Names, expressions and consistency are checked by ``cheesebench lint`` only.
+It is never stricter than the loader. Names, expressions and consistency are checked by
+``cheesebench lint`` only.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ _Schema = dict[str, Any]
 
 
 def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _Schema:
-    """Return the schema, with one part for whole protocols and one without required keys for those that extend another.
+    """Return the schema, with one part for whole protocols and one without required
+    keys for those that extend another.
 
-    A file is validated against the first family that recognises it (``Family.recognised_by``); ``families`` defaults to
-    the installed ones.
+    A file is validated against the first family that recognises it
+    (``Family.recognised_by``); ``families`` defaults to the installed ones.
     """
     if families is None:
         from cheesebench.plugin_manager import installed_plugins
@@ -48,7 +51,9 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
         whole = _whole_or_patch(family.document.__name__)
         choice = {"if": dict(family.recognised_by), "then": whole, "else": choice}
     definitions = dict(models)
-    for name in _mergeable(models, [family.document.__name__ for family in families.values()]):
+    for name in _mergeable(
+        models, [family.document.__name__ for family in families.values()]
+    ):
         definitions[name + _PATCH] = _patch_of(models[name])
     return {
         "$schema": DIALECT,
@@ -62,7 +67,10 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
 
 def _models(root: type[BaseModel]) -> dict[str, _Schema]:
     schema = root.model_json_schema(by_alias=True)
-    return {name: _tidied(model) for name, model in {root.__name__: schema, **schema.pop("$defs")}.items()}
+    return {
+        name: _tidied(model)
+        for name, model in {root.__name__: schema, **schema.pop("$defs")}.items()
+    }
 
 
 def _whole_or_patch(name: str) -> _Schema:
@@ -78,7 +86,9 @@ def schema_text() -> str:
 
 
 def _tidied(model: _Schema) -> _Schema:
-    """Return a model's schema in which null deletes a key (unless it is required) and invalid names are refused."""
+    """Return a model's schema in which null deletes a key (unless it is required) and
+    invalid names are refused.
+    """
     model = copy.deepcopy(model)
     required = model.get("required", ())
     for name, value in model.get("properties", {}).items():
@@ -92,12 +102,16 @@ def _tidied(model: _Schema) -> _Schema:
 
 
 def _close_mappings(schema: _Schema) -> None:
-    """Restrict the keys of open mappings to names, and allow null values, at every depth."""
+    """Restrict the keys of open mappings to names, and allow null values, at every
+    depth.
+    """
     for keyword in ("patternProperties", "additionalProperties"):
         if isinstance(values := schema.get(keyword), dict):
             if keyword == "patternProperties":
                 schema["additionalProperties"] = False
-                schema[keyword] = {pattern: _nullable(value) for pattern, value in values.items()}
+                schema[keyword] = {
+                    pattern: _nullable(value) for pattern, value in values.items()
+                }
             else:
                 schema[keyword] = _nullable(values)
     for part in schema.get("anyOf", ()):
@@ -105,17 +119,23 @@ def _close_mappings(schema: _Schema) -> None:
 
 
 def _nullable(schema: _Schema) -> _Schema:
-    """Return the schema with null allowed; description and default stay at the top, where editors look for them."""
+    """Return the schema with null allowed; description and default stay at the top,
+    where editors look for them.
+    """
     if _NULL in schema.get("anyOf", ()):
         return schema
-    outside: _Schema = {key: schema[key] for key in ("description", "default") if key in schema}
+    outside: _Schema = {
+        key: schema[key] for key in ("description", "default") if key in schema
+    }
     inside = {key: value for key, value in schema.items() if key not in outside}
     choices = inside["anyOf"] if set(inside) == {"anyOf"} else [inside]
     return {"anyOf": [*choices, _NULL], **outside}
 
 
 def _mergeable(models: dict[str, _Schema], roots: Iterable[str]) -> list[str]:
-    """Return the models that are reached from the roots through mappings alone: lists are replaced whole."""
+    """Return the models that are reached from the roots through mappings alone: lists
+    are replaced whole.
+    """
     found = list(roots)
     for name in found:
         found += [ref for ref in _mapped(models[name]) if ref not in found]
@@ -130,7 +150,10 @@ def _mapped(schema: _Schema) -> list[str]:
 
 
 def _parts(schema: _Schema) -> list[_Schema]:
-    parts = [*schema.get("properties", {}).values(), *schema.get("patternProperties", {}).values()]
+    parts = [
+        *schema.get("properties", {}).values(),
+        *schema.get("patternProperties", {}).values(),
+    ]
     if isinstance(schema.get("additionalProperties"), dict):
         parts.append(schema["additionalProperties"])
     return [*parts, *schema.get("anyOf", ())]

@@ -1,4 +1,6 @@
-"""A protocol after all checks, as input for the compiler: plain, frozen, picklable data."""
+"""A protocol after all checks, as input for the compiler: plain, frozen, picklable
+data.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from cheesebench.protocol.expressions import Expression, RuntimeValue, Type
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone, group, door or solid by name, or (``variable``) the variable that holds one."""
+    """A zone, group, door or solid by name, or (``variable``) the variable that holds
+    one.
+    """
 
     name: str
     variable: bool = False
@@ -56,7 +60,9 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``; target, after, action or whatever, by its trigger."""
+    """One rule of a state or of ``watch``; target, after, action or whatever, by its
+    trigger.
+    """
 
     trigger: str
     target: Place | None
@@ -76,7 +82,9 @@ class RuleSpec:
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:
-    """One state. ``show`` pairs places with a glyph or (``variable``) the variable that holds one."""
+    """One state. ``show`` pairs places with a glyph or (``variable``) the variable that
+    holds one.
+    """
 
     name: str
     entry: EffectsSpec
@@ -93,7 +101,9 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSpec:
-    """A variable, its type, and the value to which it is reset whenever ``per`` begins."""
+    """A variable, its type, and the value to which it is reset whenever ``per``
+    begins.
+    """
 
     name: str
     type: Type
@@ -115,7 +125,9 @@ class DrawSpec:
     max_run: int | None
     keep_if: Expression | None
     sample: str | None = None
-    """Group or set whose members are assigned to ``columns`` in random order (then ``rows`` is empty)."""
+    """Group or set whose members are assigned to ``columns`` in random order (then
+    ``rows`` is empty).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +141,9 @@ class GuardedName:
 
 @dataclass(frozen=True, slots=True)
 class FinishSpec:
-    """An end of the trial, or a change of state, whenever a condition holds (None: always), in any state."""
+    """An end of the trial, or a change of state, whenever a condition holds (None:
+    always), in any state.
+    """
 
     guard: Expression | None
     end: str | None
@@ -137,13 +151,16 @@ class FinishSpec:
     position: Position
 
 
-#: Recorded for a trial that met the condition of ``until``; cannot be the name of an outcome.
+#: Recorded for a trial that met the condition of ``until``; cannot be the name of an
+#: outcome.
 MET = "met "
 
 
 @dataclass(frozen=True, slots=True)
 class UntilSpec:
-    """Ends a block repetition once ``count`` of the last ``of`` trials ended in ``outcomes``, or met ``condition``."""
+    """Ends a block repetition once ``count`` of the last ``of`` trials ended in
+    ``outcomes``, or met ``condition``.
+    """
 
     outcomes: frozenset[str]
     count: int
@@ -151,13 +168,17 @@ class UntilSpec:
     condition: Expression | None = None
 
     def met(self, noted: Iterable[str | None]) -> bool:
-        """Return whether ``count`` of the last ``of`` trials in ``noted`` met the criterion."""
+        """Return whether ``count`` of the last ``of`` trials in ``noted`` met the
+        criterion.
+        """
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of the last trials met the criterion, latest first, as far as they can still matter.
+        """Return which of the last trials met the criterion, latest first, as far as
+        they can still matter.
 
-        Trials before one miss too many leave the window of ``of`` trials before the criterion can be met.
+        Trials before one miss too many leave the window of ``of`` trials before the
+        criterion can be met.
         """
         kept, misses = list[bool](), 0
         for one in reversed(noted):
@@ -172,7 +193,9 @@ class UntilSpec:
 
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
-    """One block of the schedule: at most ``repeat`` repetitions and, with ``most``, at most that many trials in all."""
+    """One block of the schedule: at most ``repeat`` repetitions and, with ``most``, at
+    most that many trials in all.
+    """
 
     name: str
     sessions: int
@@ -197,7 +220,9 @@ class BlockSpec:
 
 @dataclass(frozen=True, slots=True)
 class StartSpec:
-    """Where a trial begins; ``face`` is a heading, ``random`` or (``face_variable``) a variable's name."""
+    """Where a trial begins; ``face`` is a heading, ``random`` or (``face_variable``) a
+    variable's name.
+    """
 
     at: Place
     face: str
@@ -207,7 +232,9 @@ class StartSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConstructSpec:
-    """The construct: ``abolished_by`` pairs each lesion with the highest pass rate allowed under it."""
+    """The construct: ``abolished_by`` pairs each lesion with the highest pass rate
+    allowed under it.
+    """
 
     name: str
     kind: str
@@ -217,11 +244,13 @@ class ConstructSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSpec:
-    """A value measured on animals. ``over`` are the sessions that ``value`` covers; empty if unknown.
+    """A value measured on animals. ``over`` are the sessions that ``value`` covers;
+    empty if unknown.
 
-    ``sd`` is the standard deviation between animals of each animal's own rate, ``curve`` the mean by session (from 1)
-    and ``curve_sd`` the standard deviation between animals in each. With ``better`` the verdict is about this measure,
-    with ``margin`` and ``range`` (None: it has no bounds) in its unit.
+    ``sd`` is the standard deviation between animals of each animal's own rate,
+    ``curve`` the mean by session (from 1) and ``curve_sd`` the standard deviation
+    between animals in each. With ``better`` the verdict is about this measure, with
+    ``margin`` and ``range`` (None: it has no bounds) in its unit.
     """
 
     measure: str
@@ -243,12 +272,18 @@ class ReferenceSpec:
 
     @property
     def bar(self) -> float:
-        """What a verdict about a measure asks for: the value, less (or plus) the margin."""
-        return self.value - (self.margin or 0.0) * (1 if self.better == "higher" else -1)
+        """What a verdict about a measure asks for: the value, less (or plus) the
+        margin.
+        """
+        return self.value - (self.margin or 0.0) * (
+            1 if self.better == "higher" else -1
+        )
 
     @property
     def has_spread(self) -> bool:
-        """Whether the spread between animals is known, so that they can be compared as a group."""
+        """Whether the spread between animals is known, so that they can be compared as
+        a group.
+        """
         return self.sd is not None and self.n_animals is not None and self.n_animals > 1
 
 
@@ -297,24 +332,37 @@ class Specification(BaseSpecification):
             if name == LANDMARKS and not arena.landmarks:
                 return "there are no landmarks"
             places = (arena.zones, arena.doors, arena.solids, arena.groups)
-            is_known = any(name in known for known in places) or arena.landmark(name) is not None
+            is_known = (
+                any(name in known for known in places)
+                or arena.landmark(name) is not None
+            )
             if not colon and name not in (LANDMARKS, TEXT) and not is_known:
                 return f"there is no zone, solid or landmark '{name}'"
         return ""
 
     def drawn(self, variable: str) -> list[str]:
-        """Return the names that a draw can give to a column; none for any other variable."""
+        """Return the names that a draw can give to a column; none for any other
+        variable.
+        """
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Like ``drawn``, from the first ``before`` draws only: later draws deal out the sets of earlier ones."""
+        """Like ``drawn``, from the first ``before`` draws only: later draws deal out
+        the sets of earlier ones.
+        """
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):
             if variable in draw.columns:
                 column = draw.columns.index(variable)
-                found.update((str(row[column]), None) for row in draw.rows if row[column] is not None)
+                found.update(
+                    (str(row[column]), None)
+                    for row in draw.rows
+                    if row[column] is not None
+                )
                 if draw.sample is not None:
-                    dealt = self.arena.groups.get(draw.sample) or self._drawn(draw.sample, number)
+                    dealt = self.arena.groups.get(draw.sample) or self._drawn(
+                        draw.sample, number
+                    )
                     found.update(dict.fromkeys(dealt))
         return list(found)
 
@@ -325,7 +373,9 @@ class Specification(BaseSpecification):
 
     @property
     def estimand(self) -> str:
-        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that enter the pass rate (if ``where`` holds)."""
+        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that enter the pass
+        rate (if ``where`` holds).
+        """
         estimand = self.document.estimand
         if isinstance(estimand, str):
             return estimand
@@ -338,7 +388,11 @@ class Specification(BaseSpecification):
         """The blocks whose trials can enter the pass rate."""
         estimand = self.document.estimand
         chosen = None if isinstance(estimand, str) else estimand.block
-        return tuple(block.name for block in self.schedule if chosen is None or block.name in chosen)
+        return tuple(
+            block.name
+            for block in self.schedule
+            if chosen is None or block.name in chosen
+        )
 
     @property
     def blocks_after_judged(self) -> frozenset[str]:
@@ -349,7 +403,9 @@ class Specification(BaseSpecification):
 
     @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
-        """Block and trials of every session of a subject, in order, if no ``until`` ends any sooner."""
+        """Block and trials of every session of a subject, in order, if no ``until``
+        ends any sooner.
+        """
         return tuple(
             (block.name, min(block.trials, block.planned - before))
             for block in self.schedule
@@ -358,21 +414,31 @@ class Specification(BaseSpecification):
 
     @property
     def sessions_vary(self) -> bool:
-        """Whether the number of sessions up to the last judged trial depends on the subject."""
+        """Whether the number of sessions up to the last judged trial depends on the
+        subject.
+        """
         after = self.blocks_after_judged
         return any(
-            block.criteria and block.repeat * block.sessions > 1 for block in self.schedule if block.name not in after
+            block.criteria and block.repeat * block.sessions > 1
+            for block in self.schedule
+            if block.name not in after
         )
 
     @property
     def sessions_of_blocks(self) -> dict[int, int]:
         """Number (from 1) and trials of the sessions in ``judged_blocks``."""
         blocks = self.judged_blocks
-        return {n: trials for n, (block, trials) in enumerate(self.sessions, 1) if block in blocks}
+        return {
+            n: trials
+            for n, (block, trials) in enumerate(self.sessions, 1)
+            if block in blocks
+        }
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """Number (from 1) and judged trials of each session that the pass rate is taken over."""
+        """Number (from 1) and judged trials of each session that the pass rate is taken
+        over.
+        """
         estimand, sessions = self.document.estimand, self.sessions_of_blocks
         left = None if isinstance(estimand, str) else estimand.last
         if left is None:
@@ -391,8 +457,12 @@ class Specification(BaseSpecification):
 
     @property
     def judged(self) -> ReferenceSpec | None:
-        """The reference that the verdict uses: the one on a measure with ``better``, or else the pass rate's."""
-        return next((one for one in self.references if one.better is not None), self.reference)
+        """The reference that the verdict uses: the one on a measure with ``better``, or
+        else the pass rate's.
+        """
+        return next(
+            (one for one in self.references if one.better is not None), self.reference
+        )
 
     @property
     def goal_visible(self) -> bool:
@@ -409,10 +479,17 @@ def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
 
 
 def with_arena(specification: BaseSpecification) -> Specification:
-    """Return it as a protocol of the arena family; ProtocolError for those of other families."""
+    """Return it as a protocol of the arena family; ProtocolError for those of other
+    families.
+    """
     for one in arenas([specification]):
         return one
     diagnostics, start = Diagnostics(), Position(specification.path, 1, 1)
     sentence = f"'{specification.name}' is a {specification.family}: it has no arena."
-    diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {specification.path}.")
+    diagnostics.error(
+        229,
+        start,
+        sentence,
+        f"Run it: pytest --model NAME --protocols {specification.path}.",
+    )
     raise ProtocolError(findings=diagnostics.found)

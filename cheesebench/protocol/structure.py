@@ -1,4 +1,6 @@
-"""Validates a tree of nodes against typed models and translates pydantic's errors for authors."""
+"""Validates a tree of nodes against typed models and translates pydantic's errors for
+authors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position, in_file_order
+from cheesebench.diagnostics import (
+    Diagnostics,
+    EnoughFindingsError,
+    Position,
+    in_file_order,
+)
 from cheesebench.errors import FileError, PluginError, did_you_mean, look_alike
 from cheesebench.interface_checks import shown
 from cheesebench.protocol.documents import VERSION
@@ -24,14 +31,20 @@ _Path = tuple[str | int, ...]
 _Document = TypeVar("_Document", bound=BaseModel)
 
 
-def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
+def read_structure(
+    root: Node, diagnostics: Diagnostics, model: type[_Document]
+) -> _Document | None:
     """Validate a (merged) protocol against ``model``.
 
-    Unknown keys are reported and removed, so that names can be checked in the same pass; any other error makes the
-    result None.
+    Unknown keys are reported and removed, so that names can be checked in the same
+    pass; any other error makes the result None.
     """
     version = root.child("version")
-    if version is not None and version.value is not None and not _is_version(version.value):
+    if (
+        version is not None
+        and version.value is not None
+        and not _is_version(version.value)
+    ):
         _report_version(version, diagnostics)
         return None
     document = read_shape(root, without_nulls(root.plain()), diagnostics, model)
@@ -40,10 +53,16 @@ def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document])
     return document
 
 
-def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
-    """Validate ``data``, the content of a file, against any pydantic model; see ``read_structure``."""
+def read_shape(
+    root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]
+) -> _Document | None:
+    """Validate ``data``, the content of a file, against any pydantic model; see
+    ``read_structure``.
+    """
     if not issubclass(model, BaseModel):  # of a plugin
-        raise PluginError(f"read_structure: {shown(model)}, is no model. Derive it from DocumentModel.")
+        raise PluginError(
+            f"read_structure: {shown(model)}, is no model. Derive it from DocumentModel."
+        )
     mended: set[_Path] = set()
     for _ in range(2):
         try:
@@ -52,7 +71,11 @@ def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Doc
             found = _of_one_member(data, error.errors(include_url=False))
             # If a mapping lacks a key, its unknown key was meant to be that one.
             follow = ("contradiction", "shape")
-            found = [e for e in found if e["type"] not in follow or _real_path(data, e["loc"]) not in mended]
+            found = [
+                e
+                for e in found
+                if e["type"] not in follow or _real_path(data, e["loc"]) not in mended
+            ]
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
             _report(root, data, found, diagnostics, model)
             if len(unknown) < len(found):
@@ -70,27 +93,48 @@ def _is_version(value: object) -> bool:
 
 def _report_version(version: Node, diagnostics: Diagnostics) -> None:
     value = version.value
-    newer = isinstance(value, int | float) and not isinstance(value, bool) and value > VERSION
+    newer = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and value > VERSION
+    )
     diagnostics.error(
         120,
         version.position,
         f"This file is written in version {_shown(value)} of the protocol language; "
         f"this CheeseBench reads version {VERSION}.",
-        "Install a newer pytest-cheesebench." if newer else f"Write 'version: {VERSION}'.",
+        "Install a newer pytest-cheesebench."
+        if newer
+        else f"Write 'version: {VERSION}'.",
     )
 
 
-def _report_nulls(node: Node, unfit: Collection[Position], diagnostics: Diagnostics) -> None:
-    """Warn about nulls that had nothing to delete, except at positions that have an error anyway."""
+def _report_nulls(
+    node: Node, unfit: Collection[Position], diagnostics: Diagnostics
+) -> None:
+    """Warn about nulls that had nothing to delete, except at positions that have an
+    error anyway.
+    """
     if node.position in unfit:
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            if child.value is None and ")" not in key:  # the rest of an expression that a comma cut short is reported
-                known = [name for name, other in node.value.items() if other.value is not None]
-                remedy = did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'."
+            if (
+                child.value is None and ")" not in key
+            ):  # the rest of an expression that a comma cut short is reported
+                known = [
+                    name
+                    for name, other in node.value.items()
+                    if other.value is not None
+                ]
+                remedy = (
+                    did_you_mean(key, known).strip()
+                    or f"Write an empty mapping as '{key}: {{}}'."
+                )
                 place = node.key_position(key)
-                diagnostics.warning(316, place, f"'{key}: null' has nothing to delete here.", remedy)
+                diagnostics.warning(
+                    316, place, f"'{key}: null' has nothing to delete here.", remedy
+                )
             _report_nulls(child, unfit, diagnostics)
     elif isinstance(node.value, list):
         for child in node.value:
@@ -98,9 +142,15 @@ def _report_nulls(node: Node, unfit: Collection[Position], diagnostics: Diagnost
 
 
 def without_nulls(value: Any) -> Any:
-    """Return the value without keys that are null, which means "deleted" here as in ``extends``."""
+    """Return the value without keys that are null, which means "deleted" here as in
+    ``extends``.
+    """
     if isinstance(value, dict):
-        return {key: without_nulls(child) for key, child in value.items() if child is not None}
+        return {
+            key: without_nulls(child)
+            for key, child in value.items()
+            if child is not None
+        }
     if isinstance(value, list):
         return [without_nulls(child) for child in value]
     return value
@@ -120,7 +170,9 @@ def _inside_data(data: Any, step: str | int) -> bool:
 
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
-    """Return the part of pydantic's location that exists in the data (the location also names union members)."""
+    """Return the part of pydantic's location that exists in the data (the location also
+    names union members).
+    """
     path: list[str | int] = []
     for step in location:
         if _inside_data(data, step):
@@ -130,10 +182,12 @@ def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
 
 
 def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Reduce the complaints of all members of a union about one value to those of the member that was meant.
+    """Reduce the complaints of all members of a union about one value to those of the
+    member that was meant.
 
-    That is the one with the fewest complaints about what is *in* the value; when no member takes such a value at
-    all, one complaint is left that names what all of them expected.
+    That is the one with the fewest complaints about what is *in* the value; when no
+    member takes such a value at all, one complaint is left that names what all of them
+    expected.
     """
     chosen: list[ErrorDetails] = []
     unions: dict[_Path, dict[str, list[ErrorDetails]]] = {}
@@ -147,23 +201,40 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
-        fitting = [m for m in members.values() if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in m)]
+        fitting = [
+            m
+            for m in members.values()
+            if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in m)
+        ]
         whole = [e for m in members.values() for e in m if len(e["loc"]) == len(place)]
-        if said := [e for e in whole if e["type"] == "contradiction"]:  # this member's keys fit
+        if said := [
+            e for e in whole if e["type"] == "contradiction"
+        ]:  # this member's keys fit
             chosen += said
         elif fitting:
             chosen += _of_one_member(data, min(fitting, key=len))
         else:
-            complaints = [next(e for e in m if len(e["loc"]) == len(place)) for m in members.values()]
+            complaints = [
+                next(e for e in m if len(e["loc"]) == len(place))
+                for m in members.values()
+            ]
             words = dict.fromkeys(map(_expected, complaints))
-            expected = " or ".join(w for w in words if w != "a whole number" or "a number" not in words)
-            merged: Any = {**complaints[0], "type": "shape", "ctx": {"expected": expected}}
+            expected = " or ".join(
+                w for w in words if w != "a whole number" or "a number" not in words
+            )
+            merged: Any = {
+                **complaints[0],
+                "type": "shape",
+                "ctx": {"expected": expected},
+            }
             chosen.append(merged)
     return chosen
 
 
 def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
-    """Return the path of the outermost union in an error's location, where the next step is a member, not a key."""
+    """Return the path of the outermost union in an error's location, where the next
+    step is a member, not a key.
+    """
     location = tuple(detail["loc"])
     end = len(location) - (0 if _is_misfit(detail) else 1)
     for number, step in enumerate(location[:end]):
@@ -176,7 +247,9 @@ def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
 
 
 def _is_misfit(detail: ErrorDetails) -> bool:
-    return detail["type"] not in ("missing", "extra_forbidden") or isinstance(detail["loc"][-1], int)
+    return detail["type"] not in ("missing", "extra_forbidden") or isinstance(
+        detail["loc"][-1], int
+    )
 
 
 def _spoken(path: _Path) -> str:
@@ -187,12 +260,20 @@ def _spoken(path: _Path) -> str:
     return f"entry {path[-1] + 1} of {_spoken(path[:-1])}"
 
 
-def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics, model: type[BaseModel]) -> None:
+def _report(
+    root: Node,
+    data: Any,
+    found: list[ErrorDetails],
+    diagnostics: Diagnostics,
+    model: type[BaseModel],
+) -> None:
     nested = _nested(data, found, model)
     for name in nested:
         sentence = f"'{name}' is read as a block of 'schedule', because it is indented below it."
         position = root.find(["schedule"]).key_position(name)
-        diagnostics.error(123, position, sentence, f"Write '{name}:' at the left margin.")
+        diagnostics.error(
+            123, position, sentence, f"Write '{name}:' at the left margin."
+        )
     for detail in found:
         path = _real_path(data, tuple(detail["loc"]))
         if path[:1] == ("schedule",) and path[1:2] and path[1] in nested:
@@ -201,33 +282,71 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
         if _is_misfit(detail):
             if detail["type"] == "contradiction":
                 sentence = str(detail["ctx"]["sentence"]).format(where=_spoken(path))
-                diagnostics.error(123, root.find(path).position, sentence, str(detail["ctx"]["remedy"]))
+                diagnostics.error(
+                    123,
+                    root.find(path).position,
+                    sentence,
+                    str(detail["ctx"]["remedy"]),
+                )
             else:
-                _report_misfit(root, path, key == "[key]", _expected(detail), diagnostics)
+                _report_misfit(
+                    root, path, key == "[key]", _expected(detail), diagnostics
+                )
         elif detail["type"] == "extra_forbidden":
             known = _known_keys(model, path[:-1])
             where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
-            owner = next((top for top in ("arena", "trial") if key in _known_keys(model, (top,))), None)
-            elsewhere = f"It belongs under '{owner}'." if owner and not path[:-1] else _home_of(key, model)
+            owner = next(
+                (
+                    top
+                    for top in ("arena", "trial")
+                    if key in _known_keys(model, (top,))
+                ),
+                None,
+            )
+            elsewhere = (
+                f"It belongs under '{owner}'."
+                if owner and not path[:-1]
+                else _home_of(key, model)
+            )
             near = any(one.startswith(key) or key.startswith(one) for one in known)
-            hint = (not near and elsewhere) or did_you_mean(key, known).strip() or elsewhere
+            hint = (
+                (not near and elsewhere)
+                or did_you_mean(key, known).strip()
+                or elsewhere
+            )
             if key in ("color", "colour", "colors", "colours"):
                 hint = "There are no colours: a glyph is one character in quotes."
-            remedy = look_alike(key) or hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
+            remedy = (
+                look_alike(key)
+                or hint
+                or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
+            )
             position = root.find(path[:-1]).key_position(key)
-            diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
+            diagnostics.error(
+                121, position, f"There is no key {_shown(key)}{where}.", remedy
+            )
         elif not any(_is_meant(other, path, key) for other in found):
             where = f" in {_spoken(path)}" if path else ""
             position = root.find(path).position
             remedy = f"Add '{key}: ...'."
             if key == "by" and path[:1] == ("measures",):
                 remedy = f"Add 'by' with the name of a variable; without conditions, write '{path[-1]}: EXPRESSION'."
-            diagnostics.error(122, position, f"The key '{key}' is missing{where}.", remedy)
+            diagnostics.error(
+                122, position, f"The key '{key}' is missing{where}.", remedy
+            )
 
 
-def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
-    """Return the top-level keys that stand in `schedule` where they look like blocks but do not fit one."""
-    names = dict.fromkeys(str(e["loc"][1]) for e in found if e["loc"][:1] == ("schedule",) and len(e["loc"]) > 1)
+def _nested(
+    data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]
+) -> list[str]:
+    """Return the top-level keys that stand in `schedule` where they look like blocks
+    but do not fit one.
+    """
+    names = dict.fromkeys(
+        str(e["loc"][1])
+        for e in found
+        if e["loc"][:1] == ("schedule",) and len(e["loc"]) > 1
+    )
     tops, keys = _known_keys(model, ()), _known_keys(model, ("schedule", "NAME"))
     blocks = data.get("schedule") if isinstance(data, dict) else None
     if not isinstance(blocks, dict):
@@ -235,16 +354,26 @@ def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) ->
     return [
         name
         for name in names
-        if name in tops and name in blocks and not (isinstance(blocks[name], dict) and {*keys} & {*blocks[name]})
+        if name in tops
+        and name in blocks
+        and not (isinstance(blocks[name], dict) and {*keys} & {*blocks[name]})
     ]
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:
-    """Return the one or two places where a known key belongs, as a remedy; empty if there are more."""
+    """Return the one or two places where a known key belongs, as a remedy; empty if
+    there are more.
+    """
     places = _homes(model).get(key, ())
     if not 1 <= len(places) <= 2:
         return ""
-    return "It belongs " + " or ".join(f"under '{place}'" if place else "at the top level" for place in places) + "."
+    return (
+        "It belongs "
+        + " or ".join(
+            f"under '{place}'" if place else "at the top level" for place in places
+        )
+        + "."
+    )
 
 
 @cache
@@ -259,7 +388,9 @@ def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
         for name, field in model.model_fields.items():
             key = field.alias or name
             found.setdefault(key, []).append(place)
-            waiting += _models_in(field.annotation, f"{place}: {key}".removeprefix(": "))
+            waiting += _models_in(
+                field.annotation, f"{place}: {key}".removeprefix(": ")
+            )
     return found
 
 
@@ -277,7 +408,9 @@ def _models_in(annotation: Any, place: str) -> list[tuple[type[BaseModel], str]]
 
 
 def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
-    """Return whether an unknown key is a misspelling of one that is missing at the same place."""
+    """Return whether an unknown key is a misspelling of one that is missing at the same
+    place.
+    """
     location = tuple(detail["loc"])
     return (
         detail["type"] == "extra_forbidden"
@@ -286,18 +419,31 @@ def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
     )
 
 
-def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics) -> None:
+def _report_misfit(
+    root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics
+) -> None:
     if is_key:
         key = str(path[-1]) if path else ""
         position = root.find(path[:-1]).key_position(key)
         diagnostics.error(
-            124, position, f"{_shown(key)} cannot be a key here: expected {expected}.", look_alike(key) or "Rename it."
+            124,
+            position,
+            f"{_shown(key)} cannot be a key here: expected {expected}.",
+            look_alike(key) or "Rename it.",
         )
         return
     value, written = root.find(path).value, _in_line(root.find(path).plain())
-    kind = "a mapping" if isinstance(value, Mapping) else written if isinstance(value, list) else _shown(value)
+    kind = (
+        "a mapping"
+        if isinstance(value, Mapping)
+        else written
+        if isinstance(value, list)
+        else _shown(value)
+    )
     sentence = f"The value of {_spoken(path)} does not fit: {kind}."
-    choices = re.findall(r"'([^']+)'", expected) if expected.startswith("one of ") else []
+    choices = (
+        re.findall(r"'([^']+)'", expected) if expected.startswith("one of ") else []
+    )
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
     remedy = f"Expected {expected}.{hint}"
     if expected.startswith(("a name", "the id")) and isinstance(value, str):
@@ -320,7 +466,9 @@ def _expected(detail: ErrorDetails) -> str:
     if isinstance(detail["loc"][-1], int) and kind == "missing":
         return "a pair [a, b]"
     words = {
-        "model_type": _SHORT_FORMS.get(str(context.get("class_name")), "a mapping of keys"),
+        "model_type": _SHORT_FORMS.get(
+            str(context.get("class_name")), "a mapping of keys"
+        ),
         "dict_type": "a mapping of keys",
         "list_type": "a list",
         "tuple_type": "a pair [a, b]",
@@ -340,7 +488,9 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def _in_line(value: Any) -> str:
-    plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+    plain = isinstance(value, list) and not any(
+        isinstance(one, dict | list) for one in value
+    )
     text = f"[{', '.join(map(str, value))}]" if plain else ""
     return text if 0 < len(text) <= 60 else "a list"
 
@@ -393,10 +543,11 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
-    """Return the content of a YAML file as ``model``, a pydantic model that forbids unknown keys.
+    """Return the content of a YAML file as ``model``, a pydantic model that forbids
+    unknown keys.
 
-    ``noun`` names the kind of file in messages, ``begins`` is an example of its first line. Raises FileError with a
-    finding for each error.
+    ``noun`` names the kind of file in messages, ``begins`` is an example of its first
+    line. Raises FileError with a finding for each error.
     """
     diagnostics = Diagnostics()
     document = None

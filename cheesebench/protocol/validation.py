@@ -1,7 +1,9 @@
-"""Whether a construct is validated: its lesions must be able to show it, and a stored audit must confirm them.
+"""Whether a construct is validated: its lesions must be able to show it, and a stored
+audit must confirm them.
 
-An audit is stored beside the protocol in a file ``*.audit.json``, the output of ``cheesebench audit FILE --json``. It
-applies to the protocol with the digest that it names, independently of the animals' numbers (``life_hash``).
+An audit is stored beside the protocol in a file ``*.audit.json``, the output of
+``cheesebench audit FILE --json``. It applies to the protocol with the digest that it
+names, independently of the animals' numbers (``life_hash``).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "searched", "failed", "declared"]
-#: The wording of each status, in every report. Of several audits, the first of these decides.
+#: The wording of each status, in every report. Of several audits, the first of these
+#: decides.
 SAID: Mapping[Status, str] = {
     "failed": "construct fails its audit",
     "validated": "validated",
@@ -54,9 +57,13 @@ _DEFINING: Mapping[str, tuple[str, str]] = {
 def _defines(lesion: Lesion, kind: str) -> bool:
     """Return whether a lesion removes what a kind of construct needs, and nothing else.
 
-    With anhedonia, parts of the picture may be hidden too, because they may stand for the reward.
+    With anhedonia, parts of the picture may be hidden too, because they may stand for
+    the reward.
     """
-    forgets, unseen = bool(lesion.amnesia) or lesion.memoryless, lesion.sees_nothing or lesion.sees_pose_only
+    forgets, unseen = (
+        bool(lesion.amnesia) or lesion.memoryless,
+        lesion.sees_nothing or lesion.sees_pose_only,
+    )
     if kind in ("learning", "preference"):
         return lesion.feels_no_reward and not forgets and not unseen
     if lesion.feels_no_reward or forgets != (kind == "memory"):
@@ -70,7 +77,9 @@ def _defines(lesion: Lesion, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why the lesions of a construct cannot show it: ``code`` and ``path`` are those of the finding."""
+    """Why the lesions of a construct cannot show it: ``code`` and ``path`` are those of
+    the finding.
+    """
 
     code: int
     path: tuple[str | int, ...]
@@ -81,17 +90,23 @@ class Doubt:
 def doubts(specification: Specification) -> Iterator[Doubt]:
     """Yield the reasons for which no audit could validate the construct.
 
-    329: a lesioned subject within ``at_most`` could still pass. What a lesion leaves of a measure is unknown, so only
-    verdicts about success are checked. 330: the lesion that defines the kind of construct is missing.
+    329: a lesioned subject within ``at_most`` could still pass. What a lesion leaves of
+    a measure is unknown, so only verdicts about success are checked. 330: the lesion
+    that defines the kind of construct is missing.
     """
     construct, judged = specification.construct, specification.judged
     if construct is None:
         return
-    if not any(_defines(lesion, construct.kind) for lesion, _ in construct.abolished_by):
+    if not any(
+        _defines(lesion, construct.kind) for lesion, _ in construct.abolished_by
+    ):
         lesion_name, example = _DEFINING[construct.kind]
         sentence = f"A construct of kind '{construct.kind}' must be abolished by {lesion_name} alone."
         yield Doubt(
-            330, ("construct", "abolished_by"), sentence, f"Add a lesion such as '{example}', or change 'kind'."
+            330,
+            ("construct", "abolished_by"),
+            sentence,
+            f"Add a lesion such as '{example}', or change 'kind'.",
         )
     if judged is None or judged.measure != "success":
         return
@@ -104,14 +119,18 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
                 329,
                 ("construct", "abolished_by", number),
                 f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}.",
-                f"Lower 'margin' to {lower:g}." if lower > 0 else "Change the task so that the lesion leaves less.",
+                f"Lower 'margin' to {lower:g}."
+                if lower > 0
+                else "Change the task so that the lesion leaves less.",
             )
 
 
 def life_hash(specification: Specification) -> str:
-    """Return the SHA-256 of all that the ceilings under lesions depend on: the protocol without the animals' numbers.
+    """Return the SHA-256 of all that the ceilings under lesions depend on: the protocol
+    without the animals' numbers.
 
-    What remains of the reference is its condition for a trial to count, and what a verdict about a measure asks for.
+    What remains of the reference is its condition for a trial to count, and what a
+    verdict about a measure asks for.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
@@ -119,32 +138,46 @@ def life_hash(specification: Specification) -> str:
     if judged is not None and judged.where is not None:
         plain |= {"where": judged.where}
     if judged is not None and judged.better is not None:
-        plain |= {"judged": [whole["measures"][judged.measure], judged.better, judged.range, judged.bar]}
+        plain |= {
+            "judged": [
+                whole["measures"][judged.measure],
+                judged.better,
+                judged.range,
+                judged.bar,
+            ]
+        }
     return protocol_hash(plain)
 
 
 def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
     """Return whether an audit was of this protocol, up to the animals' numbers."""
-    return report.get("sha256") == specification.sha256 or report.get("life_sha256") == life_hash(specification)
+    return report.get("sha256") == specification.sha256 or report.get(
+        "life_sha256"
+    ) == life_hash(specification)
 
 
 def construct_status(specification: Specification) -> Status:
     """Return what is known of a protocol's construct.
 
-    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if they were not tried; ``searched``
-    if what they leave was not proved. Where several audits are of this protocol, one that fails decides.
+    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if
+    they were not tried; ``searched`` if what they leave was not proved. Where several
+    audits are of this protocol, one that fails decides.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
-    verdicts = [_verdict(specification, report) for report in _reports(folder, specification)]
+    verdicts = [
+        _verdict(specification, report) for report in _reports(folder, specification)
+    ]
     return min(verdicts, key=[*SAID].index, default="declared")
 
 
 def audited_ceilings(specification: Specification) -> Ceilings | None:
-    """Return the highest pass rates by a stored audit of the protocol, wherever it has them; None without an audit.
+    """Return the highest pass rates by a stored audit of the protocol, wherever it has
+    them; None without an audit.
 
-    A subject that forgets everything between trials knows as much as one in its first trial, if that one is judged.
+    A subject that forgets everything between trials knows as much as one in its first
+    trial, if that one is judged.
     """
     folder = real_path(Path(specification.path)).parent
     for report in _reports(folder, specification):
@@ -152,23 +185,40 @@ def audited_ceilings(specification: Specification) -> Ceilings | None:
         for finding in report.get("findings", ()):
             try:
                 numbers = finding["numbers"]
-                most[finding["rule"]] = float(max(numbers["found"]["high"], numbers["proven"] or 0.0))
+                most[finding["rule"]] = float(
+                    max(numbers["found"]["high"], numbers["proven"] or 0.0)
+                )
             except (TypeError, LookupError, ValueError):
                 continue
-        first = most.get(f"{RULE}amnesia=trial") if specification.estimand == "all" else None
+        first = (
+            most.get(f"{RULE}amnesia=trial")
+            if specification.estimand == "all"
+            else None
+        )
         return Ceilings(first=first, all=most.get(f"{RULE}intact"))
     return None
 
 
 def most_left(specification: Specification) -> tuple[str, float] | None:
-    """Return the lesion that leaves most of those that the construct does not name, by a stored audit, and how much."""
+    """Return the lesion that leaves most of those that the construct does not name, by
+    a stored audit, and how much.
+    """
     construct = specification.construct
-    named = {INTACT, *construct.spared_by, *(one for one, _ in construct.abolished_by)} if construct else {INTACT}
+    named = (
+        {INTACT, *construct.spared_by, *(one for one, _ in construct.abolished_by)}
+        if construct
+        else {INTACT}
+    )
     left: dict[str, float] = {}
     for report in _reports(real_path(Path(specification.path)).parent, specification):
         for finding in report.get("findings", ()):
-            with suppress(TypeError, LookupError, ValueError, AttributeError, OptionError):
-                lesion, rate = Lesion.parse(finding["rule"].removeprefix(RULE)), finding["numbers"]["found"]["rate"]
+            with suppress(
+                TypeError, LookupError, ValueError, AttributeError, OptionError
+            ):
+                lesion, rate = (
+                    Lesion.parse(finding["rule"].removeprefix(RULE)),
+                    finding["numbers"]["found"]["rate"],
+                )
                 if lesion not in named and 0 <= rate <= 1:
                     left[str(lesion)] = float(rate)
     return max(left.items(), key=lambda one: one[1], default=None)
@@ -186,18 +236,25 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
 
 
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
-    """Return what one audit says of the construct: nothing, where it has not tried all of its lesions."""
+    """Return what one audit says of the construct: nothing, where it has not tried all
+    of its lesions.
+    """
     construct = specification.construct
     assert construct is not None
     tried: dict[str, tuple[str, float]] = {}
-    for finding in findings if isinstance(findings := report.get("findings"), list) else []:
+    for finding in (
+        findings if isinstance(findings := report.get("findings"), list) else []
+    ):
         numbers = finding.get("numbers") if isinstance(finding, dict) else None
-        if isinstance(numbers, dict) and isinstance(most := numbers.get("at_most"), int | float):
+        if isinstance(numbers, dict) and isinstance(
+            most := numbers.get("at_most"), int | float
+        ):
             tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
     verdicts = set()
     for lesion, most in construct.abolished_by:
         verdict, bound = tried.get(f"{RULE}{lesion}", ("", 0.0))
-        # The bound is not part of the hash, so an audit of a looser bound does not count.
+        # The bound is not part of the hash, so an audit of a looser bound does not
+        # count.
         verdicts.add(verdict if bound <= most else "")
     if "FAIL" in verdicts:
         return "failed"

@@ -1,4 +1,6 @@
-"""Published results of models on protocols of the same names, shown beside runs under the same rules."""
+"""Published results of models on protocols of the same names, shown beside runs under
+the same rules.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ BEST = "best of three text views"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRow:
-    """Published results of a model under the same rules: shown beside a run, in no verdict."""
+    """Published results of a model under the same rules: shown beside a run, in no
+    verdict.
+    """
 
     model: str
     rates: Mapping[str, float]
@@ -32,7 +36,9 @@ class PublishedRow:
     how: str = ""
     """The rules, and the views."""
     where: str = ""
-    """The view, or that each rate is the best of several; and the trials of a protocol."""
+    """The view, or that each rate is the best of several; and the trials of a
+    protocol.
+    """
     trials: str = ""
     """Number of trials of each protocol in a view, and in all; empty if unknown."""
     source: str = ""
@@ -40,8 +46,14 @@ class PublishedRow:
 
 @lru_cache(maxsize=1)
 def published() -> Mapping[str, Any]:
-    """Return the data: ``label``, ``source``, ``models``, ``baselines`` and ``ablations`` (rates are proportions)."""
-    text = files("cheesebench.published").joinpath("published.json").read_text(encoding="utf-8")
+    """Return the data: ``label``, ``source``, ``models``, ``baselines`` and
+    ``ablations`` (rates are proportions).
+    """
+    text = (
+        files("cheesebench.published")
+        .joinpath("published.json")
+        .read_text(encoding="utf-8")
+    )
     content: Mapping[str, Any] = json.loads(text)
     return content
 
@@ -57,30 +69,46 @@ def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
     """Whether a run has published paradigms, but none under the rules of the paper."""
     names = {plan.protocol for plan in plans}
     known = published()["baselines"]["rodent"]["rates"]
-    return any(name.partition("@")[0] in known for name in names) and not any(map(paradigm_of, names))
+    return any(name.partition("@")[0] in known for name in names) and not any(
+        map(paradigm_of, names)
+    )
 
 
 def paradigm_of(protocol: str) -> str:
-    """Return the published paradigm that a protocol is; empty for protocols with other rules."""
+    """Return the published paradigm that a protocol is; empty for protocols with other
+    rules.
+    """
     name, _, edition = protocol.partition("@")
-    return name if edition == EDITION and name in published()["baselines"]["rodent"]["rates"] else ""
+    return (
+        name
+        if edition == EDITION and name in published()["baselines"]["rodent"]["rates"]
+        else ""
+    )
 
 
 def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
-    """Return the published rows for a run's protocols, best first; empty if no protocol has the paper's rules.
+    """Return the published rows for a run's protocols, best first; empty if no protocol
+    has the paper's rules.
 
-    For a run in one view, rates are those of that view; otherwise, the best of the text views for each protocol.
-    Models of the run come first, animals and baselines last. The mean is over all published protocols and is given only
-    if the run has all of them.
+    For a run in one view, rates are those of that view; otherwise, the best of the text
+    views for each protocol. Models of the run come first, animals and baselines last.
+    The mean is over all published protocols and is given only if the run has all of
+    them.
     """
     plans = list(plans)
     data = published()
     known = list(data["baselines"]["rodent"]["rates"])
-    protocols = {name: plan.protocol for plan in plans if (name := paradigm_of(plan.protocol))}
+    protocols = {
+        name: plan.protocol for plan in plans if (name := paradigm_of(plan.protocol))
+    }
     if not protocols:
         return ()
     views = {plan.view for plan in plans}
-    chosen = tuple(views) if len(views) == 1 and views <= {*TEXT_VIEWS, "topdown_2d"} else TEXT_VIEWS
+    chosen = (
+        tuple(views)
+        if len(views) == 1 and views <= {*TEXT_VIEWS, "topdown_2d"}
+        else TEXT_VIEWS
+    )
     own = {plan.model.casefold() for plan in plans}
     rows = [
         _row(name, model, _best(model["views"], chosen), protocols, known, chosen)
@@ -91,32 +119,47 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     baselines = [
         PublishedRow(
             model=f"{name}: {baseline['title']}",
-            rates={protocols[one]: baseline["rates"][one] for one in known if one in protocols},
+            rates={
+                protocols[one]: baseline["rates"][one]
+                for one in known
+                if one in protocols
+            },
             overall=baseline["overall"] if len(protocols) == len(known) else None,
             how=data["label"],
             source=data["source"],
         )
         for name, baseline in data["baselines"].items()
-        # The best of three views exceeds a single one, even for agents that do not look.
-        if baseline.get("views", len(chosen)) == len(chosen) and baseline.get("view", TEXT_VIEWS[0]) in chosen
+        # The best of three views exceeds a single one, even for agents that do not
+        # look.
+        if baseline.get("views", len(chosen)) == len(chosen)
+        and baseline.get("view", TEXT_VIEWS[0]) in chosen
     ]
     return (*rows, *baselines)
 
 
 def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, float]:
-    """Return the published mean rates of a study of the interface, by level (by model in ``ablation-vision``).
+    """Return the published mean rates of a study of the interface, by level (by model
+    in ``ablation-vision``).
 
-    They are means over the nine paradigms in ``ascii_2d``: empty for other studies, and for runs of fewer or other
-    protocols or in another view.
+    They are means over the nine paradigms in ``ascii_2d``: empty for other studies, and
+    for runs of fewer or other protocols or in another view.
     """
     axis, plans = study.removeprefix("ablation-"), list(plans)
-    rates: Mapping[str, float] = published()["ablations"].get(axis, {}) if axis != study and axis != "source" else {}
+    rates: Mapping[str, float] = (
+        published()["ablations"].get(axis, {})
+        if axis != study and axis != "source"
+        else {}
+    )
     nine = {f"{name}@{EDITION}" for name in published()["baselines"]["rodent"]["rates"]}
-    alike = {plan.protocol for plan in plans} == nine and {plan.view for plan in plans} == {TEXT_VIEWS[0]}
+    alike = {plan.protocol for plan in plans} == nine and {
+        plan.view for plan in plans
+    } == {TEXT_VIEWS[0]}
     return rates if alike else {}
 
 
-def _best(views: Mapping[str, Mapping[str, float]], chosen: Iterable[str]) -> dict[str, float]:
+def _best(
+    views: Mapping[str, Mapping[str, float]], chosen: Iterable[str]
+) -> dict[str, float]:
     best: dict[str, float] = {}
     for view in chosen:
         for protocol, rate in views.get(view, {}).items():
@@ -137,8 +180,14 @@ def _row(
     each = model["trials_each"].replace(" of each in a view", " trials each")
     return PublishedRow(
         model=name,
-        rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
-        overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
+        rates={
+            protocols[one]: rates[one]
+            for one in known
+            if one in protocols and one in rates
+        },
+        overall=sum(rates[protocol] for protocol in known) / len(known)
+        if complete
+        else None,
         how=f"{published()['label']}; {where}",
         where=f"{where.replace(BEST, 'best of 3 views')}; {each}",
         source=published()["source"],
@@ -148,9 +197,10 @@ def _row(
 
 # ---- ``--against MODEL``: like is compared with like, in no verdict, or refused.
 #
-# A published number is of one subject under the paper's rules, with its trials, views and settings. Any difference is
-# a reason to refuse. Only where a published model had fewer trials, that many first trials of the run are compared: a
-# subject that learns is better in later ones.
+# A published number is of one subject under the paper's rules, with its trials, views
+# and settings. Any difference is a reason to refuse. Only where a published model had
+# fewer trials, that many first trials of the run are compared: a subject that learns is
+# better in later ones.
 
 #: The published settings of a language model, with the option that sets each.
 SETTINGS: Mapping[str, tuple[Any, str]] = {
@@ -165,16 +215,24 @@ SETTINGS: Mapping[str, tuple[Any, str]] = {
 
 
 def check_against(name: str) -> None:
-    """Raise UnknownNameError unless there are published results of this model in arenas."""
+    """Raise UnknownNameError unless there are published results of this model in
+    arenas.
+    """
     if name not in published()["models"]:
-        remedy = "Dialogues are compared by: cheesebench cogeval-stats RUN --published NAME"
-        raise UnknownNameError("published model", name, published()["models"], remedy=remedy)
+        remedy = (
+            "Dialogues are compared by: cheesebench cogeval-stats RUN --published NAME"
+        )
+        raise UnknownNameError(
+            "published model", name, published()["models"], remedy=remedy
+        )
 
 
 def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
-    """Return why a cell cannot be compared with a published model of that name, and what to do; empty if it can.
+    """Return why a cell cannot be compared with a published model of that name, and
+    what to do; empty if it can.
 
-    ``most_steps`` is the limit of a trial of the cell's protocol; the name has been checked.
+    ``most_steps`` is the limit of a trial of the cell's protocol; the name has been
+    checked.
     """
     paradigm, model = paradigm_of(plan.protocol), published()["models"][name]
     if not paradigm:
@@ -198,7 +256,9 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
 
 def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
     for key, (published_value, option) in SETTINGS.items():
-        if key in plan.settings and (own := str(plan.settings[key])) != str(published_value):
+        if key in plan.settings and (own := str(plan.settings[key])) != str(
+            published_value
+        ):
             # A custom prompt has many lines.
             shown = own if len(own.split()) == 1 else "a prompt of its own"
             given = f"{option}{'' if option.endswith('=') else ' '}{published_value}"
@@ -206,12 +266,16 @@ def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
 
 
 def steps_of(model: Mapping[str, Any]) -> int | None:
-    """Return the most steps of a trial that a published model had; None for those of Table 1."""
+    """Return the most steps of a trial that a published model had; None for those of
+    Table 1.
+    """
     found = re.search(r"at most (\d+) steps", model["trials_each"])
     return int(found[1]) if found else None
 
 
 def trials_of(model: Mapping[str, Any], planned: int) -> int:
-    """Return how many trials of each protocol a published model had in a view; ``planned`` are those of Table 1."""
+    """Return how many trials of each protocol a published model had in a view;
+    ``planned`` are those of Table 1.
+    """
     found = re.match(r"(\d+) of each", model["trials_each"])
     return int(found[1]) if found else planned

@@ -1,4 +1,6 @@
-"""A pytest session that runs models; loaded only when ``--model`` or ``--study`` is given."""
+"""A pytest session that runs models; loaded only when ``--model`` or ``--study`` is
+given.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ import sys
 import pluggy
 import pytest
 
-from cheesebench.errors import NOT_AS_WRITTEN, CheeseBenchError, OptionError, said_of_logs
+from cheesebench.errors import (
+    NOT_AS_WRITTEN,
+    CheeseBenchError,
+    OptionError,
+    said_of_logs,
+)
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.collection import Collection
@@ -20,13 +27,19 @@ from cheesebench.terminal import printable, unprintable_replaced
 
 
 class _Adopter:
-    """Passes what pytest loads (mainly conftests) to our plugin manager if it has one of our hooks."""
+    """Passes what pytest loads (mainly conftests) to our plugin manager if it has one
+    of our hooks.
+    """
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
 
-    def pytest_plugin_registered(self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager) -> None:
-        ours = any(name.startswith("cheesebench_") for name in getattr(plugin, "__dict__", ()))
+    def pytest_plugin_registered(
+        self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager
+    ) -> None:
+        ours = any(
+            name.startswith("cheesebench_") for name in getattr(plugin, "__dict__", ())
+        )
         if self._plugins.is_registered(plugin) or not ours:
             return
         try:
@@ -37,7 +50,9 @@ class _Adopter:
 
 
 def start(config: pytest.Config) -> None:
-    """Check the options and register the plugins that do the work; UsageError for a user's mistake."""
+    """Check the options and register the plugins that do the work; UsageError for a
+    user's mistake.
+    """
     plugins = PluginManager()
     config.pluginmanager.register(_Adopter(plugins), "cheesebench-adopter")
     try:
@@ -52,7 +67,9 @@ def start(config: pytest.Config) -> None:
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)
-    config.addinivalue_line("markers", "cheesebench: a model on a protocol, judged against the rodent.")
+    config.addinivalue_line(
+        "markers", "cheesebench: a model on a protocol, judged against the rodent."
+    )
     config.pluginmanager.register(collection, "cheesebench-collection")
     config.pluginmanager.register(Running(run), "cheesebench-running")
     config.pluginmanager.register(Reporting(run), "cheesebench-reporting")

@@ -1,4 +1,6 @@
-"""What a CI system reads: annotations, the job summary, and the cases of a JUnit file."""
+"""What a CI system reads: annotations, the job summary, and the cases of a JUnit
+file.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ PREFIX = "cheesebench."
 
 
 def case_properties(result: CellResult) -> Properties:
-    """Return the properties of one judged cell; what is unknown is left out. Rates are proportions.
+    """Return the properties of one judged cell; what is unknown is left out. Rates are
+    proportions.
 
-    A control has its name (``control``) instead of a verdict, unless it could not be measured.
+    A control has its name (``control``) instead of a verdict, unless it could not be
+    measured.
     """
     plan, flags, reference = result.plan, result.flags, result.plan.reference
     interval = result.interval
-    animals = reference_limits(reference, 0.025) if reference is not None and has_interval(reference) else None
+    animals = (
+        reference_limits(reference, 0.025)
+        if reference is not None and has_interval(reference)
+        else None
+    )
     return _properties(
         [
             ("model", plan.model),
@@ -43,7 +51,12 @@ def case_properties(result: CellResult) -> Properties:
             ("variant", str(plan.variant)),
             ("design", plan.design),
             ("control", plan.control),
-            ("verdict", None if plan.control and result.verdict != "ERROR" else result.verdict.value),
+            (
+                "verdict",
+                None
+                if plan.control and result.verdict != "ERROR"
+                else result.verdict.value,
+            ),
             ("reason", result.reason),
             ("n", result.n_text),
             ("subjects", result.subjects),
@@ -60,7 +73,10 @@ def case_properties(result: CellResult) -> Properties:
             ("reference", reference and reference.value),
             ("reference_low", animals and animals[0]),
             ("reference_high", animals and animals[1]),
-            ("reference_declared", flags.reference_declared if reference is not None else None),
+            (
+                "reference_declared",
+                flags.reference_declared if reference is not None else None,
+            ),
             ("margin", plan.margin),
             ("difference", result.difference),
             ("difference_low", result.difference_low),
@@ -84,7 +100,9 @@ def case_properties(result: CellResult) -> Properties:
 
 
 def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return the measure that a verdict is about: reference, margin and differences are then in its unit."""
+    """Return the measure that a verdict is about: reference, margin and differences are
+    then in its unit.
+    """
     measured, judged = result.plan.measured, result.judged
     if measured is None:
         return []
@@ -123,8 +141,16 @@ def _validity_properties(result: CellResult) -> list[tuple[str, object]]:
     construct, lesion = plan.construct, plan.lesion
     return [
         ("construct", construct and construct.name),
-        ("validity", "not validated" if construct is None or construct.doubt else construct.status),
-        ("abolished_by", construct and [f"{name} {most:g}" for name, most in construct.abolished_by]),
+        (
+            "validity",
+            "not validated"
+            if construct is None or construct.doubt
+            else construct.status,
+        ),
+        (
+            "abolished_by",
+            construct and [f"{name} {most:g}" for name, most in construct.abolished_by],
+        ),
         ("lesion", plan.control if lesion else None),
         ("lesion_at_most", lesion and lesion.at_most),
         ("contradicted", " ".join(result.contradicted)),
@@ -134,7 +160,9 @@ def _validity_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def _call_properties(result: CellResult) -> list[tuple[str, object]]:
-    pairs: list[tuple[str, object]] = [(f"agent.{name}", count) for name, count in result.agent_counts.items()]
+    pairs: list[tuple[str, object]] = [
+        (f"agent.{name}", count) for name, count in result.agent_counts.items()
+    ]
     if result.calls is not None:
         totals = result.calls.totals
         pairs += [(f"calls.{name}", getattr(totals, name)) for name in totals.__slots__]
@@ -143,9 +171,13 @@ def _call_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def suite_properties(summary: RunSummary) -> Properties:
-    """Return the properties of the whole run: its identity, and the result of each model in each view."""
+    """Return the properties of the whole run: its identity, and the result of each
+    model in each view.
+    """
     manifest = summary.manifest
-    pairs: list[tuple[str, object]] = [(name, manifest.get(name)) for name in ("run_id", "created", "format")]
+    pairs: list[tuple[str, object]] = [
+        (name, manifest.get(name)) for name in ("run_id", "created", "format")
+    ]
     for section in ("options", "versions", "git"):
         values = manifest.get(section)
         if isinstance(values, Mapping):
@@ -156,18 +188,28 @@ def suite_properties(summary: RunSummary) -> Properties:
         pairs.append((f"{where}.gate_reason", model.gate_reason))
         if model.overall is not None:
             pairs.append((f"{where}.mean_rate", model.overall.mean))
-            pairs.append((f"{where}.mean_rate_standard_error", model.overall.standard_error))
+            pairs.append(
+                (f"{where}.mean_rate_standard_error", model.overall.standard_error)
+            )
     return _properties(pairs)
 
 
 def comparison_properties(found: RunComparison) -> Properties:
-    """Return the properties of the comparison with a baseline, which is about the whole run."""
-    pairs: list[tuple[str, object]] = [("compared_with", found.second), ("worse", found.worse)]
+    """Return the properties of the comparison with a baseline, which is about the whole
+    run.
+    """
+    pairs: list[tuple[str, object]] = [
+        ("compared_with", found.second),
+        ("worse", found.worse),
+    ]
     for model in found.models:
         where = "-".join(filter(None, (model.view, model.variant)))
         for cell in model.cells:
             name = f"{model.first_model}[{where}].{cell.protocol}.compared"
-            pairs += [(name, cell.answer), (f"{name}_difference", cell.paired.difference)]
+            pairs += [
+                (name, cell.answer),
+                (f"{name}_difference", cell.paired.difference),
+            ]
         pairs.append((f"{model.first_model}[{where}].compared", model.overall.answer))
     pairs.append(("not_compared", list(found.unseen) or None))
     pairs.append(("comparison_warnings", " ".join(found.warnings)))
@@ -175,7 +217,11 @@ def comparison_properties(found: RunComparison) -> Properties:
 
 
 def _properties(pairs: Iterable[tuple[str, object]]) -> Properties:
-    return [(printable(PREFIX + name), _text(value)) for name, value in pairs if value is not None and value != ""]
+    return [
+        (printable(PREFIX + name), _text(value))
+        for name, value in pairs
+        if value is not None and value != ""
+    ]
 
 
 def _text(value: object) -> str:
@@ -198,7 +244,9 @@ _CUT = (
 
 
 def append_step_summary(text: str) -> None:
-    """Append a Markdown report to the summary of this step, if there is one. Raises OSError."""
+    """Append a Markdown report to the summary of this step, if there is one. Raises
+    OSError.
+    """
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     if not given:
         return
@@ -209,7 +257,9 @@ def append_step_summary(text: str) -> None:
 
 
 def cut(text: str, room: int) -> str:
-    """Return the text if it fits into ``room`` bytes, else as many whole lines as fit and a notice."""
+    """Return the text if it fits into ``room`` bytes, else as many whole lines as fit
+    and a notice.
+    """
     content = text.encode()
     if len(content) <= room:
         return text
@@ -219,18 +269,28 @@ def cut(text: str, room: int) -> str:
     if room <= 0:
         return ""
     kept = content[:room].rpartition(b"\n")[0].decode()
-    return kept + "\n" + (closing if kept.count(f"\n{_FENCE}") % 2 else _CUT.lstrip("\n"))
+    return (
+        kept + "\n" + (closing if kept.count(f"\n{_FENCE}") % 2 else _CUT.lstrip("\n"))
+    )
 
 
 #: GitHub shows this many annotations of a kind for one step.
 MOST = 10
-_KINDS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
+_KINDS = {
+    Verdict.FAIL: "error",
+    Verdict.ERROR: "error",
+    Verdict.INCONCLUSIVE: "warning",
+}
 
 
-def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool) -> Iterator[str]:
-    """Yield commands of GitHub Actions for cells without a PASS, on GitHub; ``paths`` are files by protocol.
+def annotate(
+    summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool
+) -> Iterator[str]:
+    """Yield commands of GitHub Actions for cells without a PASS, on GitHub; ``paths``
+    are files by protocol.
 
-    A FAIL that does not affect the exit code is a warning, and so is anything that makes a cell's numbers doubtful.
+    A FAIL that does not affect the exit code is a warning, and so is anything that
+    makes a cell's numbers doubtful.
     """
     if not is_github():
         return
@@ -247,17 +307,27 @@ def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_er
             continue
         left[kind] -= 1
         title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
-        yield command(kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root)
+        yield command(
+            kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root
+        )
 
 
 def annotate_comparison(
     found: RunComparison, paths: dict[str, Path], root: Path, worse_is_error: bool
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for what is worse than the baseline, and for what the baseline lacks."""
+    """Yield commands of GitHub Actions for what is worse than the baseline, and for
+    what the baseline lacks.
+    """
     if not is_github():
         return
     for title, protocol, reason in found.losses:
-        yield command("error" if worse_is_error else "warning", title, reason, paths.get(protocol), root)
+        yield command(
+            "error" if worse_is_error else "warning",
+            title,
+            reason,
+            paths.get(protocol),
+            root,
+        )
     for line in found.warnings:
         yield command("warning", "not compared", line)
 
@@ -268,24 +338,39 @@ def is_github() -> bool:
 
 def job_address() -> str:
     """Return the address of this job of GitHub Actions; empty elsewhere."""
-    server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    server, repository = (
+        os.environ.get("GITHUB_SERVER_URL", ""),
+        os.environ.get("GITHUB_REPOSITORY", ""),
+    )
     parts = (server, repository, os.environ.get("GITHUB_RUN_ID", ""))
     if not (is_github() and all(parts)) or re.search(r"[^\w:/.-]", "".join(parts)):
         return ""
     return "{}/{}/actions/runs/{}".format(*parts)
 
 
-def command(kind: str, title: str, text: str, path: Path | None = None, root: Path = Path()) -> str:
+def command(
+    kind: str, title: str, text: str, path: Path | None = None, root: Path = Path()
+) -> str:
     """Return the command for one annotation, at a file if it is inside ``root``."""
     properties = {"title": title}
-    if path is not None and path.absolute().is_relative_to(root):  # GitHub knows only files of the repository
-        properties = {"file": path.absolute().relative_to(root).as_posix(), "line": "1", **properties}
-    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
+    if path is not None and path.absolute().is_relative_to(
+        root
+    ):  # GitHub knows only files of the repository
+        properties = {
+            "file": path.absolute().relative_to(root).as_posix(),
+            "line": "1",
+            **properties,
+        }
+    shown = ",".join(
+        f"{name}={_escaped(value, ':,')}" for name, value in properties.items()
+    )
     return f"::{kind} {shown}::{_escaped(text)}"
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Return text that ends neither the command nor the property, as GitHub asks for it."""
+    """Return text that ends neither the command nor the property, as GitHub asks for
+    it.
+    """
     text = printable(text)
     for glyph in f"%\r\n{more}":
         text = text.replace(glyph, f"%{ord(glyph):02X}")
@@ -297,31 +382,48 @@ _CLASS = "cheesebench"
 
 
 def refused(config: pytest.Config, error: Exception) -> pytest.UsageError:
-    """Return the error that ends a session (exit code 4), after telling every reader of the pipeline."""
+    """Return the error that ends a session (exit code 4), after telling every reader of
+    the pipeline.
+    """
     text = printable(redact(str(error)))
     tell_refusal(config, text)
     return pytest.UsageError(text)
 
 
 def tell_refusal(config: pytest.Config, text: str) -> None:
-    """Report to GitHub, to the job's summary page, and to the JUnit file, which would look green without a case."""
+    """Report to GitHub, to the job's summary page, and to the JUnit file, which would
+    look green without a case.
+    """
     if is_github():
         print(command("error", "cheesebench", text), flush=True)
     with contextlib.suppress(OSError):  # the terminal shows the error itself
         quoted = text.replace("`", "'")  # nothing in it may end the block
-        append_step_summary(f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n")
+        append_step_summary(
+            f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n"
+        )
     add_case(config, "start", text, when="setup")
 
 
-def add_case(config: pytest.Config, name: str, text: str, *, when: str = "call") -> None:
-    """Add a failed case to the JUnit file, if there is one: an error if ``when`` is *setup*."""
+def add_case(
+    config: pytest.Config, name: str, text: str, *, when: str = "call"
+) -> None:
+    """Add a failed case to the JUnit file, if there is one: an error if ``when`` is
+    *setup*.
+    """
     from _pytest.junitxml import LogXML, xml_key
 
     xml, own = config.stash.get(xml_key, None), None
-    if xml is None and config.getoption("xmlpath", None) and not hasattr(config, "workerinput"):
-        # Options are checked before pytest configures JUnit; it then writes no file, and an old one would remain.
+    if (
+        xml is None
+        and config.getoption("xmlpath", None)
+        and not hasattr(config, "workerinput")
+    ):
+        # Options are checked before pytest configures JUnit; it then writes no file,
+        # and an old one would remain.
         suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
-        xml = own = LogXML(config.option.xmlpath, config.option.junitprefix, suite, family=family)
+        xml = own = LogXML(
+            config.option.xmlpath, config.option.junitprefix, suite, family=family
+        )
         own.pytest_sessionstart()
     if xml is None:
         return

@@ -1,4 +1,6 @@
-"""The items of a session, one for each model, protocol and view: collected, awaited, and explained when they fail."""
+"""The items of a session, one for each model, protocol and view: collected, awaited,
+and explained when they fail.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError, PluginError, UnsuitableError
-from cheesebench.experiment.cells import Broken, Selected, default_protocols, load_shortly_named, named_protocols
+from cheesebench.experiment.cells import (
+    Broken,
+    Selected,
+    default_protocols,
+    load_shortly_named,
+    named_protocols,
+)
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
@@ -39,13 +47,23 @@ from cheesebench.statistics.wording import (
 from cheesebench.terminal import printable
 
 
-def explain(run: PytestRun, specification: BaseSpecification, result: CellResult) -> str:
-    """Return what failed and by how much, in a line; with ``-v`` or ``--film``, all numbers and a failed trial."""
+def explain(
+    run: PytestRun, specification: BaseSpecification, result: CellResult
+) -> str:
+    """Return what failed and by how much, in a line; with ``-v`` or ``--film``, all
+    numbers and a failed trial.
+    """
     assert run.log is not None
     if run.config.option.verbose <= 0 and not run.settings.values["film"]:
         text = printable(f"{result.verdict}: {_short(result)}.")
         columns = min(shutil.get_terminal_size().columns, 120)
-        return textwrap.fill(text, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        return textwrap.fill(
+            text,
+            columns,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
     parts = [f"{result.verdict}: {result.reason}", table]
@@ -56,11 +74,14 @@ def explain(run: PytestRun, specification: BaseSpecification, result: CellResult
 
 
 def _first_failed(run: PytestRun, result: CellResult) -> TrialRecord | None:
-    """Return the first failed trial that counts towards the rate; None for a measure."""
+    """Return the first failed trial that counts towards the rate; None for a
+    measure.
+    """
     if result.plan.measured is not None:
         return None
     judged = chain.from_iterable(
-        enter_estimand(result.plan.estimand, life) for life in run.trials_by_subject(result.plan)
+        enter_estimand(result.plan.estimand, life)
+        for life in run.trials_by_subject(result.plan)
     )
     return next((record for record in judged if record.success is False), None)
 
@@ -76,7 +97,11 @@ def _short(result: CellResult) -> str:
         parts.append(f"chance {percent(plan.chance)}")
     elif reference is not None:
         parts.append(f"rodent {amount(plan, reference.value)}")
-    if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
+    if (
+        result.difference is not None
+        and result.difference_low is not None
+        and result.difference_high is not None
+    ):
         low, high = gap(plan, result.difference_low), gap(plan, result.difference_high)
         parts.append(f"difference {gap(plan, result.difference)} ({low} to {high})")
         parts.append(f"margin {margin(plan)}")
@@ -86,7 +111,10 @@ def _short(result: CellResult) -> str:
 def missing_trials(run: PytestRun, result: CellResult) -> str:
     """Return how many trials could not be run, why, and how to continue."""
     assert run.log is not None
-    marks = [bool(record.missing) for record in chain.from_iterable(run.trials_by_subject(result.plan))]
+    marks = [
+        bool(record.missing)
+        for record in chain.from_iterable(run.trials_by_subject(result.plan))
+    ]
     causes = [entry.text.rstrip() for entry in run.log.journal(result.plan, "error")]
     parts = [
         f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run. This says nothing about the model.",
@@ -106,17 +134,34 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
     ]
     unit = " points" if plan.measured is None else ""
     if (found := result.judged) is not None:
-        limits = "" if found.interval is None else ", 95 % interval {} to {}".format(*map(number, found.interval))
-        rows.append((found.measure, f"{number(found.mean)}{limits} ({BETTER[found.better]})"))
+        limits = (
+            ""
+            if found.interval is None
+            else ", 95 % interval {} to {}".format(*map(number, found.interval))
+        )
+        rows.append(
+            (found.measure, f"{number(found.mean)}{limits} ({BETTER[found.better]})")
+        )
     if result.rate is not None and result.interval is not None:
         low, high = result.interval
-        rows.append(("rate", f"{percent(result.rate)}, 95 % interval {percent(low)} to {percent(high)}"))
+        rows.append(
+            (
+                "rate",
+                f"{percent(result.rate)}, 95 % interval {percent(low)} to {percent(high)}",
+            )
+        )
     if reference is not None:
-        origin = ", ".join(filter(None, (reference.species, reference.source, reference.status)))
+        origin = ", ".join(
+            filter(None, (reference.species, reference.source, reference.status))
+        )
         shown = f"{amount(plan, reference.value)} ({textwrap.shorten(origin, 100, placeholder=' ...')})"
         rows.append(("reference", shown))
     rows.append(("margin", f"{gap(plan, plan.margin).lstrip('+')}{unit}"))
-    if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
+    if (
+        result.difference is not None
+        and result.difference_low is not None
+        and result.difference_high is not None
+    ):
         low, high = result.difference_low, result.difference_high
         rows.append(
             (
@@ -132,7 +177,9 @@ PREFIX = "cheesebench::"
 
 
 class NotMeasuredError(CheeseBenchError):
-    """A cell could not be measured: a test error, which says nothing about the model."""
+    """A cell could not be measured: a test error, which says nothing about the
+    model.
+    """
 
 
 class VerdictError(CheeseBenchError):
@@ -140,9 +187,18 @@ class VerdictError(CheeseBenchError):
 
 
 class CellItem(pytest.Item):
-    """One cell: its trials are waited for in ``setup``, where failing is an error, and judged in the call."""
+    """One cell: its trials are waited for in ``setup``, where failing is an error, and
+    judged in the call.
+    """
 
-    def __init__(self, *, run: PytestRun, specification: BaseSpecification, plan: CellPlan, **keywords: Any) -> None:
+    def __init__(
+        self,
+        *,
+        run: PytestRun,
+        specification: BaseSpecification,
+        plan: CellPlan,
+        **keywords: Any,
+    ) -> None:
         super().__init__(**keywords)
         self.run = run
         self.specification = specification
@@ -155,7 +211,11 @@ class CellItem(pytest.Item):
 
     def __repr__(self) -> str:
         construct, has_items = self.plan.construct, self.plan.items
-        validity = "" if has_items or (construct is not None and construct.status == "validated") else " not validated"
+        validity = (
+            ""
+            if has_items or (construct is not None and construct.status == "validated")
+            else " not validated"
+        )
         return f"{super().__repr__()[:-1]}{validity}{'' if has_items or self.plan.comparable else ' no reference'}>"
 
     def setup(self) -> None:
@@ -165,7 +225,9 @@ class CellItem(pytest.Item):
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
-        self.result = with_causes(with_calls(result, self.run.calls(plan)), self.run.causes(plan))
+        self.result = with_causes(
+            with_calls(result, self.run.calls(plan)), self.run.causes(plan)
+        )
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             assert self.run.log is not None
@@ -179,7 +241,11 @@ class CellItem(pytest.Item):
         assert self.result is not None
         verdict = self.result.verdict
         makes_claims = self.plan.claims and self.plan.comparable
-        fails = verdict is Verdict.INCONCLUSIVE and makes_claims and self.run.settings.inconclusive_fails
+        fails = (
+            verdict is Verdict.INCONCLUSIVE
+            and makes_claims
+            and self.run.settings.inconclusive_fails
+        )
         if verdict is Verdict.FAIL or fails:
             if self.is_last_straw():
                 self.run.stop_sending()  # before a film is made, which takes time
@@ -219,21 +285,33 @@ class ProtocolFile(pytest.File):
     run: PytestRun
 
     def collect(self) -> Iterator[pytest.Item]:
-        yield from cell_items(self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::")
+        yield from cell_items(
+            self,
+            self.run,
+            load_shortly_named(self.run.catalogue, self.path),
+            f"{self.nodeid}::",
+        )
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         if isinstance(excinfo.value, CheeseBenchError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
 
 def cell_items(
-    parent: pytest.Collector, run: PytestRun, specification: BaseSpecification, prefix: str = PREFIX
+    parent: pytest.Collector,
+    run: PytestRun,
+    specification: BaseSpecification,
+    prefix: str = PREFIX,
 ) -> Iterator[pytest.Item]:
-    """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition`` unless it is the default one.
+    """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition``
+    unless it is the default one.
 
-    Those of a protocol with conditions are named ``protocol[condition-model]``. The model is always in
-    the name: a failure of one model is never taken for that of another (``--lf``).
+    Those of a protocol with conditions are named ``protocol[condition-model]``. The
+    model is always in the name: a failure of one model is never taken for that of
+    another (``--lf``).
     """
     settings = run.settings
     for model in settings.models:
@@ -242,20 +320,30 @@ def cell_items(
         except (UnsuitableError, PluginError) as obstacle:
             name = printable(f"{specification.name}[{model}]")
             path = Path(specification.path)
-            yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle))
+            yield BrokenProtocol.from_parent(
+                parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle)
+            )
             continue
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model]
             name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
-            # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
+            # The id is given, because pytest 9.2 would not find one with brackets again
+            # (--lf).
             yield CellItem.from_parent(
-                parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
+                parent,
+                name=name,
+                nodeid=prefix + name,
+                run=run,
+                specification=specification,
+                plan=plan,
             )
 
 
 class Collection:
-    """The hooks of collection; raises a CheeseBenchError if what is to be collected does not exist."""
+    """The hooks of collection; raises a CheeseBenchError if what is to be collected
+    does not exist.
+    """
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
@@ -265,21 +353,29 @@ class Collection:
         if settings.protocols:
             edition = config.getoption(BY_KEY["edition"].destination)
             directory = config.invocation_params.dir
-            self._selected = named_protocols(run.catalogue, directory, settings.protocols, edition)
+            self._selected = named_protocols(
+                run.catalogue, directory, settings.protocols, edition
+            )
         elif not self._has_paths:
             self._selected = default_protocols(run.catalogue, settings.edition)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Name the conftest.py that exits the program: pytest would report an internal error."""
+        """Name the conftest.py that exits the program: pytest would report an internal
+        error.
+        """
         try:
             return (yield)
         except SystemExit as error:
             raise ended(error) from None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
-        """Collect the chosen protocols instead of ``testpaths`` or the working directory."""
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> pytest.CollectReport | None:
+        """Collect the chosen protocols instead of ``testpaths`` or the working
+        directory.
+        """
         if not isinstance(collector, pytest.Session):
             return None
         if self._has_paths and not self._selected:
@@ -289,7 +385,9 @@ class Collection:
             nodes.extend(collector.collect())
         return pytest.CollectReport(collector.nodeid, "passed", None, nodes)
 
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> ProtocolFile | None:
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> ProtocolFile | None:
         if not file_path.name.endswith(SUFFIX):
             return None
         file: ProtocolFile = ProtocolFile.from_parent(parent, path=file_path)
@@ -300,19 +398,30 @@ class Collection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
-        """Keep one item for each cell; then, when ``-k`` and ``-m`` have chosen, those of this shard."""
+        """Keep one item for each cell; then, when ``-k`` and ``-m`` have chosen, those
+        of this shard.
+        """
         self._keep_one_of_each(items)
         yield
         if self._run.settings.shard is None:
             return
-        cells = [item for item in items if isinstance(item, CellItem) and not item.obstacle]
-        mine = {plan.key for plan, _ in self._run.of_shard([(item.plan, item.specification) for item in cells])}
+        cells = [
+            item for item in items if isinstance(item, CellItem) and not item.obstacle
+        ]
+        mine = {
+            plan.key
+            for plan, _ in self._run.of_shard(
+                [(item.plan, item.specification) for item in cells]
+            )
+        }
         others = [item for item in cells if item.plan.key not in mine]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
 
     def _keep_one_of_each(self, items: list[pytest.Item]) -> None:
-        """Keep one item for each cell; two files that claim the same name are an error of the second."""
+        """Keep one item for each cell; two files that claim the same name are an error
+        of the second.
+        """
         first: dict[CellKey, CellItem] = {}
         kept: list[pytest.Item] = []
         for item in items:
@@ -330,18 +439,26 @@ class Collection:
 
     def pytest_report_collectionfinish(self) -> list[str]:
         """Report files that shadow others, unless pytest is run with ``-q``."""
-        return self._run.catalogue.shadowed if self._run.config.option.verbose >= 0 else []
+        return (
+            self._run.catalogue.shadowed if self._run.config.option.verbose >= 0 else []
+        )
 
     def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
         for selected in self._selected:
             if isinstance(selected, Broken):
                 name = selected.path.name.removesuffix(SUFFIX)
                 yield BrokenProtocol.from_parent(
-                    session, name=name, nodeid=PREFIX + name, path=selected.path, text=str(selected.error)
+                    session,
+                    name=name,
+                    nodeid=PREFIX + name,
+                    path=selected.path,
+                    text=str(selected.error),
                 )
             else:
                 yield from cell_items(session, self._run, selected)
 
 
 def _same_file(one: CellItem, other: CellItem) -> bool:
-    return real_path(Path(one.specification.path)) == real_path(Path(other.specification.path))
+    return real_path(Path(one.specification.path)) == real_path(
+        Path(other.specification.path)
+    )

@@ -1,4 +1,6 @@
-"""The run of a pytest session: its options, the baseline it is compared with, and its line of progress."""
+"""The run of a pytest session: its options, the baseline it is compared with, and its
+line of progress.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.session import Progress
 from cheesebench.family import LanguageModel
-from cheesebench.model_run import Cell, ModelRun, Tally, duration, read_earlier, read_settings
+from cheesebench.model_run import (
+    Cell,
+    ModelRun,
+    Tally,
+    duration,
+    read_earlier,
+    read_settings,
+)
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_plugin import SPELLINGS
@@ -40,20 +49,30 @@ from cheesebench.terminal import printable
 
 
 def read_options(
-    config: pytest.Config, recorded: Mapping[str, Any] | None = None, replays: bool = False, made_here: bool = True
+    config: pytest.Config,
+    recorded: Mapping[str, Any] | None = None,
+    replays: bool = False,
+    made_here: bool = True,
 ) -> RunOptions:
     """Return the options of a session.
 
-    ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
-    given, and must not be contradicted. Those that are ``trusted_only`` are taken only from a run ``made_here``.
+    ``recorded`` are the options in the manifest of the run that is resumed or replayed:
+    they hold where nothing is given, and must not be contradicted. Those that are
+    ``trusted_only`` are taken only from a run ``made_here``.
     """
     given = {option.key: config.getoption(option.destination) for option in OPTIONS}
-    origin = f"--model {given['model'][0]}" if replays else f"--resume {given['resume']}"
+    origin = (
+        f"--model {given['model'][0]}" if replays else f"--resume {given['resume']}"
+    )
     if replays:
         given["model"] = None
-    typed = {os.fspath(argument).partition("=")[0] for argument in config.invocation_params.args}
+    typed = {
+        os.fspath(argument).partition("=")[0]
+        for argument in config.invocation_params.args
+    }
     spellings = {
-        key: next(filter(typed.__contains__, names), names[0]) for key, names in config.stash[SPELLINGS].items()
+        key: next(filter(typed.__contains__, names), names[0])
+        for key, names in config.stash[SPELLINGS].items()
     }
     return RunOptions(given, spellings, recorded, origin, made_here)
 
@@ -65,7 +84,9 @@ def results_directory(config: pytest.Config) -> Path:
 
 
 def usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols that the ini file or the environment names; none if paths are given."""
+    """Return the protocols that the ini file or the environment names; none if paths
+    are given.
+    """
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return []
     named: list[str] = list(config.getini("cheese_protocols"))
@@ -73,11 +94,17 @@ def usual_protocols(config: pytest.Config) -> list[str]:
         # Like all paths in an ini file, directories and files are relative to it.
         beside = [(name, config.inipath.parent / name) for name in named]
         return [str(path) if path.exists() else name for name, path in beside]
-    return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
+    return [
+        name
+        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
+        if name
+    ]
 
 
 class Comparing:
-    """The baseline that this session's run is compared with. Methods raise ComparisonError if they do not match."""
+    """The baseline that this session's run is compared with. Methods raise
+    ComparisonError if they do not match.
+    """
 
     def __init__(self, path: Path, *, fails_if: str) -> None:
         self.path = path
@@ -96,31 +123,43 @@ class Comparing:
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
-        """Raise ComparisonError, before anything is run, if the cells cannot be compared with the baseline."""
+        """Raise ComparisonError, before anything is run, if the cells cannot be
+        compared with the baseline.
+        """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
 
     def fails(self, found: RunComparison) -> bool:
-        return ("worse" in self._fails_if and found.worse) or ("undecided" in self._fails_if and found.undecided)
+        return ("worse" in self._fails_if and found.worse) or (
+            "undecided" in self._fails_if and found.undecided
+        )
 
     def compare(self, log: RunLog) -> RunComparison:
         return compare_runs(count_run(log), self._baseline)
 
 
-def read_comparing(config: pytest.Config, results: Path, found: str | None, continued: Path | None) -> Comparing | None:
+def read_comparing(
+    config: pytest.Config, results: Path, found: str | None, continued: Path | None
+) -> Comparing | None:
     """Return the baseline that the command line names; None without one.
 
-    ``found`` is the file that the controller passes to a worker, for which the latest run would be this one.
-    ``continued`` is the run that is resumed.
+    ``found`` is the file that the controller passes to a worker, for which the latest
+    run would be this one. ``continued`` is the run that is resumed.
     """
     options = read_options(config)
     name, fail = options.value("compare"), options.given["compare_fail"]
     if name is None:
         if fail is not None:
             spelling = options.spelling("compare_fail")
-            raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].short} BASELINE.")
+            raise OptionError(
+                f"{spelling} needs a baseline: add {BY_KEY['compare'].short} BASELINE."
+            )
         return None
-    path = Path(found) if found else locate_counted(results, name, config.rootpath / DIRECTORY)
+    path = (
+        Path(found)
+        if found
+        else locate_counted(results, name, config.rootpath / DIRECTORY)
+    )
     if continued is not None and path.samefile(continued):
         raise OptionError(
             f"{options.spelling('compare')} {name}: that is the run that is continued. Name the baseline."
@@ -129,21 +168,27 @@ def read_comparing(config: pytest.Config, results: Path, found: str | None, cont
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
-    """Return a comparison as rendered by the reporter of that name; empty if it cannot render comparisons."""
+    """Return a comparison as rendered by the reporter of that name; empty if it cannot
+    render comparisons.
+    """
     reporter = plugins.reporter(name)
     if isinstance(reporter, ComparisonReporter):
         return reporter.render_comparison(comparison)
     return ""  # a plugin has replaced our reporter
 
 
-# Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
+# Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every
+# terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns that pytest may have used behind that (letters of earlier tests of the same file).
+#: Columns that pytest may have used behind that (letters of earlier tests of the same
+#: file).
 _RESERVE = 12
 
 
 def teller(config: pytest.Config) -> Callable[[str], None]:
-    """Return a function that writes a line, on a terminal or into a log; for slow steps before the first test."""
+    """Return a function that writes a line, on a terminal or into a log; for slow steps
+    before the first test.
+    """
 
     def tell(line: str) -> None:
         terminal = config.pluginmanager.getplugin(
@@ -159,7 +204,8 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
 def tell_uncaptured(config: pytest.Config, line: str) -> None:
     """Write a line of its own while a test runs, whose output is captured.
 
-    The terminal output of a pytest-xdist worker is lost; its standard error is that of the session.
+    The terminal output of a pytest-xdist worker is lost; its standard error is that of
+    the session.
     """
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
@@ -170,8 +216,12 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
 
 
 @contextmanager
-def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that draws the progress of the run and of a cell; the line is cleared at the end."""
+def progress_line(
+    config: pytest.Config, nodeid: str, tally: Tally | None
+) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that draws the progress of the run and of a cell; the line is
+    cleared at the end.
+    """
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
         yield lambda progress: None
@@ -180,8 +230,11 @@ def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> It
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
     with uncaptured():  # captured standard output is a file without a width
-        # Without -v there are a path and letters before it, of which there is one for each test.
-        taken = len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
+        # Without -v there are a path and letters before it, of which there is one for
+        # each test.
+        taken = (
+            len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
+        )
         room = shutil.get_terminal_size().columns - taken - _RESERVE
 
     def write(text: str) -> None:
@@ -190,18 +243,35 @@ def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> It
 
     def draw(progress: Progress) -> None:
         seconds = time.monotonic() - begun
-        where = f" {progress.subjects} of at most {progress.most} subjects:" if progress.subjects else ""
+        where = (
+            f" {progress.subjects} of at most {progress.most} subjects:"
+            if progress.subjects
+            else ""
+        )
         own = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
-        left = seconds / progress.done * (progress.planned - progress.done) if progress.done else 0
+        left = (
+            seconds / progress.done * (progress.planned - progress.done)
+            if progress.done
+            else 0
+        )
         if left > 10:
             own += f", about {duration(left)} left"
         note = f"; {progress.note}" if progress.note else ""
         if tally is not None and tally.cells == 1 and tally.unreadable:
             own = f" {tally.unreadable};{own}"
         whole = f" {tally.line()}" if tally is not None and tally.cells > 1 else ""
-        # Show as much as fits on the line: the progress of the run before that of the cell.
-        shown = (f"{whole} |{own}{note}", f"{whole} |{own}", whole) if whole else (f"{own}{note}",)
-        for text in (*shown, own, f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"):
+        # Show as much as fits on the line: the progress of the run before that of the
+        # cell.
+        shown = (
+            (f"{whole} |{own}{note}", f"{whole} |{own}", whole)
+            if whole
+            else (f"{own}{note}",)
+        )
+        for text in (
+            *shown,
+            own,
+            f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s",
+        ):
             if len(text) <= room:
                 write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
                 break
@@ -219,16 +289,21 @@ def _write(text: str) -> None:
 
 #: Key of the data that the controller of pytest-xdist passes to its workers.
 WORKER_INPUT = "cheesebench"
-#: File in the run's directory that tells the workers of pytest-xdist to end before their cells do.
+#: File in the run's directory that tells the workers of pytest-xdist to end before
+#: their cells do.
 HALT = "halt"
 
 
 class PytestRun(ModelRun):
-    """One run. A worker of pytest-xdist has its controller's run, and runs some cells of it."""
+    """One run. A worker of pytest-xdist has its controller's run, and runs some cells
+    of it.
+    """
 
     def __init__(self, config: pytest.Config, plugins: PluginManager) -> None:
         self.config = config
-        handed: Mapping[str, Any] | None = getattr(config, "workerinput", {}).get(WORKER_INPUT)
+        handed: Mapping[str, Any] | None = getattr(config, "workerinput", {}).get(
+            WORKER_INPUT
+        )
         self.is_worker = handed is not None
         self._handed = handed or {}
         resume = config.getoption(BY_KEY["resume"].destination)
@@ -241,14 +316,22 @@ class PytestRun(ModelRun):
         directory = config.invocation_params.dir
         #: The baseline; None in a worker, whose controller compares.
         self._stopped_by = read_comparing(
-            config, results_directory(config), self._handed.get("baseline"), earlier.existing
+            config,
+            results_directory(config),
+            self._handed.get("baseline"),
+            earlier.existing,
         )
         if earlier.recorded is None and options.given.get("seed") is None:
-            options = options.with_given(seed=self._handed.get("seed", getattr(self._stopped_by, "seed", None)))
-        settings = read_settings(options, plugins, directory, usual_protocols(config), earlier.replayed)
+            options = options.with_given(
+                seed=self._handed.get("seed", getattr(self._stopped_by, "seed", None))
+            )
+        settings = read_settings(
+            options, plugins, directory, usual_protocols(config), earlier.replayed
+        )
         super().__init__(settings, plugins, earlier, teller(config))
         self.comparing = None if self.is_worker else self._stopped_by
-        #: Progress of the whole run; None before the start, and when workers share the cells.
+        #: Progress of the whole run; None before the start, and when workers share the
+        #: cells.
         self.tally: Tally | None = None
         #: Whether the report names the command that continues the run.
         self.told_how_to_go_on = False
@@ -256,14 +339,22 @@ class PytestRun(ModelRun):
 
     @property
     def is_controller(self) -> bool:
-        """Whether this is the controller of pytest-xdist, which collects and runs nothing itself."""
-        return not self.is_worker and bool(self.config.pluginmanager.hasplugin("dsession"))
+        """Whether this is the controller of pytest-xdist, which collects and runs
+        nothing itself.
+        """
+        return not self.is_worker and bool(
+            self.config.pluginmanager.hasplugin("dsession")
+        )
 
     @property
     def needs_one_worker(self) -> bool:
-        """Whether all cells go to one worker of pytest-xdist, because they share a budget."""
+        """Whether all cells go to one worker of pytest-xdist, because they share a
+        budget.
+        """
         limits = self.settings.calls.limits
-        return bool(self.settings.language) and (limits.cost is not None or limits.tokens is not None)
+        return bool(self.settings.language) and (
+            limits.cost is not None or limits.tokens is not None
+        )
 
     @property
     def has_all_cells(self) -> bool:
@@ -271,10 +362,13 @@ class PytestRun(ModelRun):
         return bool(self._handed.get("one_worker"))
 
     def open(self, cells: Sequence[Cell]) -> None:
-        """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
+        """Open the log, new or resumed; pytest-xdist's controller does not know the
+        cells and gives none.
+        """
         whole = [plan for plan, _ in self.whole or cells]
         if self._stopped_by is not None and cells:
-            # The controller reports at the end that a worker's cells cannot be compared.
+            # The controller reports at the end that a worker's cells cannot be
+            # compared.
             try:
                 self._stopped_by.check(whole, self.settings.seed)
             except ComparisonError:
@@ -288,7 +382,9 @@ class PytestRun(ModelRun):
             self.tally = Tally(self, [plan for plan, _ in cells])
 
     def start_all(self) -> None:
-        """Start all cells if this worker has all of them; cells that have started are ignored."""
+        """Start all cells if this worker has all of them; cells that have started are
+        ignored.
+        """
         assert self._runner is not None
         self._runner.start()
 
@@ -307,33 +403,51 @@ class PytestRun(ModelRun):
         # Workers share the account: each gets its share of the calls in flight.
         workers = 1 if self.has_all_cells else int(self._handed["workers"])
         share = max(1, options.concurrency // workers)
-        return replace(options, concurrency=share, processes=workers, began=float(self._handed["began"]))
+        return replace(
+            options,
+            concurrency=share,
+            processes=workers,
+            began=float(self._handed["began"]),
+        )
 
     def _models(self) -> dict[str, LanguageModel]:
         models = super()._models()
         if not self.is_worker:
             return models
-        # Each worker deals out its own subjects; different starting points give the servers equal shares.
+        # Each worker deals out its own subjects; different starting points give the
+        # servers equal shares.
         worker = int(self.config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
         return {
-            name: replace(model, base_urls=urls[worker % len(urls) :] + urls[: worker % len(urls)]) if urls else model
+            name: replace(
+                model, base_urls=urls[worker % len(urls) :] + urls[: worker % len(urls)]
+            )
+            if urls
+            else model
             for name, model in models.items()
             for urls in [model.base_urls]
         }
 
     def _processes(self) -> int | None:
-        if self.settings.processes is not None or not self.is_worker or self.has_all_cells:
+        if (
+            self.settings.processes is not None
+            or not self.is_worker
+            or self.has_all_cells
+        ):
             return self.settings.processes
         return max(1, (os.cpu_count() or 1) // int(self._handed["workers"]))
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
-        """Return the data that a pytest-xdist worker needs; ``one_worker``: all cells go to the same one."""
+        """Return the data that a pytest-xdist worker needs; ``one_worker``: all cells
+        go to the same one.
+        """
         assert self.log is not None
         self.call_off_halt()
         return {
             "log": str(self.log.path),
             "seed": self.settings.seed,
-            "baseline": str(self._stopped_by.path) if self._stopped_by is not None else None,
+            "baseline": str(self._stopped_by.path)
+            if self._stopped_by is not None
+            else None,
             "workers": workers,
             "one_worker": one_worker,
             "base_urls": self._base_urls,
@@ -346,9 +460,13 @@ class PytestRun(ModelRun):
         return self.is_worker and (Path(self._handed["log"]).parent / HALT).exists()
 
     def halt_workers(self) -> None:
-        """Have the workers end before their cells do; pytest-xdist itself waits until each has finished its test."""
+        """Have the workers end before their cells do; pytest-xdist itself waits until
+        each has finished its test.
+        """
         assert self.log is not None
-        with contextlib.suppress(OSError):  # on a full disk, they end when pytest-xdist ends them
+        with contextlib.suppress(
+            OSError
+        ):  # on a full disk, they end when pytest-xdist ends them
             (self.log.directory / HALT).touch()
 
     def call_off_halt(self) -> None:

@@ -26,20 +26,31 @@ SCOPE = "cheesebench"
 
 def is_cell(nodeid: str) -> bool:
     """Return whether a test is a cell, or a protocol that could not be loaded."""
-    return nodeid.startswith(PREFIX) or nodeid.partition("::")[0].endswith(".protocol.yaml")
+    return nodeid.startswith(PREFIX) or nodeid.partition("::")[0].endswith(
+        ".protocol.yaml"
+    )
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler of a session whose cells share a budget; None for ``--dist each``.
+    """Return the scheduler of a session whose cells share a budget; None for ``--dist
+    each``.
 
     ``--dist`` still applies to tests that are not cells.
     """
-    from xdist.scheduler import LoadFileScheduling, LoadGroupScheduling, LoadScopeScheduling
+    from xdist.scheduler import (
+        LoadFileScheduling,
+        LoadGroupScheduling,
+        LoadScopeScheduling,
+    )
 
     dist = config.getoption("dist")
     if dist == "each":
         return None
-    kinds = {"loadfile": LoadFileScheduling, "loadgroup": LoadGroupScheduling, "loadscope": LoadScopeScheduling}
+    kinds = {
+        "loadfile": LoadFileScheduling,
+        "loadgroup": LoadGroupScheduling,
+        "loadscope": LoadScopeScheduling,
+    }
 
     class OneWorker(kinds.get(dist, LoadScopeScheduling)):  # type: ignore[misc]
         """Deals out all cells at once."""
@@ -53,7 +64,9 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 class Running:
-    """The hooks around the tests. The loop itself stays pytest's (or pytest-xdist's)."""
+    """The hooks around the tests. The loop itself stays pytest's (or
+    pytest-xdist's).
+    """
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
@@ -65,7 +78,9 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers; from now on pytest handles interruptions."""
+        """Create the run before pytest-xdist starts its workers; from now on pytest
+        handles interruptions.
+        """
         if not self._run.is_worker:
             self._run.config.add_cleanup(interrupts.install())
             interrupts.begin()
@@ -78,7 +93,9 @@ class Running:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         workers = node.workerinput["workercount"]
-        one_worker = self._run.needs_one_worker and node.config.getoption("dist") != "each"
+        one_worker = (
+            self._run.needs_one_worker and node.config.getoption("dist") != "each"
+        )
         node.workerinput[WORKER_INPUT] = self._run.hand_over(workers, one_worker)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -91,10 +108,18 @@ class Running:
         """Start all selected cells; each item then waits for its own."""
         if self._run.is_controller or session.config.option.collectonly:
             return
-        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+        if (
+            session.testsfailed
+            and not session.config.option.continue_on_collection_errors
+        ):
             return
-        items = [item for item in session.items if isinstance(item, CellItem) and not item.obstacle]
-        # A shard without cells is a run, too, so that merging need not know that there are more shards than cells.
+        items = [
+            item
+            for item in session.items
+            if isinstance(item, CellItem) and not item.obstacle
+        ]
+        # A shard without cells is a run, too, so that merging need not know that there
+        # are more shards than cells.
         if not items and not self._run.whole:
             return
         cells = [(item.plan, item.specification) for item in items]
@@ -104,27 +129,46 @@ class Running:
         except CheeseBenchError as error:
             if not self._run.is_worker:
                 raise refused(self._run.config, error) from error
-            # A worker that dies would be an internal error; its items can say what is wrong.
+            # A worker that dies would be an internal error; its items can say what is
+            # wrong.
             for item in items:
                 item.obstacle = redact(str(error))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """With ``-x`` or ``--maxfail``, report cells as they are decided, so that the first failure ends the run."""
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """With ``-x`` or ``--maxfail``, report cells as they are decided, so that the
+        first failure ends the run.
+        """
         if item in self._reported:
             return True
         if self._run.has_all_cells and isinstance(item, CellItem) and not item.obstacle:
             self._run.start_all()
-        if not item.config.option.maxfail or not isinstance(item, CellItem) or item.obstacle:
+        if (
+            not item.config.option.maxfail
+            or not isinstance(item, CellItem)
+            or item.obstacle
+        ):
             return None
         session = item.session
         if self._run.is_worker:
             return self._await_halt(item)
-        later = [one for one in session.items[session.items.index(item) + 1 :] if isinstance(one, CellItem)]
+        later = [
+            one
+            for one in session.items[session.items.index(item) + 1 :]
+            if isinstance(one, CellItem)
+        ]
         with progress_line(item.config, item.nodeid, self._run.tally) as line:
             while not self._run.is_over(item.plan):
-                waiting = [one for one in later if one not in self._reported and not one.obstacle]
-                decided = next((one for one in waiting if self._run.is_over(one.plan)), None)
+                waiting = [
+                    one
+                    for one in later
+                    if one not in self._reported and not one.obstacle
+                ]
+                decided = next(
+                    (one for one in waiting if self._run.is_over(one.plan)), None
+                )
                 if decided is None:
                     line(self._run.progress(item.plan))
                     self._run.mention_silence()
@@ -137,7 +181,9 @@ class Running:
         return None
 
     def _await_halt(self, item: CellItem) -> bool | None:
-        """Wait for a worker's cell; if other workers' failures end the run, end this worker without a report."""
+        """Wait for a worker's cell; if other workers' failures end the run, end this
+        worker without a report.
+        """
         while not self._run.is_halted:
             if self._run.is_over(item.plan):
                 return None
@@ -149,7 +195,9 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """With ``-x`` or ``--maxfail``, stop all workers of pytest-xdist, and not only the one that failed."""
+        """With ``-x`` or ``--maxfail``, stop all workers of pytest-xdist, and not only
+        the one that failed.
+        """
         most = self._run.config.option.maxfail
         if self._run.is_controller and most and report.failed:
             self._failures += 1

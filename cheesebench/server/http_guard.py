@@ -1,4 +1,6 @@
-"""Who is let in: a secret token in the address, the right host, no other origin, and no more methods than needed."""
+"""Who is let in: a secret token in the address, the right host, no other origin, and no
+more methods than needed.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,10 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 #: Bytes of a request's body: a person's key is a few dozen.
 LARGEST = 4096
-#: Seconds in which a request has to arrive; seconds in which a client with the token has to take the reply and ask
-#: again; and connections without a request that are kept at once. Each takes a file descriptor, of which there are few:
-#: a client that opens many silent ones would shut all others out.
+#: Seconds in which a request has to arrive; seconds in which a client with the token
+#: has to take the reply and ask again; and connections without a request that are kept
+#: at once. Each takes a file descriptor, of which there are few: a client that opens
+#: many silent ones would shut all others out.
 PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
 #: What every reply has. No header allows another origin anything (there is no CORS).
 HEADERS = {
@@ -40,7 +43,9 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 #: For replies that are no page, and for errors.
-NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+NOTHING = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 def new_token() -> str:
@@ -50,13 +55,17 @@ def new_token() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestGuard:
-    """What a request must have: the token as the first part of its path, one of the hosts, one of the methods."""
+    """What a request must have: the token as the first part of its path, one of the
+    hosts, one of the methods.
+    """
 
     token: str
     address: str = LOOPBACK
     port: int = 0
     names: tuple[str, ...] = ()
-    """Further hosts that the page may be asked for by (``lab.example``, ``lab.example:8443``)."""
+    """Further hosts that the page may be asked for by (``lab.example``,
+    ``lab.example:8443``).
+    """
     methods: tuple[str, ...] = ("GET", "HEAD")
 
     def hosts(self, port: int) -> frozenset[str]:
@@ -64,37 +73,60 @@ class RequestGuard:
         own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
         if not own or ipaddress.ip_address(self.address).is_loopback:
             own |= {LOOPBACK, "localhost", "[::1]"}
-        shown = {f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own}
-        return frozenset(f"{one}:{port}" for one in shown) | {name.lower() for name in self.names}
+        shown = {
+            f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own
+        }
+        return frozenset(f"{one}:{port}" for one in shown) | {
+            name.lower() for name in self.names
+        }
 
     def url(self, port: int, path: str = "") -> str:
-        """Return the address to be opened: of a name that was given, else of this machine."""
+        """Return the address to be opened: of a name that was given, else of this
+        machine.
+        """
         host = (
-            self.names[0] if self.names else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
+            self.names[0]
+            if self.names
+            else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
         )
         return f"http://{host}/{self.token}/{path}"
 
     def check(self, request: web.Request, port: int) -> None:
-        """Raise the error of HTTP that the request deserves, if any; it says nothing that the token protects."""
+        """Raise the error of HTTP that the request deserves, if any; it says nothing
+        that the token protects.
+        """
         from aiohttp import web
 
         if request.headers.get("Host", "").lower() not in self.hosts(port):
-            raise web.HTTPMisdirectedRequest(text="This page is not served under that name.")
+            raise web.HTTPMisdirectedRequest(
+                text="This page is not served under that name."
+            )
         if request.method not in self.methods:
             raise web.HTTPMethodNotAllowed(request.method, self.methods)
         given = request.path.removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            raise web.HTTPNotFound(text="There is nothing here. Use the whole address that was given.")
-        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not _is_visit(request):
+            raise web.HTTPNotFound(
+                text="There is nothing here. Use the whole address that was given."
+            )
+        if request.headers.get("Sec-Fetch-Site", "none") not in (
+            "none",
+            "same-origin",
+        ) and not _is_visit(request):
             raise web.HTTPForbidden(text="Another site asks for this page.")
         origin = request.headers.get("Origin")
-        if origin is not None and origin.lower().partition("://")[2] not in self.hosts(port):
+        if origin is not None and origin.lower().partition("://")[2] not in self.hosts(
+            port
+        ):
             raise web.HTTPForbidden(text="Another site asks for this page.")
 
 
 def _is_visit(request: web.Request) -> bool:
-    """Return whether a person follows a link from elsewhere: holders of the token may come from anywhere."""
-    return request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+    """Return whether a person follows a link from elsewhere: holders of the token may
+    come from anywhere.
+    """
+    return (
+        request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+    )
 
 
 Handler = Callable[["web.Request"], Awaitable["web.StreamResponse"]]
@@ -108,12 +140,15 @@ class Serving:
     routes: Iterable[tuple[str, str, Handler]]
     """Method, path below the token (may have ``{name}``), handler."""
     explains: bool = True
-    """Whether visitors see errors of this machine; otherwise only the terminal of the server does."""
+    """Whether visitors see errors of this machine; otherwise only the terminal of the
+    server does.
+    """
     port: int = 0
     patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
-    #: Connections over which a client with the token has asked, and those of them that are being answered.
+    #: Connections over which a client with the token has asked, and those of them that
+    #: are being answered.
     _known: set[object] = field(default_factory=set, init=False)
     _busy: set[object] = field(default_factory=set, init=False)
     #: Since when a connection has not been answered (by the clock of the loop).
@@ -130,11 +165,16 @@ class Serving:
         application = web.Application(middlewares=[guard], client_max_size=LARGEST)
         for method, path, handler in self.routes:
             application.router.add_route(method, f"/{{token}}/{path}", handler)
-        # No access log: it would hold the token and people's addresses. Requests that aiohttp cannot parse are not
-        # logged either: each would print a traceback, so noise would fill the terminal. ``_guard`` reports our errors.
+        # No access log: it would hold the token and people's addresses. Requests that
+        # aiohttp cannot parse are not logged either: each would print a traceback, so
+        # noise would fill the terminal. ``_guard`` reports our errors.
         silent = logging.Logger("cheesebench.server", logging.CRITICAL + 1)
         self._runner = web.AppRunner(
-            application, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0
+            application,
+            access_log=None,
+            logger=silent,
+            handler_cancellation=True,
+            shutdown_timeout=1.0,
         )
         await self._runner.setup()
         listening = _listen(self.guard)
@@ -147,7 +187,9 @@ class Serving:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(min(1.0, self.patience / 4))
-            connections = set(runner.server.connections) if runner.server is not None else set()
+            connections = (
+                set(runner.server.connections) if runner.server is not None else set()
+            )
             self._known &= connections
             self._since = {one: self._since.get(one, clock()) for one in connections}
             idle = connections - self._busy
@@ -166,7 +208,9 @@ class Serving:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _guard(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
         from aiohttp import web
 
         from cheesebench.errors import CheeseBenchError
@@ -182,10 +226,16 @@ class Serving:
         except ConnectionError:  # the client is gone
             raise
         except web.RequestPayloadError:
-            response = web.Response(status=web.HTTPBadRequest.status_code, text="The request cannot be read.")
+            response = web.Response(
+                status=web.HTTPBadRequest.status_code,
+                text="The request cannot be read.",
+            )
             response.force_close()
         except TimeoutError:
-            response = web.Response(status=web.HTTPRequestTimeout.status_code, text="The request is not whole.")
+            response = web.Response(
+                status=web.HTTPRequestTimeout.status_code,
+                text="The request is not whole.",
+            )
             response.force_close()
         except web.HTTPException as error:
             response = web.Response(status=error.status, text=error.text)
@@ -200,8 +250,14 @@ class Serving:
             response = web.Response(status=503, text=said)
         except Exception as error:
             # An error of ours: its place is shown on the server's terminal only.
-            print(redact("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
-            response = web.Response(status=500, text="The server has failed. Try again later.")
+            print(
+                redact("".join(traceback.format_exception(error))),
+                file=sys.stderr,
+                flush=True,
+            )
+            response = web.Response(
+                status=500, text="The server has failed. Try again later."
+            )
             response.force_close()
         if not response.prepared:
             for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
@@ -221,7 +277,9 @@ class Serving:
 
 
 def check_address(address: str, port: int) -> None:
-    """Raise OptionError unless one can listen at an address of this machine, at any port if it is 0."""
+    """Raise OptionError unless one can listen at an address of this machine, at any
+    port if it is 0.
+    """
     _listen(RequestGuard(token=new_token(), address=address, port=port)).close()
 
 
@@ -229,7 +287,9 @@ def _listen(guard: RequestGuard) -> socket.socket:
     family = socket.AF_INET6 if ":" in guard.address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if sys.platform != "win32":  # a server that was killed leaves its port behind for a minute
+        if (
+            sys.platform != "win32"
+        ):  # a server that was killed leaves its port behind for a minute
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((guard.address, guard.port))
     except OSError as error:
@@ -240,20 +300,32 @@ def _listen(guard: RequestGuard) -> socket.socket:
 
 def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
     if error.errno == errno.EADDRNOTAVAIL or not guard.port:
-        where, remedy = guard.address, "Leave --address out, or name an address that this machine has."
+        where, remedy = (
+            guard.address,
+            "Leave --address out, or name an address that this machine has.",
+        )
     else:
-        where, remedy = f"{guard.address}:{guard.port}", "Leave --port out, or give another one."
-    raise OptionError(f"Cannot listen on {where} ({error.strerror}). {remedy}") from None
+        where, remedy = (
+            f"{guard.address}:{guard.port}",
+            "Leave --port out, or give another one.",
+        )
+    raise OptionError(
+        f"Cannot listen on {where} ({error.strerror}). {remedy}"
+    ) from None
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
-    """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once it accepts connections."""
+    """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once it
+    accepts connections.
+    """
 
     async def main() -> None:
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows: KeyboardInterrupt ends it
+            with contextlib.suppress(
+                NotImplementedError, RuntimeError
+            ):  # Windows: KeyboardInterrupt ends it
                 loop.add_signal_handler(name, over.set)
         await serving.start()
         try:

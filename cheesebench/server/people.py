@@ -1,4 +1,6 @@
-"""``cheesebench people``: people as subjects, in the browser, each with a place of their own in an ordinary run."""
+"""``cheesebench people``: people as subjects, in the browser, each with a place of
+their own in an ordinary run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cheesebench import html_pages
 from cheesebench.chat import Picture
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import check_plain, check_schema, connect, errors_explained
+from cheesebench.experiment.log_file import (
+    check_plain,
+    check_schema,
+    connect,
+    errors_explained,
+)
 from cheesebench.experiment.replay import films
 from cheesebench.experiment.session import is_finished
 from cheesebench.experiment.subjects import trial_record
@@ -53,9 +60,11 @@ CREATE TABLE IF NOT EXISTS keys (
 
 
 class Keys(NamedTuple):
-    """The steps so far of a trial that is not finished: of which cell (from 0), in which trial.
+    """The steps so far of a trial that is not finished: of which cell (from 0), in
+    which trial.
 
-    ``times`` is JSON: step (from 1) -> milliseconds from when a person could act to their key, where these are kept.
+    ``times`` is JSON: step (from 1) -> milliseconds from when a person could act to
+    their key, where these are kept.
     """
 
     cell: int
@@ -65,12 +74,16 @@ class Keys(NamedTuple):
 
 
 class ParticipantStore:
-    """Who has which place in one run, and the keys of unfinished trials: a small file beside the log.
+    """Who has which place in one run, and the keys of unfinished trials: a small file
+    beside the log.
 
-    It holds no name and no address; a place is known by a digest of its token. Every write survives a crash.
+    It holds no name and no address; a place is known by a digest of its token. Every
+    write survives a crash.
     """
 
-    def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, directory: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.path = directory / FILE_NAME
         self._clock = clock
         #: When each unused place was given, or found after a restart.
@@ -84,18 +97,28 @@ class ParticipantStore:
             check_schema(self._connection, self.path, _SCHEMA)
 
     def setting(self, name: str, default: str) -> str:
-        """Return a value that was kept; the default is kept from now on if there was none."""
+        """Return a value that was kept; the default is kept from now on if there was
+        none.
+        """
         with errors_explained(self.path):
-            self._connection.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, default))
-            [(value,)] = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,))
+            self._connection.execute(
+                "INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, default)
+            )
+            [(value,)] = self._connection.execute(
+                "SELECT value FROM settings WHERE name = ?", (name,)
+            )
         return str(value)
 
     def keep(self, name: str, value: str) -> None:
         with errors_explained(self.path):
-            self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value)
+            )
 
     def subject_of(self, token: str) -> int | None:
-        """Return the subject of a token; None if it was never given or its place was given to another person."""
+        """Return the subject of a token; None if it was never given or its place was
+        given to another person.
+        """
         with errors_explained(self.path):
             row = self._connection.execute(
                 "SELECT subject FROM participants WHERE mark = ?", (_mark(token),)
@@ -105,24 +128,38 @@ class ParticipantStore:
     def take(self, places: int, used: Callable[[int], bool]) -> str | None:
         """Return a token for a new person; None if all places are taken.
 
-        ``used`` says whether a subject has pressed a key. A place without one is given to another person
-        after ``UNUSED`` seconds.
+        ``used`` says whether a subject has pressed a key. A place without one is given
+        to another person after ``UNUSED`` seconds.
         """
         now = self._clock()
         with errors_explained(self.path):
-            taken = {subject for (subject,) in self._connection.execute("SELECT subject FROM participants")}
+            taken = {
+                subject
+                for (subject,) in self._connection.execute(
+                    "SELECT subject FROM participants"
+                )
+            }
             for subject in range(places):
-                if subject in taken and (self._given.setdefault(subject, now) > now - UNUSED or used(subject)):
+                if subject in taken and (
+                    self._given.setdefault(subject, now) > now - UNUSED or used(subject)
+                ):
                     continue
                 token = new_token()
-                self._connection.execute("INSERT OR REPLACE INTO participants VALUES (?, ?)", (subject, _mark(token)))
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO participants VALUES (?, ?)",
+                    (subject, _mark(token)),
+                )
                 self._given[subject] = now
                 return token
         return None
 
     def count(self) -> int:
         with errors_explained(self.path):
-            return int(self._connection.execute("SELECT count(*) FROM participants").fetchone()[0])
+            return int(
+                self._connection.execute(
+                    "SELECT count(*) FROM participants"
+                ).fetchone()[0]
+            )
 
     def keys(self, subject: int) -> Keys | None:
         with errors_explained(self.path):
@@ -132,7 +169,9 @@ class ParticipantStore:
 
     def write(self, subject: int, keys: Keys) -> None:
         with errors_explained(self.path):
-            self._connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (subject, *keys))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (subject, *keys)
+            )
 
     def close(self) -> None:
         self._connection.close()
@@ -142,7 +181,8 @@ def _mark(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-#: Participants that are kept in memory; others are replayed from what was recorded when they come back.
+#: Participants that are kept in memory; others are replayed from what was recorded when
+#: they come back.
 KEPT = 200
 
 
@@ -158,10 +198,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a person is shown: the observation after a step (or at the beginning of a trial), and the reward.
+    """What a person is shown: the observation after a step (or at the beginning of a
+    trial), and the reward.
 
-    ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and ``waited`` for ``times`` steps
-    that went by whatever the person did.
+    ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and
+    ``waited`` for ``times`` steps that went by whatever the person did.
     """
 
     action: str
@@ -174,22 +215,37 @@ class Shown:
 class _Trial:
     """The trial that a person is in; ``shown`` is what they were shown last."""
 
-    def __init__(self, environment: SubjectEnvironment, number: int, observation: str) -> None:
-        self.environment, self.number, self.times = environment, number, dict[str, int]()
+    def __init__(
+        self, environment: SubjectEnvironment, number: int, observation: str
+    ) -> None:
+        self.environment, self.number, self.times = (
+            environment,
+            number,
+            dict[str, int](),
+        )
         self.shown = Shown(action="", observation=observation)
         self._steps: list[tuple[float, str, bool]] = []
         self.loop = TrialLoop(
-            environment, observation, lambda action, *step: self._steps.append(step), agent="a person"
+            environment,
+            observation,
+            lambda action, *step: self._steps.append(step),
+            agent="a person",
         )
 
     def seen(self) -> list[Shown]:
-        """Return what was shown since the last call; equal frozen steps in a row are one."""
+        """Return what was shown since the last call; equal frozen steps in a row are
+        one.
+        """
         seen: list[Shown] = []
         letters = self.loop.letters[len(self.loop.letters) - len(self._steps) :]
-        for letter, (reward, observation, ended) in zip(letters, self._steps, strict=True):
+        for letter, (reward, observation, ended) in zip(
+            letters, self._steps, strict=True
+        ):
             waited = letter == WAITED_LETTER
             action = "waited" if waited else ACTIONS[ACTION_OF_LETTER[letter]]
-            now = Shown(action=action, observation=observation, reward=reward, ended=ended)
+            now = Shown(
+                action=action, observation=observation, reward=reward, ended=ended
+            )
             if waited and seen and replace(seen[-1], times=1) == now:
                 seen[-1] = replace(now, times=seen[-1].times + 1)
             else:
@@ -200,19 +256,34 @@ class _Trial:
 
 
 class Participant:
-    """One person: the task and the trial that they are in. Every step is on disk before it is shown."""
+    """One person: the task and the trial that they are in. Every step is on disk before
+    it is shown.
+    """
 
     _trial: _Trial | None
 
-    def __init__(self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int, subject: int) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        store: ParticipantStore,
+        tasks: Sequence[Task],
+        seed: int,
+        subject: int,
+    ) -> None:
         self._log, self._store, self._tasks = log, store, tasks
         self._seed, self.subject = seed, subject
         self.task = -1
         self._next_task()
         kept = store.keys(subject)
         trial = self._trial
-        if trial is not None and kept is not None and kept[:2] == (self.task, trial.number):
-            for plan in filter(None, kept.letters.split(WAITED_LETTER)):  # frozen steps go by themselves, again
+        if (
+            trial is not None
+            and kept is not None
+            and kept[:2] == (self.task, trial.number)
+        ):
+            for plan in filter(
+                None, kept.letters.split(WAITED_LETTER)
+            ):  # frozen steps go by themselves, again
                 trial.loop.act([ACTION_OF_LETTER[letter] for letter in plan])
             trial.times = json.loads(kept.times)
             trial.seen()
@@ -226,7 +297,11 @@ class Participant:
     def at(self) -> str:
         """Where the person is: task, trial and step. It is never the same twice."""
         trial = self._trial
-        return "end" if trial is None else f"{self.task}.{trial.number}.{len(trial.loop.letters)}"
+        return (
+            "end"
+            if trial is None
+            else f"{self.task}.{trial.number}.{len(trial.loop.letters)}"
+        )
 
     @property
     def shown(self) -> Shown | None:
@@ -238,11 +313,18 @@ class Participant:
         """Which trial of how many this is, in words."""
         if self._trial is None:
             return ""
-        trial = f"Trial {self._trial.number + 1} of {self._tasks[self.task].plan.trials}"
-        return f"{trial}, task {self.task + 1} of {len(self._tasks)}" if len(self._tasks) > 1 else trial
+        trial = (
+            f"Trial {self._trial.number + 1} of {self._tasks[self.task].plan.trials}"
+        )
+        return (
+            f"{trial}, task {self.task + 1} of {len(self._tasks)}"
+            if len(self._tasks) > 1
+            else trial
+        )
 
     def act(self, action: int, after: int | None = None) -> list[Shown]:
-        """Execute an action (0-3), and what goes by after it; return all that the person is shown of it, in order.
+        """Execute an action (0-3), and what goes by after it; return all that the
+        person is shown of it, in order.
 
         ``after``: milliseconds from when they could act, to be recorded.
         """
@@ -253,12 +335,16 @@ class Participant:
         trial.loop.act([action])
         seen = self._after(trial)
         if (now := self._trial) is not None:
-            keys = Keys(self.task, now.number, "".join(now.loop.letters), json.dumps(now.times))
+            keys = Keys(
+                self.task, now.number, "".join(now.loop.letters), json.dumps(now.times)
+            )
             self._store.write(self.subject, keys)
         return seen
 
     def _after(self, trial: _Trial) -> list[Shown]:
-        """Return what was shown; a trial that has ended is recorded, and the next begins."""
+        """Return what was shown; a trial that has ended is recorded, and the next
+        begins.
+        """
         seen = trial.seen()
         if trial.loop.ended:
             self._record(trial)
@@ -268,7 +354,14 @@ class Participant:
     def _record(self, trial: _Trial) -> None:
         result = trial.environment.result()
         plan = self._tasks[self.task].plan
-        record = trial_record(plan, self.subject, trial.number, result, **trial.loop.done, tally=trial.times)
+        record = trial_record(
+            plan,
+            self.subject,
+            trial.number,
+            result,
+            **trial.loop.done,
+            tally=trial.times,
+        )
         self._log.write_trial(record, result.events)
 
     def _begin(self, environment: SubjectEnvironment, number: int) -> list[Shown]:
@@ -277,21 +370,34 @@ class Participant:
         if observation is None:
             self._log.write_life(plan, self.subject, number)
             if is_finished(self._log, plan, judge_set):
-                self._log.note("finished", f"{len(self._log.completed_subjects(plan))} people", plan)
+                self._log.note(
+                    "finished",
+                    f"{len(self._log.completed_subjects(plan))} people",
+                    plan,
+                )
             return self._next_task()
         trial = self._trial = _Trial(environment, number, observation)
         return [trial.shown, *self._after(trial)]
 
     def _next_task(self) -> list[Shown]:
-        """Go on with the first task that is not complete, as far as its trials are recorded."""
+        """Go on with the first task that is not complete, as far as its trials are
+        recorded.
+        """
         self._trial = None
         for number in range(self.task + 1, len(self._tasks)):
             task = self._tasks[number]
-            if self.subject >= task.plan.subjects or self.subject in self._log.completed_subjects(task.plan):
+            if (
+                self.subject >= task.plan.subjects
+                or self.subject in self._log.completed_subjects(task.plan)
+            ):
                 continue
             self.task = number
             environment = task.paradigm.environment(task.view, self._seed, self.subject)
-            recorded = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
+            recorded = [
+                record
+                for record in self._log.trials(task.plan, self.subject)
+                if not record.missing
+            ]
             for _ in films(environment, recorded):
                 pass  # each comes out as recorded, or a RunLogError says which does not
             return self._begin(environment, len(recorded))
@@ -301,7 +407,9 @@ class Participant:
 class Participants:
     """All people of a run. Not thread-safe: everything happens in one event loop."""
 
-    def __init__(self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int) -> None:
+    def __init__(
+        self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int
+    ) -> None:
         self._log, self._store = log, store
         self.tasks = tuple(tasks)
         self._seed = seed
@@ -317,9 +425,11 @@ class Participants:
         return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
 
     def join(self) -> str | None:
-        """Return the token of a place for a new person; None if all are taken, or if no more people are needed.
+        """Return the token of a place for a new person; None if all are taken, or if no
+        more people are needed.
 
-        People who have begun can always finish. A set waits for all of its subjects, even for one who has stopped.
+        People who have begun can always finish. A set waits for all of its subjects,
+        even for one who has stopped.
         """
         if self.complete:
             return None
@@ -330,14 +440,20 @@ class Participants:
         if subject is None:
             return None
         if subject not in self._participants:
-            self._participants[subject] = Participant(self._log, self._store, self.tasks, self._seed, subject)
+            self._participants[subject] = Participant(
+                self._log, self._store, self.tasks, self._seed, subject
+            )
         self._participants.move_to_end(subject)
         while len(self._participants) > KEPT:
             self._participants.popitem(last=False)
         return self._participants[subject]
 
-    def act(self, participant: Participant, action: int, after: int | None = None) -> list[Shown]:
-        """Let a person act. After an error (a full disk) the participant is replayed from what was recorded."""
+    def act(
+        self, participant: Participant, action: int, after: int | None = None
+    ) -> list[Shown]:
+        """Let a person act. After an error (a full disk) the participant is replayed
+        from what was recorded.
+        """
         try:
             return participant.act(action, after)
         except BaseException:
@@ -345,19 +461,32 @@ class Participants:
             raise
 
     def lives(self, participant: Participant) -> list[tuple[Task, list[float | None]]]:
-        """Return the tasks of a participant, each with their pass rate by session (None: nothing is passed in it)."""
+        """Return the tasks of a participant, each with their pass rate by session
+        (None: nothing is passed in it).
+        """
         found = []
         for task in self.tasks:
             passed: dict[int, list[bool]] = {}
             for record in self._log.trials(task.plan, participant.subject):
-                passed.setdefault(record.session, []).extend([] if record.success is None else [record.success])
-            found.append((task, [sum(own) / len(own) if own else None for own in passed.values()]))
+                passed.setdefault(record.session, []).extend(
+                    [] if record.success is None else [record.success]
+                )
+            found.append(
+                (
+                    task,
+                    [sum(own) / len(own) if own else None for own in passed.values()],
+                )
+            )
         return found
 
     def _has_begun(self, subject: int) -> bool:
         if self._store.keys(subject) is not None:
             return True
-        return any(self._log.trials(task.plan, subject) for task in self.tasks if subject < task.plan.subjects)
+        return any(
+            self._log.trials(task.plan, subject)
+            for task in self.tasks
+            if subject < task.plan.subjects
+        )
 
 
 #: Methods that these pages need.
@@ -366,7 +495,8 @@ METHODS = ("GET", "HEAD", "POST")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What people read besides the tasks; ``consent`` and ``debriefing`` are further paragraphs.
+    """What people read besides the tasks; ``consent`` and ``debriefing`` are further
+    paragraphs.
 
     ``completion`` is a code, or an address to go back to, for those who have finished.
     """
@@ -378,11 +508,19 @@ class Words:
 
 
 class People:
-    """Answers the requests of people: an invitation with what is recorded, and a page for each who agreed."""
+    """Answers the requests of people: an invitation with what is recorded, and a page
+    for each who agreed.
+    """
 
-    def __init__(self, participants: Participants, words: Words, key_times: bool = False) -> None:
+    def __init__(
+        self, participants: Participants, words: Words, key_times: bool = False
+    ) -> None:
         """``key_times``: how long people take for each key is recorded."""
-        self._participants, self._words, self._key_times = participants, words, key_times
+        self._participants, self._words, self._key_times = (
+            participants,
+            words,
+            key_times,
+        )
 
     def serving(self, guard: RequestGuard) -> Serving:
         routes = [
@@ -416,7 +554,11 @@ class People:
             return _problem(400, "Give your consent before you take part.")
         token = self._participants.join()
         if token is None:
-            full = "All places are taken." if not self._participants.complete else "Enough people have taken part."
+            full = (
+                "All places are taken."
+                if not self._participants.complete
+                else "Enough people have taken part."
+            )
             return _problem(409, f"{full} Thank you for wanting to take part.")
         return _json({"participant": token})
 
@@ -425,23 +567,33 @@ class People:
         if not participant.over:
             told = [part.split("\n") for part in words.instructions.split("\n\n")]
             scripts = ["participant.js"]
-            return html_pages.page("participant.html.jinja", scripts=scripts, styles=["people.css"], instructions=told)
+            return html_pages.page(
+                "participant.html.jinja",
+                scripts=scripts,
+                styles=["people.css"],
+                instructions=told,
+            )
         lives = self._participants.lives(participant)
-        return html_pages.page("thanks.html.jinja", styles=["people.css"], lives=lives, words=words)
+        return html_pages.page(
+            "thanks.html.jinja", styles=["people.css"], lives=lives, words=words
+        )
 
     async def now(self, request: web.Request) -> web.StreamResponse:
         """Where a person is: what was shown last."""
         return _json(_state(self._find(request)))
 
     async def act(self, request: web.Request) -> web.StreamResponse:
-        """Execute one action of a person, if they saw the present moment when they chose it."""
+        """Execute one action of a person, if they saw the present moment when they
+        chose it.
+        """
         participant = self._find(request)
         wanted = await _content(request)
         action = wanted.get("action")
         if action not in ACTIONS:
             return _problem(400, f"The actions are {', '.join(ACTIONS)}.")
         if wanted.get("at") != participant.at:
-            # Another tab of the same person, or a key that was sent twice: nothing happens, the page catches up.
+            # Another tab of the same person, or a key that was sent twice: nothing
+            # happens, the page catches up.
             return _json(_state(participant) | {"stale": True})
         after = wanted.get("after") if self._key_times else None
         if after is not None and (type(after) is not int or not 0 <= after < 2**31):
@@ -472,15 +624,21 @@ def _shown(shown: Shown) -> dict[str, Any]:
     return {
         "action": shown.action,
         "times": shown.times,
-        "reward": (f"{shown.reward:+.6g}" if shown.reward else "0") if shown.action else "",
+        "reward": (f"{shown.reward:+.6g}" if shown.reward else "0")
+        if shown.action
+        else "",
         "ended": shown.ended,
         "text": str(seen),
-        "picture": base64.b64encode(seen.png).decode() if isinstance(seen, Picture) else None,
+        "picture": base64.b64encode(seen.png).decode()
+        if isinstance(seen, Picture)
+        else None,
     }
 
 
 async def _content(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request, and nothing that a plain form of another site could send."""
+    """Return the JSON object of a request, and nothing that a plain form of another
+    site could send.
+    """
     from aiohttp import web
 
     if request.content_type != "application/json":
@@ -503,4 +661,8 @@ def _json(value: object) -> web.Response:
 def _problem(status: int, text: str) -> web.Response:
     from aiohttp import web
 
-    return web.Response(status=status, text=json.dumps({"problem": quoted(text)}), content_type="application/json")
+    return web.Response(
+        status=status,
+        text=json.dumps({"problem": quoted(text)}),
+        content_type="application/json",
+    )

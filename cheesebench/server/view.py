@@ -22,7 +22,14 @@ from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.server.http_guard import HEADERS, NOTHING, RequestGuard, Serving
-from cheesebench.server.watch import CellState, ModelRate, Overview, RunLine, RunState, line_to_json
+from cheesebench.server.watch import (
+    CellState,
+    ModelRate,
+    Overview,
+    RunLine,
+    RunState,
+    line_to_json,
+)
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
 from cheesebench.statistics.wording import number, standing, with_doubts
@@ -50,7 +57,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The runs of a model on one protocol in one view and variant, the first run first."""
+    """The runs of a model on one protocol in one view and variant, the first run
+    first.
+    """
 
     protocol: str
     where: str
@@ -86,40 +95,63 @@ def _trend(key: tuple[str, str, str], runs: list[tuple[RunLine, ModelRate]]) -> 
         )
         for number, (line, rate) in enumerate(runs)
     )
-    rates = [f"{100 * rate.rate:.0f} %" if rate.rate is not None else "no rate" for _, rate in runs]
+    rates = [
+        f"{100 * rate.rate:.0f} %" if rate.rate is not None else "no rate"
+        for _, rate in runs
+    ]
     return Trend(
         protocol=protocol,
         where=", ".join(filter(None, (view, variant))),
         points=points,
         reference=_y(_rodents(runs[-1][1].plan)),
-        path=" ".join(f"{point.x},{point.y}" for point in points if point.y is not None),
+        path=" ".join(
+            f"{point.x},{point.y}" for point in points if point.y is not None
+        ),
         text=f"Pass rate on {protocol} from the first run to the latest: {', '.join(rates)}",
     )
 
 
 def _rodents(plan: CellPlan) -> float | None:
     """Return the animals' pass rate; None where the verdict is about something else."""
-    return None if plan.reference is None or plan.measured is not None else plan.reference.value
+    return (
+        None
+        if plan.reference is None or plan.measured is not None
+        else plan.reference.value
+    )
 
 
 def _y(proportion: float | None) -> float | None:
-    return None if proportion is None else round(EDGE + (HEIGHT - 2 * EDGE) * (1 - proportion), 1)
+    return (
+        None
+        if proportion is None
+        else round(EDGE + (HEIGHT - 2 * EDGE) * (1 - proportion), 1)
+    )
 
 
 def to_json(state: RunState) -> dict[str, Any]:
-    """Return a run's state as the page shows it; seconds are whole, so that it changes once a second."""
+    """Return a run's state as the page shows it; seconds are whole, so that it changes
+    once a second.
+    """
     flight, latest = state.flight, None
-    counts = [cell.result.calls.counts for cell in state.cells if cell.result.calls is not None]
+    counts = [
+        cell.result.calls.counts
+        for cell in state.cells
+        if cell.result.calls is not None
+    ]
     if state.latest is not None and state.status == "running":
         key, subject, trial = state.latest
-        cell = next(number for number, cell in enumerate(state.cells) if cell.plan.key == key)
+        cell = next(
+            number for number, cell in enumerate(state.cells) if cell.plan.key == key
+        )
         latest = {"cell": cell, "subject": subject, "trial": trial}
     return {
         "run": shown(state.run_id),
         "created": state.created,
         "status": state.status,
         "design": shown(state.design),
-        "cells": [_cell(number, cell, state) for number, cell in enumerate(state.cells)],
+        "cells": [
+            _cell(number, cell, state) for number, cell in enumerate(state.cells)
+        ],
         "models": [
             {
                 "name": shown(one.model),
@@ -138,7 +170,9 @@ def to_json(state: RunState) -> dict[str, Any]:
         "cost_left": state.cost_left,
         "max_cost": state.max_cost,
         "seconds": round(state.seconds),
-        "seconds_left": None if state.seconds_left is None else round(state.seconds_left),
+        "seconds_left": None
+        if state.seconds_left is None
+        else round(state.seconds_left),
         "in_flight": None if flight is None else flight.calls,
         "limit": None if flight is None else flight.limit,
         "asked": sum(one.get("calls", 0) for one in counts),
@@ -166,7 +200,11 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "model": shown(plan.model),
         "protocol": shown(plan.label),
         "title": shown(plan.title or plan.protocol),
-        "view": shown(", ".join(filter(None, (plan.view, "" if plan.items else str(plan.variant))))),
+        "view": shown(
+            ", ".join(
+                filter(None, (plan.view, "" if plan.items else str(plan.variant)))
+            )
+        ),
         "control": bool(plan.control),
         "verdict": result.verdict.value,
         "decided": decided,
@@ -190,12 +228,24 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
     """Return the measure that the verdict is about, as text; None for a pass rate."""
-    measured, judged, reference = result.plan.measured, result.judged, result.plan.reference
+    measured, judged, reference = (
+        result.plan.measured,
+        result.judged,
+        result.plan.reference,
+    )
     if measured is None or reference is None:
         return None
-    limits = None if judged is None or judged.interval is None else " to ".join(map(number, judged.interval))
+    limits = (
+        None
+        if judged is None or judged.interval is None
+        else " to ".join(map(number, judged.interval))
+    )
     mean = "–" if judged is None else number(judged.mean)
-    return {"mean": shown(f"{measured.name} {mean}"), "interval": limits, "reference": number(reference.value)}
+    return {
+        "mean": shown(f"{measured.name} {mean}"),
+        "interval": limits,
+        "reference": number(reference.value),
+    }
 
 
 def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
@@ -216,8 +266,12 @@ def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
     return rows
 
 
-def film(log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord) -> dict[str, Any]:
-    """Return the pictures of a recorded trial in the view that people read best, and how it ended."""
+def film(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord
+) -> dict[str, Any]:
+    """Return the pictures of a recorded trial in the view that people read best, and
+    how it ended.
+    """
     paradigm = plugins.compile(replay.recorded_protocol(log, plan, plugins))
     frames = replay.film(log, paradigm, plugins.view("ascii_2d"), record)
     return {
@@ -226,7 +280,9 @@ def film(log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecor
         "subject": record.subject,
         "trial": record.trial + 1,
         "outcome": shown(record.outcome or ""),
-        "frames": ["\n".join(map(printable, frame.observation.split("\n"))) for frame in frames],
+        "frames": [
+            "\n".join(map(printable, frame.observation.split("\n"))) for frame in frames
+        ],
     }
 
 
@@ -236,8 +292,12 @@ def report(path: Path, plugins: PluginManager) -> str:
         return plugins.report("html", summary, log)
 
 
-def compare(first: Path, second: Path, models: tuple[str | None, str | None]) -> RunComparison:
-    """Return the comparison of two runs. Raises ComparisonError where they cannot be compared."""
+def compare(
+    first: Path, second: Path, models: tuple[str | None, str | None]
+) -> RunComparison:
+    """Return the comparison of two runs. Raises ComparisonError where they cannot be
+    compared.
+    """
     counted = []
     for path in (first, second):
         with RunLog.open_read_only(path) as log, log.snapshot():
@@ -245,7 +305,8 @@ def compare(first: Path, second: Path, models: tuple[str | None, str | None]) ->
     return compare_runs(counted[0], counted[1], models=models)
 
 
-#: Seconds between two polls of a log, and the share of a processor that polling may take.
+#: Seconds between two polls of a log, and the share of a processor that polling may
+#: take.
 INTERVAL, SHARE = 0.5, 0.25
 #: Pages that may be kept up to date at once.
 STREAMS = 32
@@ -257,15 +318,26 @@ T = TypeVar("T")
 
 @runtime_checkable
 class SubjectReporter(Protocol):
-    """Optional interface of the reporter ``html``: a page with the player for one subject."""
+    """Optional interface of the reporter ``html``: a page with the player for one
+    subject.
+    """
 
-    def render_subject(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+    def render_subject(
+        self,
+        log: RunLog,
+        plugins: PluginManager,
+        plan: CellPlan,
+        subject: int,
+        back: str = "",
+    ) -> str:
         """Return the page; ``back`` is the address that it leads back to."""
         ...
 
 
 class Viewer:
-    """Answers the requests for the pages of one directory; everything slow is done in one thread beside the loop."""
+    """Answers the requests for the pages of one directory; everything slow is done in
+    one thread beside the loop.
+    """
 
     def __init__(self, results: Path, plugins: PluginManager) -> None:
         self._overview = Overview(results)
@@ -286,18 +358,30 @@ class Viewer:
             "run/{run}/film": self.film,
             "run/{run}/report": self.report_page,
         }
-        return Serving(guard, [("GET", path, handler) for path, handler in routes.items()])
+        return Serving(
+            guard, [("GET", path, handler) for path, handler in routes.items()]
+        )
 
     # ---- pages
 
     async def list_page(self, request: web.Request) -> web.StreamResponse:
         where = str(self._overview.results)
-        return html_pages.page("list.html.jinja", scripts=["stream.js", "list.js"], styles=["view.css"], where=where)
+        return html_pages.page(
+            "list.html.jinja",
+            scripts=["stream.js", "list.js"],
+            styles=["view.css"],
+            where=where,
+        )
 
     async def run_page(self, request: web.Request) -> web.StreamResponse:
         """One run, kept up to date by ``run_events``."""
         name, _ = self._find(request)
-        return html_pages.page("run.html.jinja", scripts=["stream.js", "run.js"], styles=["view.css"], run=name)
+        return html_pages.page(
+            "run.html.jinja",
+            scripts=["stream.js", "run.js"],
+            styles=["view.css"],
+            run=name,
+        )
 
     async def compare_page(self, request: web.Request) -> web.StreamResponse:
         first, second = request.query.get("a", ""), request.query.get("b", "")
@@ -306,11 +390,19 @@ class Viewer:
         if first not in runs or second not in runs:
             raise _nowhere()
         try:
-            found, problem = await self._aside(lambda: compare(runs[first], runs[second], names)), ""
+            found, problem = (
+                await self._aside(lambda: compare(runs[first], runs[second], names)),
+                "",
+            )
         except ComparisonError as error:
             found, problem = None, str(error)
         return html_pages.page(
-            "compare.html.jinja", styles=["view.css"], found=found, problem=problem, first=first, second=second
+            "compare.html.jinja",
+            styles=["view.css"],
+            found=found,
+            problem=problem,
+            first=first,
+            second=second,
         )
 
     async def trend_page(self, request: web.Request) -> web.StreamResponse:
@@ -320,7 +412,9 @@ class Viewer:
         if model not in {name for line in lines for name in line.models}:
             raise _nowhere()
         rows = of_model(lines, model)
-        return html_pages.page("trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=WIDTH)
+        return html_pages.page(
+            "trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=WIDTH
+        )
 
     async def subject_page(self, request: web.Request) -> web.StreamResponse:
         """The player with the trials of one subject, as far as it has come."""
@@ -333,14 +427,18 @@ class Viewer:
                 plans = log.plans()
                 if cell >= len(plans) or not isinstance(reporter, SubjectReporter):
                     raise _nowhere()
-                return reporter.render_subject(log, self._plugins, plans[cell], subject, "./")
+                return reporter.render_subject(
+                    log, self._plugins, plans[cell], subject, "./"
+                )
 
         return html_pages.finished_page(await self._aside(render))
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
         """The whole HTML report, made now."""
         _, path = self._find(request)
-        return html_pages.finished_page(await self._aside(lambda: report(path, self._plugins)))
+        return html_pages.finished_page(
+            await self._aside(lambda: report(path, self._plugins))
+        )
 
     # ---- data
 
@@ -361,7 +459,9 @@ class Viewer:
     async def film(self, request: web.Request) -> web.StreamResponse:
         """The pictures of one trial, as text, and how it ended."""
         _, path = self._find(request)
-        cell, subject, trial = (_number(request, name) for name in ("cell", "subject", "trial"))
+        cell, subject, trial = (
+            _number(request, name) for name in ("cell", "subject", "trial")
+        )
 
         def read() -> dict[str, Any]:
             with RunLog.open_read_only(path) as log, log.snapshot():
@@ -398,14 +498,19 @@ class Viewer:
         _, path = self._find(request)
 
         async def tell(send: Callable[[str, object], Any]) -> None:
-            await send("state", to_json(await self._aside(lambda: self._overview.watch(path).poll())))
+            await send(
+                "state",
+                to_json(await self._aside(lambda: self._overview.watch(path).poll())),
+            )
 
         return await self._stream(request, tell)
 
     # ---- helpers
 
     def _find(self, request: web.Request) -> tuple[str, Path]:
-        """Return the run that a request names: one of those that are there, never a path made of what was asked."""
+        """Return the run that a request names: one of those that are there, never a
+        path made of what was asked.
+        """
         name = request.match_info["run"]
         path = find_runs(self._overview.results).get(name)
         if path is None:
@@ -413,7 +518,9 @@ class Viewer:
         return name, path
 
     async def _aside(self, work: Callable[[], T]) -> T:
-        """Do something slow in a thread, one at a time, so that memory stays bounded and the loop free."""
+        """Do something slow in a thread, one at a time, so that memory stays bounded
+        and the loop free.
+        """
 
         async def alone() -> T:
             async with self._busy:
@@ -425,15 +532,26 @@ class Viewer:
         return await asyncio.shield(task)
 
     async def _stream(
-        self, request: web.Request, tell: Callable[[Callable[[str, object], Any]], Any], pause: float = INTERVAL
+        self,
+        request: web.Request,
+        tell: Callable[[Callable[[str, object], Any]], Any],
+        pause: float = INTERVAL,
     ) -> web.StreamResponse:
-        """Call ``tell`` again and again; what it sends, and has not sent just before, goes to the page."""
+        """Call ``tell`` again and again; what it sends, and has not sent just before,
+        goes to the page.
+        """
         from aiohttp import web
 
         if self._streams >= STREAMS:
-            raise web.HTTPServiceUnavailable(text=f"{STREAMS} pages are open already. Close one.")
+            raise web.HTTPServiceUnavailable(
+                text=f"{STREAMS} pages are open already. Close one."
+            )
         response = web.StreamResponse(
-            headers={**HEADERS, "Content-Security-Policy": NOTHING, "Content-Type": "text/event-stream"}
+            headers={
+                **HEADERS,
+                "Content-Security-Policy": NOTHING,
+                "Content-Type": "text/event-stream",
+            }
         )
         await response.prepare(request)
         before: dict[str, str] = {}
@@ -453,7 +571,8 @@ class Viewer:
                 began = time.process_time()
                 try:
                     await tell(send)
-                except RunLogError as error:  # removed, or being written for the first time: it may come back
+                except RunLogError as error:
+                    # removed, or being written for the first time: it may come back
                     await send("trouble", str(error))
                 if time.monotonic() - heard > KEEP_ALIVE:
                     heard = time.monotonic()

@@ -1,4 +1,6 @@
-"""The runs of a results directory, read from their logs while other processes may be writing them."""
+"""The runs of a results directory, read from their logs while other processes may be
+writing them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from typing import Any, Literal
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.language_models import Flight, read_flight
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME, damage_explained, find_runs, is_claimed
+from cheesebench.experiment.log_file import (
+    FILE_NAME,
+    damage_explained,
+    find_runs,
+    is_claimed,
+)
 from cheesebench.records import CallTotals, CellKey, CellPlan
 from cheesebench.redaction import quoted
 from cheesebench.statistics.judgement import judge_sample
@@ -22,7 +29,8 @@ from cheesebench.statistics.sample import draw_sample
 from cheesebench.statistics.summary import CellResult, ModelSummary, Verdict
 from cheesebench.statistics.wording import with_calls
 
-#: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``: neither.
+#: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``:
+#: neither.
 Status = Literal["running", "finished", "interrupted"]
 
 #: Replies that are shown, the latest ones; and characters of each.
@@ -35,9 +43,9 @@ _COARSE = 2.0
 class CellState:
     """One cell: its result so far, and how far it has come.
 
-    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come
-    in its present set, ``most`` those to come if nothing decides before the last one.
-    ``decided``: the session is done with it.
+    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were
+    run, ``left`` those to come in its present set, ``most`` those to come if nothing
+    decides before the last one. ``decided``: the session is done with it.
     """
 
     result: CellResult
@@ -53,12 +61,16 @@ class CellState:
 
     @property
     def calls(self) -> CallTotals:
-        return self.result.calls.totals if self.result.calls is not None else CallTotals()
+        return (
+            self.result.calls.totals if self.result.calls is not None else CallTotals()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A call that was answered: by which cell and subject, in which trial, and the reply's text (shortened)."""
+    """A call that was answered: by which cell and subject, in which trial, and the
+    reply's text (shortened).
+    """
 
     key: CellKey
     subject: int
@@ -69,11 +81,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run at one moment. Seconds are of this session; ``seconds_left`` and ``cost_left`` are estimates.
+    """A run at one moment. Seconds are of this session; ``seconds_left`` and
+    ``cost_left`` are estimates.
 
-    ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
-    what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in
-    dollars while it runs.
+    ``seconds_left`` is the time for the trials ``left`` at the pace of this session,
+    ``cost_left`` their dollars at what a trial of the same model has cost so far; None
+    where nothing is known yet. ``max_cost`` is the budget in dollars while it runs.
     """
 
     run_id: str
@@ -90,7 +103,9 @@ class RunState:
     flight: Flight | None
     replies: tuple[Reply, ...]
     latest: tuple[CellKey, int, int] | None = None
-    """The trial that was written last while this was watched: its cell, subject and number."""
+    """The trial that was written last while this was watched: its cell, subject and
+    number.
+    """
 
     @property
     def done(self) -> int:
@@ -112,7 +127,9 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """When the present session began (UNIX time), when the log was written last, and whether it is the run's first."""
+    """When the present session began (UNIX time), when the log was written last, and
+    whether it is the run's first.
+    """
 
     began: float
     last: float
@@ -128,7 +145,9 @@ class _Known:
     """What the last poll read; it is read again when the files have changed."""
 
     stamp: object = None
-    cells: dict[CellKey, tuple[tuple[_Counts, object, object], CellResult]] = field(default_factory=dict)
+    cells: dict[CellKey, tuple[tuple[_Counts, object, object], CellResult]] = field(
+        default_factory=dict
+    )
     states: tuple[CellState, ...] = ()
     models: tuple[ModelSummary, ...] = ()
     session: _Session = _Session(0.0, 0.0, True)
@@ -139,7 +158,9 @@ class _Known:
 
 
 class RunWatch:
-    """Looks at one run again and again; only cells that have changed are judged again, subject by subject."""
+    """Looks at one run again and again; only cells that have changed are judged again,
+    subject by subject.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -148,7 +169,9 @@ class RunWatch:
         self._joined: tuple[float, int] | None = None
 
     def poll(self) -> RunState:
-        """Return the run's state. Raises RunLogError for a log that cannot be read. Not thread-safe."""
+        """Return the run's state. Raises RunLogError for a log that cannot be read. Not
+        thread-safe.
+        """
         stamp = stamp_of(self.path)
         known = self._known
         if stamp is None or stamp != known.stamp:
@@ -161,7 +184,12 @@ class RunWatch:
         with damage_explained(log.path):
             ended, session = _journal(log)
         counts = log.trial_counts()
-        known = _Known(stamp=stamp, session=session, manifest=log.manifest, latest=self._known.latest)
+        known = _Known(
+            stamp=stamp,
+            session=session,
+            manifest=log.manifest,
+            latest=self._known.latest,
+        )
         states = []
         for plan in plans:
             own = counts.get(plan.key, {})
@@ -173,15 +201,30 @@ class RunWatch:
             if before is not None and before[0] == mark:
                 result = before[1]
             else:
-                judged = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
+                judged = judge_sample(
+                    plan, draw_sample(plan, log.trials_by_subject(plan))
+                )
                 result = with_causes(judged, causes.get(plan.key, ()))
             known.cells[plan.key] = (mark, result)
-            states.append(_cell(with_calls(result, calls.get(plan.key)), own, complete, plan.key in ended))
+            states.append(
+                _cell(
+                    with_calls(result, calls.get(plan.key)),
+                    own,
+                    complete,
+                    plan.key in ended,
+                )
+            )
         known.states = tuple(states)
         known.models = _summaries(state.result for state in states)
         known.calls = log.calls.totals()
         known.replies = tuple(
-            Reply(key=key, subject=subject, trial=call.trial, text=call.reply.text[:LONGEST], seconds=call.seconds)
+            Reply(
+                key=key,
+                subject=subject,
+                trial=call.trial,
+                text=call.reply.text[:LONGEST],
+                seconds=call.seconds,
+            )
             for key, subject, call in log.calls.latest(REPLIES)
         )
         return known
@@ -195,11 +238,13 @@ class RunWatch:
         done = sum(state.done for state in known.states)
         began, before = known.session.began, 0
         if running and not known.session.first:
-            # The number of trials at the time of the resume is unknown, so the pace is measured from the first poll.
+            # The number of trials at the time of the resume is unknown, so the pace is
+            # measured from the first poll.
             self._joined = self._joined or (now, done)
             began, before = self._joined
         left = sum(state.left for state in known.states) if running else 0
-        # Trials of subjects that are stopped can be taken back, so that there may be fewer than before.
+        # Trials of subjects that are stopped can be taken back, so that there may be
+        # fewer than before.
         pace = max(0, done - before) / (now - began) if now > began else 0.0
         options = known.manifest.get("options")
         options = options if isinstance(options, Mapping) else {}
@@ -222,14 +267,24 @@ class RunWatch:
         )
 
 
-def _newest(key: CellKey, counts: _Counts, before: _Counts) -> tuple[CellKey, int, int] | None:
-    """Return a trial that was run since ``before``, if there is one: the last of its subject."""
-    grown = [subject for subject, (run, _) in counts.items() if run > before.get(subject, (0, 0))[0]]
+def _newest(
+    key: CellKey, counts: _Counts, before: _Counts
+) -> tuple[CellKey, int, int] | None:
+    """Return a trial that was run since ``before``, if there is one: the last of its
+    subject.
+    """
+    grown = [
+        subject
+        for subject, (run, _) in counts.items()
+        if run > before.get(subject, (0, 0))[0]
+    ]
     return (key, grown[-1], counts[grown[-1]][0] - 1) if grown else None
 
 
 def stamp_of(path: Path) -> object:
-    """Return what changes whenever a log is written; None while it may change again without a new stamp."""
+    """Return what changes whenever a log is written; None while it may change again
+    without a new stamp.
+    """
     stamps = []
     for file in (path, path.with_name(f"{FILE_NAME}-wal")):
         try:
@@ -243,7 +298,9 @@ def stamp_of(path: Path) -> object:
 
 
 def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
-    """Return the cells that this session, or the last one, has finished; and when it began."""
+    """Return the cells that this session, or the last one, has finished; and when it
+    began.
+    """
     kinds = "('created', 'started', 'finished', 'closed')"
     query = f"SELECT time, kind, model, protocol, view, variant FROM journal WHERE kind IN {kinds} ORDER BY id"
     ended, seen = set[CellKey](), set[CellKey]()
@@ -251,7 +308,10 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
     first = over = True
     for text, kind, *rest in log.select(query):
         model, protocol, view, variant = rest
-        key, last = (model, protocol, view, variant), datetime.fromisoformat(text).timestamp()
+        key, last = (
+            (model, protocol, view, variant),
+            datetime.fromisoformat(text).timestamp(),
+        )
         if kind == "started":
             if over or key in seen:
                 first, began, over = not seen, last, False
@@ -268,12 +328,20 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
     return ended, _Session(began, last, first)
 
 
-def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:
+def _cell(
+    result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool
+) -> CellState:
     plan, game = result.plan, result.game
-    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(complete)
+    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(
+        complete
+    )
 
     def left(subjects: int) -> int:
-        return sum(plan.trials - counts.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
+        return sum(
+            plan.trials - counts.get(one, (0, 0))[0]
+            for one in range(subjects)
+            if one not in ended
+        )
 
     present = game.subjects if game is not None and plan.sequential else plan.subjects
     return CellState(
@@ -290,12 +358,16 @@ def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
         if not cell.plan.control:
-            groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.series), []).append(cell)
+            groups.setdefault(
+                (cell.plan.model, cell.plan.view, cell.plan.series), []
+            ).append(cell)
     return tuple(map(summarise_model, groups.values()))
 
 
 def _cost_left(cells: Sequence[CellState]) -> float | None:
-    """Return what the trials that are left will cost if each costs what one of its model has cost so far."""
+    """Return what the trials that are left will cost if each costs what one of its
+    model has cost so far.
+    """
     cost, done = dict[str, float](), dict[str, int]()
     for cell in cells:
         model = cell.plan.model
@@ -327,7 +399,9 @@ class ModelRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """One run in a line. ``problem`` says why its log cannot be read; the rest is then empty."""
+    """One run in a line. ``problem`` says why its log cannot be read; the rest is then
+    empty.
+    """
 
     run_id: str
     created: str = ""
@@ -338,7 +412,9 @@ class RunLine:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
     doubtful: int = 0
-    """Plain cells whose replies or trials are missing or unusable to such a part that their numbers are doubtful."""
+    """Plain cells whose replies or trials are missing or unusable to such a part that
+    their numbers are doubtful.
+    """
     gates: tuple[tuple[str, str], ...] = ()
     """Each model (with its view), and its verdict over all protocols."""
     done: int = 0
@@ -350,7 +426,9 @@ class RunLine:
     @property
     def verdict_text(self) -> str:
         """As in ``3 PASS, 1 FAIL (1 doubtful)``."""
-        shown = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        shown = ", ".join(
+            f"{count} {name}" for name, count in self.verdicts.items() if count
+        )
         return f"{shown} ({self.doubtful} doubtful)" if self.doubtful else shown
 
 
@@ -359,7 +437,9 @@ OPEN = "OPEN"
 
 
 class Overview:
-    """The runs of a directory; what has not changed is not read again. Not thread-safe."""
+    """The runs of a directory; what has not changed is not read again. Not
+    thread-safe.
+    """
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -367,7 +447,9 @@ class Overview:
         self._watches: OrderedDict[Path, RunWatch] = OrderedDict()
 
     def lines(self) -> Iterator[RunLine]:
-        """Yield a line for each run, the latest first (by time of change, so that active runs are at the top)."""
+        """Yield a line for each run, the latest first (by time of change, so that
+        active runs are at the top).
+        """
         runs = find_runs(self.results)
         for gone in set(self._lines) - set(runs):
             del self._lines[gone]
@@ -378,7 +460,12 @@ class Overview:
         """Return the line of one run, whatever is wrong with its log."""
         stamp = stamp_of(path)
         known = self._lines.get(name)
-        if known is not None and stamp is not None and known[0] == stamp and known[1].status != "running":
+        if (
+            known is not None
+            and stamp is not None
+            and known[0] == stamp
+            and known[1].status != "running"
+        ):
             return known[1]
         try:
             found = _line(name, self.watch(path).poll())
@@ -388,7 +475,9 @@ class Overview:
         return found
 
     def watch(self, path: Path) -> RunWatch:
-        """Return the watch of a run: the same one for as long as it is among the last ``KEPT`` that were asked for."""
+        """Return the watch of a run: the same one for as long as it is among the last
+        ``KEPT`` that were asked for.
+        """
         found = self._watches.setdefault(path, RunWatch(path))
         self._watches.move_to_end(path)
         while len(self._watches) > KEPT:
@@ -398,7 +487,9 @@ class Overview:
 
 def _line(name: str, state: RunState) -> RunLine:
     plain = [cell for cell in state.cells if not cell.plan.control]
-    shown = [OPEN if state.is_open(cell) else cell.result.verdict.value for cell in plain]
+    shown = [
+        OPEN if state.is_open(cell) else cell.result.verdict.value for cell in plain
+    ]
     return RunLine(
         run_id=name,
         created=state.created,
@@ -406,9 +497,16 @@ def _line(name: str, state: RunState) -> RunLine:
         design=state.design,
         models=state.names,
         protocols=len({cell.plan.protocol for cell in plain}),
-        verdicts={verdict: shown.count(verdict) for verdict in (*(one.value for one in Verdict), OPEN)},
-        doubtful=sum(bool(cell.result.warnings) and not state.is_open(cell) for cell in plain),
-        gates=tuple((f"{one.model} in {one.view}", one.gate.value) for one in state.models),
+        verdicts={
+            verdict: shown.count(verdict)
+            for verdict in (*(one.value for one in Verdict), OPEN)
+        },
+        doubtful=sum(
+            bool(cell.result.warnings) and not state.is_open(cell) for cell in plain
+        ),
+        gates=tuple(
+            (f"{one.model} in {one.view}", one.gate.value) for one in state.models
+        ),
         done=state.done,
         left=state.left,
         cost=state.calls.cost,
@@ -419,7 +517,11 @@ def _line(name: str, state: RunState) -> RunLine:
 def _rate(cell: CellState) -> ModelRate:
     judged = cell.result
     return ModelRate(
-        plan=cell.plan, verdict=judged.verdict, rate=judged.rate, interval=judged.interval, decided=cell.decided
+        plan=cell.plan,
+        verdict=judged.verdict,
+        rate=judged.rate,
+        interval=judged.interval,
+        decided=cell.decided,
     )
 
 

@@ -1,4 +1,6 @@
-"""From records to numbers and verdicts: pure functions that never see an environment or a model."""
+"""From records to numbers and verdicts: pure functions that never see an environment or
+a model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run beside the published numbers of a model under the same rules (``--against``), in no verdict."""
+"""A run beside the published numbers of a model under the same rules (``--against``),
+in no verdict.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,11 @@ from cheesebench.statistics.intervals import quantile, wilson
 from cheesebench.statistics.summary import PublishedContrast
 
 
-def against_published(name: str | None, cells: Iterable[tuple[CellPlan, bytes]]) -> tuple[PublishedContrast, ...]:
-    """Return every cell beside the published number of a model; empty without a name, or if nothing was published.
+def against_published(
+    name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
+) -> tuple[PublishedContrast, ...]:
+    """Return every cell beside the published number of a model; empty without a name,
+    or if nothing was published.
 
     ``cells`` have 1 or 0 for every trial that was scored, in order.
     """
@@ -22,11 +27,15 @@ def against_published(name: str | None, cells: Iterable[tuple[CellPlan, bytes]])
     return tuple(
         _contrast(name, model, plan, results)
         for plan, results in cells
-        if paradigm_of(plan.protocol) in model["views"].get(plan.view, ()) and results and plan.trials
+        if paradigm_of(plan.protocol) in model["views"].get(plan.view, ())
+        and results
+        and plan.trials
     )
 
 
-def _contrast(name: str, model: Mapping[str, Any], plan: CellPlan, results: bytes) -> PublishedContrast:
+def _contrast(
+    name: str, model: Mapping[str, Any], plan: CellPlan, results: bytes
+) -> PublishedContrast:
     theirs = model["views"][plan.view][paradigm_of(plan.protocol)]
     trials = trials_of(model, plan.trials)
     first = results[:trials]
@@ -38,10 +47,15 @@ def _contrast(name: str, model: Mapping[str, Any], plan: CellPlan, results: byte
     )  # fmt: skip
 
 
-def difference_limits(rate: float, trials: int, other: float, others: int) -> tuple[float, float]:
-    """Return the 95 % limits of a difference of two proportions of independent trials (Newcombe 1998, method 10)."""
+def difference_limits(
+    rate: float, trials: int, other: float, others: int
+) -> tuple[float, float]:
+    """Return the 95 % limits of a difference of two proportions of independent trials
+    (Newcombe 1998, method 10).
+    """
     (low, high), (other_low, other_high) = (
-        map(float, wilson(one, count, quantile(0.025, None))) for one, count in ((rate, trials), (other, others))
+        map(float, wilson(one, count, quantile(0.025, None)))
+        for one, count in ((rate, trials), (other, others))
     )
     difference = rate - other
     return (

@@ -1,14 +1,18 @@
-"""The verdict by betting: a purse that wins while subjects do better than a bar, and a mirror purse on doing worse.
+"""The verdict by betting: a purse that wins while subjects do better than a bar, and a
+mirror purse on doing worse.
 
-Four gamblers stake the shares ``STAKES`` of their money on every subject, in the order of their numbers: a subject with
-the score x, from 0 to 1, multiplies a gambler's money by ``1 - stake + stake * x / bar``. The purse is the mean of the
-four. If the model's mean is at most the bar, no gambler gains on average, so a purse ever grows ``GOAL``-fold with a
-probability of at most ``1 / GOAL``, however subjects are distributed and whenever one stops (Ville 1939; Waudby-Smith
-and Ramdas 2024, J R Stat Soc B 86:1). PASS is a purse against reference - margin that reached the goal, FAIL its mirror
-image: a purse on failures, 1 - x against 1 - bar.
+Four gamblers stake the shares ``STAKES`` of their money on every subject, in the order
+of their numbers: a subject with the score x, from 0 to 1, multiplies a gambler's money
+by ``1 - stake + stake * x / bar``. The purse is the mean of the four. If the model's
+mean is at most the bar, no gambler gains on average, so a purse ever grows
+``GOAL``-fold with a probability of at most ``1 / GOAL``, however subjects are
+distributed and whenever one stops (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat
+Soc B 86:1). PASS is a purse against reference - margin that reached the goal, FAIL its
+mirror image: a purse on failures, 1 - x against 1 - bar.
 
-``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so that ``cheesebench plan`` simulates
-with the code that judges. numpy is imported on first use.
+``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
+that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -31,25 +35,30 @@ STAKES = (0.25, 0.5, 0.75, 0.95)
 LIMIT = 40.0
 #: One subject is no evidence of a model, whatever it does.
 LEAST_SUBJECTS = 2
-#: In a sequential design, a set of this many subjects or more is the last one if no gambler ever had ``DOUBLED``.
+#: In a sequential design, a set of this many subjects or more is the last one if no
+#: gambler ever had ``DOUBLED``.
 STALE_FROM = 50
 #: Growth that some gambler must once have reached for the cell to continue.
 DOUBLED = 2.0
-#: Up to this many subjects, a bar that follows the mean is tried after each; beyond, after 2 % more each time.
+#: Up to this many subjects, a bar that follows the mean is tried after each; beyond,
+#: after 2 % more each time.
 EVERY = 200
-#: Precision of the limits; several are searched at a time for fewer than ``_MANY`` subjects.
+#: Precision of the limits; several are searched at a time for fewer than ``_MANY``
+#: subjects.
 PRECISION = 1e-6
 _MANY = 10_000
 _MOST_LOG = 700.0
 
 
 def gamblers(scores: ArrayLike, bar: ArrayLike, evidence: ArrayLike = 1.0) -> Floats:
-    """Return each gambler's money after each subject, as a multiple of its first: shape ``[stakes, ..., subjects]``.
+    """Return each gambler's money after each subject, as a multiple of its first: shape
+    ``[stakes, ..., subjects]``.
 
-    ``bar`` is a number, or has the shape ``[..., 1]``, or that of ``scores``: then the money after n subjects is that
-    of a game against the n-th bar from the beginning. ``evidence`` is the share of distinct subjects among the first
-    n: money is raised to this power, because copies are no evidence. A bar of 0 or less is beaten by certainty, one of
-    1 or more by nothing.
+    ``bar`` is a number, or has the shape ``[..., 1]``, or that of ``scores``: then the
+    money after n subjects is that of a game against the n-th bar from the beginning.
+    ``evidence`` is the share of distinct subjects among the first n: money is raised to
+    this power, because copies are no evidence. A bar of 0 or less is beaten by
+    certainty, one of 1 or more by nothing.
     """
     import numpy as np
 
@@ -64,11 +73,16 @@ def gamblers(scores: ArrayLike, bar: ArrayLike, evidence: ArrayLike = 1.0) -> Fl
         for n in _times(count):
             ratio = values[..., :n] / safe[..., n - 1 : n]
             for at, stake in enumerate(STAKES):
-                # Products of at most EVERY factors stay within the range of numbers; logarithms are slow.
-                parts = np.multiply.reduceat(1 - stake + stake * ratio, range(0, n, EVERY), axis=-1)
+                # Products of at most EVERY factors stay within the range of numbers;
+                # logarithms are slow.
+                parts = np.multiply.reduceat(
+                    1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
+                )
                 logs[at, ..., n - 1] = np.log(parts).sum(axis=-1)
     money = np.exp(np.minimum(logs * np.asarray(evidence, dtype=float), _MOST_LOG))
-    return np.asarray(np.where(bars < 0, np.inf, np.where(bars >= 1, np.minimum(money, 1.0), money)))
+    return np.asarray(
+        np.where(bars < 0, np.inf, np.where(bars >= 1, np.minimum(money, 1.0), money))
+    )
 
 
 def _times(count: int) -> list[int]:
@@ -79,17 +93,23 @@ def _times(count: int) -> list[int]:
 
 
 def purse(money: Floats) -> Floats:
-    """Return the purse after each subject; 0 before ``LEAST_SUBJECTS``, when nothing can be decided."""
+    """Return the purse after each subject; 0 before ``LEAST_SUBJECTS``, when nothing
+    can be decided.
+    """
     found: Floats = money.mean(axis=0)
     found[..., : LEAST_SUBJECTS - 1] = 0.0
     return found
 
 
-def limits(low: ArrayLike, high: ArrayLike, goal: float = LIMIT, evidence: ArrayLike = 1.0) -> tuple[float, float]:
-    """Return all means, from least to greatest, against which neither purse ever reached ``goal``.
+def limits(
+    low: ArrayLike, high: ArrayLike, goal: float = LIMIT, evidence: ArrayLike = 1.0
+) -> tuple[float, float]:
+    """Return all means, from least to greatest, against which neither purse ever
+    reached ``goal``.
 
-    ``low`` and ``high`` are the scores of one run with its missing trials failed and passed. The interval holds after
-    every subject at once with a probability of ``1 - 2 / goal``.
+    ``low`` and ``high`` are the scores of one run with its missing trials failed and
+    passed. The interval holds after every subject at once with a probability of ``1 - 2
+    / goal``.
     """
     import numpy as np
 
@@ -101,7 +121,10 @@ def limits(low: ArrayLike, high: ArrayLike, goal: float = LIMIT, evidence: Array
             each = np.broadcast_to(values, (points, len(values)))
             reached = purse(gamblers(each, tried[:, None], evidence)).max(axis=-1)
             below = int((reached >= goal).sum())  # a purse falls as the bar rises
-            bottom, top = (tried[below - 1] if below else bottom), (tried[below] if below < points else top)
+            bottom, top = (
+                (tried[below - 1] if below else bottom),
+                (tried[below] if below < points else top),
+            )
         return float(bottom)
 
     if np.asarray(low).shape[-1] < LEAST_SUBJECTS:
@@ -120,11 +143,15 @@ class Games:
     passed: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     stale: NDArray[np.bool_]
-    """Whether a sequential run stopped because no gambler had ever doubled its money."""
+    """Whether a sequential run stopped because no gambler had ever doubled its
+    money.
+    """
     decided: NDArray[np.int64]
     """The number of subjects that decided, or all."""
     counted: NDArray[np.int64]
-    """Subjects of the set that decided (or that was stale), which were all run; or all."""
+    """Subjects of the set that decided (or that was stale), which were all run; or
+    all.
+    """
 
 
 def play(
@@ -135,32 +162,52 @@ def play(
     most: int | None = None,
     evidence: ArrayLike = 1.0,
 ) -> Games:
-    """Play both games: ``winning`` has the scores and the bar of PASS, ``losing`` the failures and their bar.
+    """Play both games: ``winning`` has the scores and the bar of PASS, ``losing`` the
+    failures and their bar.
 
-    PASS may make several claims at once: its purse is then the least of theirs. FAIL may claim one of several: its
-    purse is their mean. ``most`` is the planned number of subjects of a sequential run, and None if all are run
-    regardless of results.
+    PASS may make several claims at once: its purse is then the least of theirs. FAIL
+    may claim one of several: its purse is their mean. ``most`` is the planned number of
+    subjects of a sequential run, and None if all are run regardless of results.
     """
     import numpy as np
 
     money = [gamblers(scores, bar, evidence) for scores, bar in (*winning, *losing)]
     each = [purse(one) for one in money]
-    purses = [np.min(each[: len(winning)], axis=0), np.mean(each[len(winning) :], axis=0)]
+    purses = [
+        np.min(each[: len(winning)], axis=0),
+        np.mean(each[len(winning) :], axis=0),
+    ]
     subjects = purses[0].shape[-1]
     never = subjects + 1
-    first = [np.where((one >= goal).any(axis=-1), (one >= goal).argmax(axis=-1) + 1, never) for one in purses]
+    first = [
+        np.where((one >= goal).any(axis=-1), (one >= goal).argmax(axis=-1) + 1, never)
+        for one in purses
+    ]
     end = np.full(first[0].shape, subjects)
     stale = np.zeros(first[0].shape, dtype=bool)
     sets = np.array([subjects] if most is None else sets_until(most))
     if most is not None:
         best = np.max([one.max(axis=0) for one in money], axis=0)
-        for number in (one for one in sets if STALE_FROM <= one < most and one <= subjects):
+        for number in (
+            one for one in sets if STALE_FROM <= one < most and one <= subjects
+        ):
             idle = ~stale & (best[..., :number].max(axis=-1) < DOUBLED)
             stale |= idle
             end = np.where(idle, number, end)
     decided = np.minimum(np.minimum(*first), end)
-    passed, failed = (first[0] < first[1]) & (first[0] <= end), (first[1] < first[0]) & (first[1] <= end)
+    passed, failed = (
+        (first[0] < first[1]) & (first[0] <= end),
+        (first[1] < first[0]) & (first[1] <= end),
+    )
     counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
     inside = np.arange(1, subjects + 1) <= counted[..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in purses]
-    return Games(largest[0], largest[1], passed, failed, stale & ~passed & ~failed, decided, counted)
+    return Games(
+        largest[0],
+        largest[1],
+        passed,
+        failed,
+        stale & ~passed & ~failed,
+        decided,
+        counted,
+    )

@@ -1,9 +1,12 @@
-"""Comparison of two runs with the same seeds, subject by subject: better, worse, no loss of D, or undecided.
+"""Comparison of two runs with the same seeds, subject by subject: better, worse, no
+loss of D, or undecided.
 
-A pair's difference is first - second, in -1 to 1. A run is better or worse if a sign-flip test rejects "no change",
-corrected over the protocols that are compared (Holm 1979); the test is exact, because under that hypothesis the members
-of a pair are exchangeable. There is no loss of ``LOSS`` if a purse that bets on it grew 20-fold (``betting``). Both
-need a number of pairs that was fixed beforehand: a run that stopped because of its results is lucky, or unlucky.
+A pair's difference is first - second, in -1 to 1. A run is better or worse if a
+sign-flip test rejects "no change", corrected over the protocols that are compared (Holm
+1979); the test is exact, because under that hypothesis the members of a pair are
+exchangeable. There is no loss of ``LOSS`` if a purse that bets on it grew 20-fold
+(``betting``). Both need a number of pairs that was fixed beforehand: a run that stopped
+because of its results is lucky, or unlucky.
 """
 
 from __future__ import annotations
@@ -19,9 +22,26 @@ from cheesebench.records import GOAL, CellCalls, CellPlan, Measured
 from cheesebench.statistics.betting import gamblers, purse
 from cheesebench.statistics.intervals import quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
-from cheesebench.statistics.sample import Sample, SubjectCount, SubjectRecords, draw_sample
-from cheesebench.statistics.summary import Leaderboard, ModelDifference, PairedComparison, Ranked
-from cheesebench.statistics.wording import doubts, number, percent, plural, points, signed
+from cheesebench.statistics.sample import (
+    Sample,
+    SubjectCount,
+    SubjectRecords,
+    draw_sample,
+)
+from cheesebench.statistics.summary import (
+    Leaderboard,
+    ModelDifference,
+    PairedComparison,
+    Ranked,
+)
+from cheesebench.statistics.wording import (
+    doubts,
+    number,
+    percent,
+    plural,
+    points,
+    signed,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +59,8 @@ MOST_FLIPS = 9999
 FLIPS_AT_ONCE = 500_000
 #: A loss of pass rate that is excluded where the answer is "no loss".
 LOSS = 0.3
-#: For a measure, a loss of this many margins (or of half of its range, if that is less).
+#: For a measure, a loss of this many margins (or of half of its range, if that is
+#: less).
 LOSS_IN_MARGINS = 3
 #: Fewer subjects of a baseline cause a warning: its luck affects all later comparisons.
 BASELINE_SUBJECTS = 60
@@ -52,14 +73,19 @@ class SubjectCounts:
     """One subject's trials that enter the estimand."""
 
     passed: float
-    """Sum of their scores (``scores``): passed trials, or a measure from worse to better."""
+    """Sum of their scores (``scores``): passed trials, or a measure from worse to
+    better.
+    """
     scored: int
     missing: int
     digest: str
-    """Digest of the subject's trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
+    """Digest of the subject's trials, equal for exact copies; empty for an idle subject
+    (``has_acted``).
+    """
 
     def rate(self, fill: bool | None) -> float:
-        """Return the pass rate with missing trials left out (None), passed (True) or failed (False).
+        """Return the pass rate with missing trials left out (None), passed (True) or
+        failed (False).
 
         Requires at least one trial that is counted.
         """
@@ -70,7 +96,9 @@ class SubjectCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
-    """One cell: the properties that two cells must share to be paired, and its subjects by number."""
+    """One cell: the properties that two cells must share to be paired, and its subjects
+    by number.
+    """
 
     model: str
     protocol: str
@@ -86,13 +114,17 @@ class CellCounts:
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     measured: Measured | None = None
-    """What is compared if it is not the pass rate; the margin, and the animals' value, are in its unit."""
+    """What is compared if it is not the pass rate; the margin, and the animals' value,
+    are in its unit.
+    """
     margin: float = 0.0
     animals: float = 0.0
     sequential: bool = False
     """Whether its number of subjects depended on its results."""
     doubts: tuple[str, ...] = ()
-    """What makes its numbers doubtful, as reports say it: replies that are no answers, and missing trials."""
+    """What makes its numbers doubtful, as reports say it: replies that are no answers,
+    and missing trials.
+    """
 
     @property
     def loss(self) -> float:
@@ -100,7 +132,8 @@ class CellCounts:
         if self.measured is None:
             return LOSS
         own = self.margin / abs(self.scale.unit)
-        # A loss of more than half of the range is too much, unless the margin is as wide.
+        # A loss of more than half of the range is too much, unless the margin is as
+        # wide.
         return max(own, min(LOSS_IN_MARGINS * own, 0.5))
 
     @property
@@ -116,17 +149,24 @@ class CellCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
-    """A run, or a baseline made from one, for comparison. ``name`` identifies it in messages."""
+    """A run, or a baseline made from one, for comparison. ``name`` identifies it in
+    messages.
+    """
 
     name: str
     seed: object
     cells: tuple[CellCounts, ...]
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``, ``plugins``."""
+    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``,
+    ``plugins``.
+    """
 
 
-def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCalls | None = None) -> CellCounts:
-    """Return the counts of a cell; ``trials`` yields its subjects in ascending order; none is kept in memory.
+def count_cell(
+    plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCalls | None = None
+) -> CellCounts:
+    """Return the counts of a cell; ``trials`` yields its subjects in ascending order;
+    none is kept in memory.
 
     ``calls`` are the totals of its calls to a model, if it made any.
     """
@@ -150,17 +190,27 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCall
         subjects=count_subjects(sample.per_subject, of_measure=measured is not None),
         measured=measured,
         margin=0.0 if measured is None else plan.margin,
-        animals=0.0 if measured is None or plan.reference is None else plan.reference.value,
-        doubts=doubts(sample.tally.agent_counts(), calls, missing, planned) if sample.per_subject else (),
+        animals=0.0
+        if measured is None or plan.reference is None
+        else plan.reference.value,
+        doubts=doubts(sample.tally.agent_counts(), calls, missing, planned)
+        if sample.per_subject
+        else (),
     )
 
 
-def count_subjects(subjects: Iterable[SubjectCount], *, of_measure: bool = False) -> dict[int, SubjectCounts]:
-    """Return the counts of every subject of a sample, by subject number: of passes, or of the judged measure."""
+def count_subjects(
+    subjects: Iterable[SubjectCount], *, of_measure: bool = False
+) -> dict[int, SubjectCounts]:
+    """Return the counts of every subject of a sample, by subject number: of passes, or
+    of the judged measure.
+    """
     counted = {}
     for one in subjects:
         scores: Sequence[float] = one.scores if of_measure else one.results
-        counted[one.subject] = SubjectCounts(sum(scores), len(scores), one.missing, one.digest)
+        counted[one.subject] = SubjectCounts(
+            sum(scores), len(scores), one.missing, one.digest
+        )
     return counted
 
 
@@ -171,15 +221,18 @@ Pair = tuple[SubjectCounts, SubjectCounts]
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
     """Return the differences of subject means (first - second) of the distinct pairs.
 
-    If trials are missing, two more lists follow: with all of them in favour of the first run, and of the second. Only
-    these lists include subjects without a single result in one of the runs.
+    If trials are missing, two more lists follow: with all of them in favour of the
+    first run, and of the second. Only these lists include subjects without a single
+    result in one of the runs.
     """
     pairs = distinct_pairs(first, second)
     measured = [(a, b) for a, b in pairs if a.scored and b.scored]
     fills: list[tuple[bool | None, bool | None]] = [(None, None)]
     if any(one.missing for pair in pairs for one in pair):
         fills += [(True, False), (False, True)]
-        pairs = [(a, b) for a, b in pairs if a.scored + a.missing and b.scored + b.missing]
+        pairs = [
+            (a, b) for a, b in pairs if a.scored + a.missing and b.scored + b.missing
+        ]
     return [
         [a.rate(x) - b.rate(y) for a, b in (measured if x is None else pairs)]
         for x, y in (fills if measured else fills[:1])
@@ -187,7 +240,9 @@ def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
 
 
 def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
-    """Return the subjects that both runs have, in the order of their numbers, without exact repeats of a pair."""
+    """Return the subjects that both runs have, in the order of their numbers, without
+    exact repeats of a pair.
+    """
     known: set[tuple[str, str]] = set()
     pairs = []
     for subject in sorted(first.keys() & second.keys()):
@@ -206,7 +261,8 @@ def compare_differences(
     seed: int,
     shown: Callable[[float], str] = lambda difference: f"{points(difference)} points",
 ) -> PairedComparison:
-    """Compare two runs, given the result of ``paired_differences`` (or a weighted combination of several).
+    """Compare two runs, given the result of ``paired_differences`` (or a weighted
+    combination of several).
 
     ``shown`` writes a difference for the reason.
     """
@@ -230,7 +286,9 @@ def compare_differences(
 
 
 def paired_p_value(differences: Sequence[float], *, seed: int) -> float:
-    """Return the two-sided p value of the hypothesis that differences are centred at zero (at least one)."""
+    """Return the two-sided p value of the hypothesis that differences are centred at
+    zero (at least one).
+    """
     import numpy as np
     from scipy.stats import permutation_test
 
@@ -254,18 +312,24 @@ def paired_p_value(differences: Sequence[float], *, seed: int) -> float:
 
 
 def excludes_loss(differences: Sequence[float], loss: float) -> bool:
-    """Return whether a purse on "the mean difference is above -loss" grew to the goal; missing trials lost."""
+    """Return whether a purse on "the mean difference is above -loss" grew to the goal;
+    missing trials lost.
+    """
     import numpy as np
 
     halves = (1 + np.asarray(differences, dtype=float)) / 2
-    return len(halves) > 1 and bool(purse(gamblers(halves, (1 - loss) / 2)).max() >= GOAL)
+    return len(halves) > 1 and bool(
+        purse(gamblers(halves, (1 - loss) / 2)).max() >= GOAL
+    )
 
 
 def false_alarms(scores: Sequence[float], luck: float) -> float:
-    """Return how often an unchanged model would be judged worse than a baseline with these scores of subjects.
+    """Return how often an unchanged model would be judged worse than a baseline with
+    these scores of subjects.
 
-    ``luck`` is how many standard errors the baseline was better than the model is on average. New runs have as many
-    subjects, drawn from the baseline's own; seeds that make two runs alike would make alarms rarer.
+    ``luck`` is how many standard errors the baseline was better than the model is on
+    average. New runs have as many subjects, drawn from the baseline's own; seeds that
+    make two runs alike would make alarms rarer.
     """
     import numpy as np
 
@@ -282,7 +346,9 @@ def false_alarms(scores: Sequence[float], luck: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values corrected for multiple tests, in the order given (Holm 1979, Scand J Stat 6:65)."""
+    """Return p values corrected for multiple tests, in the order given (Holm 1979,
+    Scand J Stat 6:65).
+    """
     adjusted, highest = [0.0] * len(p_values), 0.0
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     for left, index in zip(range(len(p_values), 0, -1), order, strict=True):
@@ -292,13 +358,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _answer(differences: Sequence[float], p_value: float) -> Answer:
-    """Return the answer that paired differences (first - second) and their p value give."""
+    """Return the answer that paired differences (first - second) and their p value
+    give.
+    """
     if p_value >= ALPHA:
         return "undecided"
     return "better" if sum(differences) > 0 else "worse"
 
 
-def _reason(agreed: Answer, answers: Sequence[Answer], difference: str, pairs: int) -> str:
+def _reason(
+    agreed: Answer, answers: Sequence[Answer], difference: str, pairs: int
+) -> str:
     gap = f"Over {plural(pairs, 'paired subject')} the difference is {difference}"
     if agreed != "undecided":
         return f"{gap}, more than chance explains: the first run is {agreed}."
@@ -312,13 +382,21 @@ def _reason(agreed: Answer, answers: Sequence[Answer], difference: str, pairs: i
 def nothing_compared(reason: str) -> PairedComparison:
     """Return the comparison of nothing, with its reason."""
     return PairedComparison(
-        answer="undecided", reason=reason, pairs=0, difference=None, interval=None, p_value=None, p_worst=None
+        answer="undecided",
+        reason=reason,
+        pairs=0,
+        difference=None,
+        interval=None,
+        p_value=None,
+        p_worst=None,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellComparison:
-    """One protocol in one view: first - second. Rates are means over the paired subjects' own rates."""
+    """One protocol in one view: first - second. Rates are means over the paired
+    subjects' own rates.
+    """
 
     protocol: str
     title: str
@@ -335,9 +413,13 @@ class CellComparison:
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
     measure: str = ""
-    """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
+    """The measure that is compared, whose unit all numbers are in; empty for the pass
+    rate.
+    """
     loss: float = LOSS
-    """The loss that is excluded if the answer is ``no loss``; in the measure's unit if there is one."""
+    """The loss that is excluded if the answer is ``no loss``; in the measure's unit if
+    there is one.
+    """
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """What makes the numbers of the first and of the second run doubtful."""
     identical: bool
@@ -362,7 +444,9 @@ class CellComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
-    """A model of the first run against one of the second, in one view (and variant), over all shared protocols."""
+    """A model of the first run against one of the second, in one view (and variant),
+    over all shared protocols.
+    """
 
     first_model: str
     second_model: str
@@ -379,7 +463,9 @@ class ModelComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """The comparison of everything that two runs have in common; every answer describes the first run."""
+    """The comparison of everything that two runs have in common; every answer describes
+    the first run.
+    """
 
     first: str
     second: str
@@ -387,11 +473,15 @@ class RunComparison:
     left_out: tuple[str, ...]
     """Descriptions of what only one of the runs has."""
     changed: tuple[tuple[str, str, str], ...]
-    """Other differences between the runs: name, value in the first, value in the second."""
+    """Other differences between the runs: name, value in the first, value in the
+    second.
+    """
     stopped: tuple[str, ...] = ()
     """The runs that stopped because of their results."""
     unseen: tuple[str, ...] = ()
-    """What only the first run has (protocol and view, or a model): nothing is known of a loss there."""
+    """What only the first run has (protocol and view, or a model): nothing is known of
+    a loss there.
+    """
 
     @property
     def worse(self) -> bool:
@@ -409,26 +499,43 @@ class RunComparison:
         """Sentences on what a green answer does not cover."""
         second, found = self.second, list(self._doubts())
         for name in self.stopped:
-            found.append(f"{name} stopped because of its results, so its rates are biased; compare --design cohort.")
+            found.append(
+                f"{name} stopped because of its results, so its rates are biased; compare --design cohort."
+            )
         if self.unseen:
             what = ", ".join(self.unseen)
-            found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
-        undecided = [cell for model in self.models for cell in model.cells if cell.answer in ("no loss", "undecided")]
+            found.append(
+                f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it."
+            )
+        undecided = [
+            cell
+            for model in self.models
+            for cell in model.cells
+            if cell.answer in ("no loss", "undecided")
+        ]
         low = [
             f"{cell.protocol} ({percent(cell.second_rate)})"
             for cell in undecided
-            if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
+            if not cell.measure
+            and not cell.identical
+            and cell.second_rate is not None
+            and cell.second_rate < cell.loss
         ]
         if low:
             rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
-            found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
+            found.append(
+                f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse."
+            )
         return found
 
     def _doubts(self) -> Iterator[str]:
         for model in self.models:
             for cell in model.cells:
                 for name, who, doubtful in zip(
-                    (self.first, self.second), (model.first_model, model.second_model), cell.doubts, strict=True
+                    (self.first, self.second),
+                    (model.first_model, model.second_model),
+                    cell.doubts,
+                    strict=True,
                 ):
                     if doubtful:
                         yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubtful)}."
@@ -438,16 +545,26 @@ class RunComparison:
         """What is worse: title, protocol (empty for all together), reason."""
         several = len({(model.view, model.variant) for model in self.models}) > 1
         for model in self.models:
-            where = f" ({', '.join(filter(None, (model.view, model.variant)))})" if several else ""
+            where = (
+                f" ({', '.join(filter(None, (model.view, model.variant)))})"
+                if several
+                else ""
+            )
             who = f"worse than {self.second}: {model.first_model}{where} on"
-            yield from ((f"{who} {c.protocol}", c.protocol, c.reason) for c in model.cells if c.answer == "worse")
+            yield from (
+                (f"{who} {c.protocol}", c.protocol, c.reason)
+                for c in model.cells
+                if c.answer == "worse"
+            )
             if model.overall.answer == "worse":
                 yield f"{who} all protocols together", "", model.overall.reason
 
 
 @runtime_checkable
 class ComparisonReporter(Protocol):
-    """Optional interface of a reporter that can render comparisons, for ``cheesebench compare``."""
+    """Optional interface of a reporter that can render comparisons, for ``cheesebench
+    compare``.
+    """
 
     def render_comparison(self, comparison: RunComparison) -> str: ...
 
@@ -461,11 +578,13 @@ def compare_runs(
 ) -> RunComparison:
     """Compare two runs of the same protocols with the same seed, subject by subject.
 
-    Models of the same name are compared; if each run has one model, those two. ``models`` selects a model by name in
-    either run, ``protocols`` restricts what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
+    Models of the same name are compared; if each run has one model, those two.
+    ``models`` selects a model by name in either run, ``protocols`` restricts what is
+    compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
     Raises:
-        ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of trials differ), or the runs have
+        ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
+        trials differ), or the runs have
             nothing in common.
     """
     pairs, only = match_runs(first, second, models=models, protocols=protocols)
@@ -477,8 +596,14 @@ def compare_runs(
         first=first.name,
         second=second.name,
         models=tuple(_compare_models(group, seed) for group in groups.values()),
-        left_out=tuple(f"{what}: only in {(first, second)[side].name}" for what, side in only),
-        stopped=tuple(run.name for run in (first, second) if any(cell.sequential for cell in run.cells)),
+        left_out=tuple(
+            f"{what}: only in {(first, second)[side].name}" for what, side in only
+        ),
+        stopped=tuple(
+            run.name
+            for run in (first, second)
+            if any(cell.sequential for cell in run.cells)
+        ),
         unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
     )
@@ -491,11 +616,15 @@ def match_runs(
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
 ) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
-    """Return the cells that two runs share, and those of only one (with its number); raises like ``compare_runs``.
+    """Return the cells that two runs share, and those of only one (with its number);
+    raises like ``compare_runs``.
 
     It uses no subjects, so it accepts a run that has not begun.
     """
-    cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
+    cells = [
+        _choose(run, model, protocols)
+        for run, model in zip((first, second), models, strict=True)
+    ]
     matched = _match_models(first, second, cells[0], cells[1])
     pairs: list[tuple[CellCounts, CellCounts]] = []
     only: list[tuple[str, int]] = []
@@ -506,27 +635,44 @@ def match_runs(
         only += [(_where(place), 1) for place in theirs if place not in mine]
     for side in range(2):
         seen = {pair[side] for pair in matched}
-        absent = dict.fromkeys(cell.model for cell in cells[side] if cell.model not in seen)
+        absent = dict.fromkeys(
+            cell.model for cell in cells[side] if cell.model not in seen
+        )
         only += [(model, side) for model in absent]
     _check(first, second, pairs)
     return pairs, only
 
 
-def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> list[CellCounts]:
+def _choose(
+    run: CountedRun, model: str | None, protocols: Sequence[str]
+) -> list[CellCounts]:
     names = dict.fromkeys(cell.model for cell in run.cells)
     if model is not None and model not in names:
-        raise ComparisonError(f"{run.name} has no model '{model}', only {', '.join(names)}.")
+        raise ComparisonError(
+            f"{run.name} has no model '{model}', only {', '.join(names)}."
+        )
     for protocol in protocols:
         if all(cell.protocol != protocol for cell in run.cells):
             known = ", ".join(dict.fromkeys(cell.protocol for cell in run.cells))
-            raise ComparisonError(f"{run.name} has no protocol '{protocol}', only {known}.")
-    return [c for c in run.cells if model in (None, c.model) and (not protocols or c.protocol in protocols)]
+            raise ComparisonError(
+                f"{run.name} has no protocol '{protocol}', only {known}."
+            )
+    return [
+        c
+        for c in run.cells
+        if model in (None, c.model) and (not protocols or c.protocol in protocols)
+    ]
 
 
 def _match_models(
-    first: CountedRun, second: CountedRun, mine: Iterable[CellCounts], theirs: Iterable[CellCounts]
+    first: CountedRun,
+    second: CountedRun,
+    mine: Iterable[CellCounts],
+    theirs: Iterable[CellCounts],
 ) -> list[tuple[str, str]]:
-    here, there = (list(dict.fromkeys(cell.model for cell in cells)) for cells in (mine, theirs))
+    here, there = (
+        list(dict.fromkeys(cell.model for cell in cells)) for cells in (mine, theirs)
+    )
     if len(here) == len(there) == 1:
         return [(here[0], there[0])]
     shared = [model for model in here if model in there]
@@ -534,7 +680,9 @@ def _match_models(
         return [(model, model) for model in shared]
     for run, models in ((first, here), (second, there)):
         if not models:
-            raise ComparisonError(f"{run.name} has no cells, so there is nothing to compare.")
+            raise ComparisonError(
+                f"{run.name} has no cells, so there is nothing to compare."
+            )
     raise ComparisonError(
         f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. Choose "
         "which to compare with --first-model and --second-model."
@@ -542,7 +690,11 @@ def _match_models(
 
 
 def _places(cells: Iterable[CellCounts], model: str) -> dict[Place, CellCounts]:
-    return {(cell.protocol, cell.view, cell.variant): cell for cell in cells if cell.model == model}
+    return {
+        (cell.protocol, cell.view, cell.variant): cell
+        for cell in cells
+        if cell.model == model
+    }
 
 
 def _where(place: Place) -> str:
@@ -550,16 +702,28 @@ def _where(place: Place) -> str:
     return f"{protocol} ({', '.join(filter(None, rest))})"
 
 
-def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]) -> None:
-    """Raise ComparisonError, naming all that differs, unless the subjects of all pairs met the same trials."""
+def _check(
+    first: CountedRun,
+    second: CountedRun,
+    pairs: Sequence[tuple[CellCounts, CellCounts]],
+) -> None:
+    """Raise ComparisonError, naming all that differs, unless the subjects of all pairs
+    met the same trials.
+    """
     if not pairs:
-        raise ComparisonError(f"{first.name} and {second.name} have no protocol in the same view in common.")
+        raise ComparisonError(
+            f"{first.name} and {second.name} have no protocol in the same view in common."
+        )
     differences = []
     if first.seed != second.seed:
-        differences.append(f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}")
+        differences.append(
+            f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}"
+        )
     for a, b in pairs:
         if a.sha256 != b.sha256:
-            differences.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
+            differences.append(
+                f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})"
+            )
         elif (a.trials, a.estimand) != (b.trials, b.estimand):
             differences.append(
                 f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in one (design {a.design}) and "
@@ -573,27 +737,45 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
         )
 
 
-def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -> ModelComparison:
+def _compare_models(
+    group: Sequence[tuple[CellCounts, CellCounts]], seed: int
+) -> ModelComparison:
     possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
     comparisons = [
         compare_differences(differences, seed=seed, shown=_shown(b))
         for (_, b), differences in zip(group, possible, strict=True)
     ]
-    adjusted = holm([1.0 if one.p_worst is None else one.p_worst for one in comparisons])
+    adjusted = holm(
+        [1.0 if one.p_worst is None else one.p_worst for one in comparisons]
+    )
     first, second = group[0]
     return ModelComparison(
         first_model=first.model,
         second_model=second.model,
         view=first.view,
         variant=first.variant,
-        overall=_overall([one for (_, b), one in zip(group, possible, strict=True) if b.measured is None], seed),
+        overall=_overall(
+            [
+                one
+                for (_, b), one in zip(group, possible, strict=True)
+                if b.measured is None
+            ],
+            seed,
+        ),
         cells=tuple(
-            _cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
+            _cell(a, b, one, p, len(group))
+            for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
         ),
     )
 
 
-def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: float, protocols: int) -> CellComparison:
+def _cell(
+    a: CellCounts,
+    b: CellCounts,
+    paired: PairedComparison,
+    adjusted: float,
+    protocols: int,
+) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
     measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
     first, second = (_mean_rate(measured, side, b.scale) for side in (0, 1))
@@ -601,16 +783,22 @@ def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: floa
     if b.alike and answer != "undecided" and first is not None and second is not None:
         nearer = abs(first - b.animals) < abs(second - b.animals)
         answer = "better" if nearer else "worse"
-        reason = reason.replace(f"the first run is {paired.answer}", f"the first run is {answer}")
+        reason = reason.replace(
+            f"the first run is {paired.answer}", f"the first run is {answer}"
+        )
     if answer != "undecided" and adjusted >= ALPHA:
         reason = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"
-    planned = [(x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing]
+    planned = [
+        (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
+    ]
     lowest = [x.rate(False) - y.rate(True) for x, y in planned]
     highest = [
         y.rate(False) - x.rate(True) for x, y in planned
     ]  # for ``alike``, a change in either direction is a loss
-    kept = excludes_loss(lowest, b.loss) and (not b.alike or excludes_loss(highest, b.loss))
+    kept = excludes_loss(lowest, b.loss) and (
+        not b.alike or excludes_loss(highest, b.loss)
+    )
     if answer == "undecided" and measured and kept:
         answer = "no loss"
     return CellComparison(
@@ -643,62 +831,112 @@ def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
     if paired.difference is None:
         return paired
     interval = paired.interval and scale.differences(paired.interval)
-    return replace(paired, difference=scale.difference(paired.difference), interval=interval)
+    return replace(
+        paired, difference=scale.difference(paired.difference), interval=interval
+    )
 
 
 def _mean_rate(pairs: Sequence[Pair], side: int, scale: Scale) -> float | None:
-    return scale.value(sum(pair[side].rate(None) for pair in pairs) / len(pairs)) if pairs else None
+    return (
+        scale.value(sum(pair[side].rate(None) for pair in pairs) / len(pairs))
+        if pairs
+        else None
+    )
 
 
-def _overall(possible: Sequence[Sequence[Sequence[float]]], seed: int) -> PairedComparison:
-    """Compare over all protocols: the mean of their mean differences, with the signs of all pairs flipped together.
+def _overall(
+    possible: Sequence[Sequence[Sequence[float]]], seed: int
+) -> PairedComparison:
+    """Compare over all protocols: the mean of their mean differences, with the signs of
+    all pairs flipped together.
 
-    The protocols are fixed, so the squared standard errors add; the degrees of freedom are those of the fewest pairs.
-    Protocols that are compared by a measure are left out: their units differ.
+    The protocols are fixed, so the squared standard errors add; the degrees of freedom
+    are those of the fewest pairs. Protocols that are compared by a measure are left
+    out: their units differ.
     """
     if not possible:
-        return nothing_compared("Each protocol is compared by a measure of its own, so there is no mean over them.")
+        return nothing_compared(
+            "Each protocol is compared by a measure of its own, so there is no mean over them."
+        )
     cells = [cell for cell in possible if cell[0]]
     scenarios = range(max((len(cell) for cell in cells), default=1))
-    weighted = [_weighted([cell[number] if number < len(cell) else cell[0] for cell in cells]) for number in scenarios]
+    weighted = [
+        _weighted([cell[number] if number < len(cell) else cell[0] for cell in cells])
+        for number in scenarios
+    ]
     found = compare_differences(weighted, seed=seed)
     return _with_interval(found, [cell[0] for cell in cells])
 
 
 def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return all differences, scaled so that their mean is the mean of the protocols' means."""
+    """Return all differences, scaled so that their mean is the mean of the protocols'
+    means.
+    """
     total = sum(len(values) for values in cells)
-    return [value * total / (len(cells) * len(values)) for values in cells for value in values]
+    return [
+        value * total / (len(cells) * len(values))
+        for values in cells
+        for value in values
+    ]
 
 
-def _with_interval(found: PairedComparison, cells: Sequence[Sequence[float]]) -> PairedComparison:
+def _with_interval(
+    found: PairedComparison, cells: Sequence[Sequence[float]]
+) -> PairedComparison:
     if found.difference is None or any(len(values) < 2 for values in cells):
         return replace(found, interval=None)
-    error = sum(statistics.variance(values) / len(values) for values in cells) ** 0.5 / len(cells)
+    error = sum(
+        statistics.variance(values) / len(values) for values in cells
+    ) ** 0.5 / len(cells)
     half = quantile(ALPHA / 2, min(map(len, cells)) - 1) * error
-    return replace(found, interval=(max(-1.0, found.difference - half), min(1.0, found.difference + half)))
+    return replace(
+        found,
+        interval=(
+            max(-1.0, found.difference - half),
+            min(1.0, found.difference + half),
+        ),
+    )
 
 
 def _changes(
-    first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]
+    first: CountedRun,
+    second: CountedRun,
+    pairs: Sequence[tuple[CellCounts, CellCounts]],
 ) -> tuple[tuple[str, str, str], ...]:
     """Return possible causes of a difference, according to the manifests."""
-    before, after = _facts(first, [a for a, _ in pairs]), _facts(second, [b for _, b in pairs])
+    before, after = (
+        _facts(first, [a for a, _ in pairs]),
+        _facts(second, [b for _, b in pairs]),
+    )
     names = dict.fromkeys((*before, *after))
-    return tuple((n, before.get(n, "-"), after.get(n, "-")) for n in names if before.get(n) != after.get(n))
+    return tuple(
+        (n, before.get(n, "-"), after.get(n, "-"))
+        for n in names
+        if before.get(n) != after.get(n)
+    )
 
 
 def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
     manifest = run.manifest
-    facts = {f"plugin {name}": str(origin) for name, origin in _mapping(manifest.get("plugins")).items()}
-    facts |= {f"{name} version": str(value) for name, value in _mapping(manifest.get("versions")).items()}
+    facts = {
+        f"plugin {name}": str(origin)
+        for name, origin in _mapping(manifest.get("plugins")).items()
+    }
+    facts |= {
+        f"{name} version": str(value)
+        for name, value in _mapping(manifest.get("versions")).items()
+    }
     git = _mapping(manifest.get("git"))
     if git:
-        facts["git revision"] = f"{str(git.get('revision'))[:12]}{' with changes' if git.get('dirty') else ''}"
+        facts["git revision"] = (
+            f"{str(git.get('revision'))[:12]}{' with changes' if git.get('dirty') else ''}"
+        )
     for cell in cells:
         facts["model"] = cell.model
         facts["agent"] = cell.agent
-        facts |= {f"setting {name}": str(value) for name, value in cell.settings.items()}
+        facts |= {
+            f"setting {name}": str(value) for name, value in cell.settings.items()
+        }
     return facts
 
 
@@ -712,7 +950,9 @@ LEVEL = 0.95
 
 
 def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
-    """Return a ranking for every view and variant in which two models or more ran the same protocols."""
+    """Return a ranking for every view and variant in which two models or more ran the
+    same protocols.
+    """
     places: dict[tuple[str, str], dict[str, dict[str, dict[int, float]]]] = {}
     doubted = set[str]()
     for plan, sample in cells:
@@ -723,38 +963,73 @@ def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, 
             for number, one in enumerate(sample.judged())
             if one.scored + one.missing
         }
-        doubted |= {plan.protocol} if plan.construct is None or plan.construct.status != "validated" else set()
-        places.setdefault((plan.view, plan.series), {}).setdefault(plan.model, {})[plan.protocol] = own
+        doubted |= (
+            {plan.protocol}
+            if plan.construct is None or plan.construct.status != "validated"
+            else set()
+        )
+        places.setdefault((plan.view, plan.series), {}).setdefault(plan.model, {})[
+            plan.protocol
+        ] = own
     found = []
     for (view, variant), models in places.items():
-        shared = sorted(set.intersection(*(set(protocols) for protocols in models.values())))
+        shared = sorted(
+            set.intersection(*(set(protocols) for protocols in models.values()))
+        )
         if len(models) > 1 and shared:
-            board = _rank(view, variant, {name: [own[one] for one in shared] for name, own in models.items()})
-            found.append(replace(board, not_validated=tuple(name for name in shared if name in doubted)))
+            board = _rank(
+                view,
+                variant,
+                {name: [own[one] for one in shared] for name, own in models.items()},
+            )
+            found.append(
+                replace(
+                    board,
+                    not_validated=tuple(name for name in shared if name in doubted),
+                )
+            )
     return tuple(found)
 
 
-def _rank(view: str, variant: str, models: dict[str, Sequence[dict[int, float]]]) -> Leaderboard:
+def _rank(
+    view: str, variant: str, models: dict[str, Sequence[dict[int, float]]]
+) -> Leaderboard:
     import numpy as np
 
     names, protocols = list(models), len(next(iter(models.values())))
     pairs = list(combinations(range(len(names)), 2))
     one, other = ([pair[side] for pair in pairs] for side in (0, 1))
     # Subjects that every model has.
-    common = [sorted(set.intersection(*(set(own[at]) for own in models.values()))) for at in range(protocols)]
-    scores = [np.array([[own[at][s] for s in common[at]] for own in models.values()]) for at in range(protocols)]
-    random, means, squares = np.random.default_rng(0), np.zeros(len(pairs)), np.zeros(len(pairs))
+    common = [
+        sorted(set.intersection(*(set(own[at]) for own in models.values())))
+        for at in range(protocols)
+    ]
+    scores = [
+        np.array([[own[at][s] for s in common[at]] for own in models.values()])
+        for at in range(protocols)
+    ]
+    random, means, squares = (
+        np.random.default_rng(0),
+        np.zeros(len(pairs)),
+        np.zeros(len(pairs)),
+    )
     flipped = np.zeros((len(pairs), FLIPS))
     for own in scores:
         count, differences = own.shape[1], own[one] - own[other]
         centred = differences - differences.mean(axis=1, keepdims=True)
         means += differences.mean(axis=1) / protocols
         squares += (centred**2).sum(axis=1) / max(1, count - 1) / count / protocols**2
-        flipped += centred @ random.choice([-1.0, 1.0], (count, FLIPS)) / count / protocols
+        flipped += (
+            centred @ random.choice([-1.0, 1.0], (count, FLIPS)) / count / protocols
+        )
     errors = np.sqrt(squares)
-    largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(axis=0)
+    largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(
+        axis=0
+    )
     half = float(np.quantile(largest, LEVEL)) * errors
-    better = np.zeros((len(names), len(names)), dtype=int)  # 1: the first is better than the second for certain
+    better = np.zeros(
+        (len(names), len(names)), dtype=int
+    )  # 1: the first is better than the second for certain
     better[one, other], better[other, one] = means > half, means < -half
     rates = np.mean([own.mean(axis=1) for own in scores], axis=0)
     ranked = [

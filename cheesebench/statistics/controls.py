@@ -1,4 +1,6 @@
-"""Controls compared with their plain cells: curves paired by subject, and the gain from first to last session."""
+"""Controls compared with their plain cells: curves paired by subject, and the gain from
+first to last session.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +9,58 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.records import CellPlan
-from cheesebench.statistics.comparison import compare_differences, count_subjects, paired_differences
+from cheesebench.statistics.comparison import (
+    compare_differences,
+    count_subjects,
+    paired_differences,
+)
 from cheesebench.statistics.intervals import t_interval
 from cheesebench.statistics.question import scale_of
 from cheesebench.statistics.sample import Numbered, Sample, points_of
-from cheesebench.statistics.summary import CellResult, ControlResult, Gain, PairedComparison, PairedPoint
-from cheesebench.statistics.wording import is_alike, number, percent, plural, points, signed
+from cheesebench.statistics.summary import (
+    CellResult,
+    ControlResult,
+    Gain,
+    PairedComparison,
+    PairedPoint,
+)
+from cheesebench.statistics.wording import (
+    is_alike,
+    number,
+    percent,
+    plural,
+    points,
+    signed,
+)
 
 #: Seed of sampled sign flips, so that the same run gives the same report.
 SEED = 0
 
 
-def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellResult, sample: Sample) -> ControlResult:
-    """Pair a control with its plain cell: subjects of the same number have the same seeds and draws.
+def compare_with_control(
+    plain: CellResult, plain_sample: Sample, control: CellResult, sample: Sample
+) -> ControlResult:
+    """Pair a control with its plain cell: subjects of the same number have the same
+    seeds and draws.
 
     Subjects that are missing (or have no scored trial) on either side are left out.
     """
     first = {one.subject: one for one in plain_sample.per_subject}
     second = {one.subject: one for one in sample.per_subject}
     subjects = sorted(first.keys() & second.keys())
-    unit, numbered = points_of([*(first[s] for s in subjects), *(second[s] for s in subjects)])
-    curves = [*map(_curve, numbered[: len(subjects)])], [*map(_curve, numbered[len(subjects) :])]
+    unit, numbered = points_of(
+        [*(first[s] for s in subjects), *(second[s] for s in subjects)]
+    )
+    curves = (
+        [*map(_curve, numbered[: len(subjects)])],
+        [*map(_curve, numbered[len(subjects) :])],
+    )
     found = tuple(_points(*curves))
     ends = (found[0].session, found[-1].session) if len(found) > 1 else None
     gains = [_gains(curve, ends) for curve in curves]
-    differences = [a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None]
+    differences = [
+        a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None
+    ]
     comparison = _compare(plain.plan, plain_sample, sample)
     return ControlResult(
         control=control,
@@ -53,10 +82,16 @@ def _curve(one: Numbered) -> Mapping[int, float]:
     return {point: statistics.fmean(own) for point, own in passes.items()}
 
 
-def _points(plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int, float]]) -> list[PairedPoint]:
+def _points(
+    plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int, float]]
+) -> list[PairedPoint]:
     points = []
     for at in sorted({at for curve in plain for at in curve}):
-        pairs = [(a[at], b[at]) for a, b in zip(plain, control, strict=True) if at in a and at in b]
+        pairs = [
+            (a[at], b[at])
+            for a, b in zip(plain, control, strict=True)
+            if at in a and at in b
+        ]
         if pairs:
             differences = [a - b for a, b in pairs]
             points.append(
@@ -72,11 +107,16 @@ def _points(plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int,
     return points
 
 
-def _gains(curves: Sequence[Mapping[int, float]], ends: tuple[int, int] | None) -> list[float | None]:
+def _gains(
+    curves: Sequence[Mapping[int, float]], ends: tuple[int, int] | None
+) -> list[float | None]:
     if ends is None:
         return [None] * len(curves)
     first, last = ends
-    return [curve[last] - curve[first] if first in curve and last in curve else None for curve in curves]
+    return [
+        curve[last] - curve[first] if first in curve and last in curve else None
+        for curve in curves
+    ]
 
 
 def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
@@ -85,14 +125,24 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
     """Compare as any two runs with the same seeds, in the words of a control."""
-    sides = (count_subjects(sample.per_subject, of_measure=plan.measured is not None) for sample in (plain, control))
+    sides = (
+        count_subjects(sample.per_subject, of_measure=plan.measured is not None)
+        for sample in (plain, control)
+    )
     differences = paired_differences(*sides)
     scale = scale_of(plan)
     compared = compare_differences(differences, seed=SEED)
     difference = compared.difference
     if difference is None or compared.p_value is None:
-        return replace(compared, reason="No subject was measured both with and without the control.")
-    verb = "may be chance" if compared.answer == "undecided" else "is more than chance explains"
+        return replace(
+            compared,
+            reason="No subject was measured both with and without the control.",
+        )
+    verb = (
+        "may be chance"
+        if compared.answer == "undecided"
+        else "is more than chance explains"
+    )
     if plan.measured is not None:
         difference = scale.difference(difference)
         interval = compared.interval and scale.differences(compared.interval)
@@ -101,25 +151,32 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
     else:
         what, size = "over the trials of the pass rate", f"{points(difference)} points"
     gap = f"{size} over {plural(compared.pairs, 'paired subject')}"
-    reason = f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
+    reason = (
+        f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
+    )
     return replace(compared, reason=reason)
 
 
-# ---- What a lesion implies for the construct: if the score does not fall, it was not reached through the construct.
+# ---- What a lesion implies for the construct: if the score does not fall, it was not
+# reached through the construct.
 
 
 def contradiction(cell: CellResult) -> str:
-    """Return how a control cell contradicts the protocol's construct; empty if it does not.
+    """Return how a control cell contradicts the protocol's construct; empty if it does
+    not.
 
-    It does if the whole interval (two-sided 95 %) lies beyond what the construct allows.
+    It does if the whole interval (two-sided 95 %) lies beyond what the construct
+    allows.
     """
     return " ".join(said for left, said in _remains(cell) if left is True)
 
 
 def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
-    """Yield whether a lesion leaves more than the construct allows (None: undecided), and the sentence that says so.
+    """Yield whether a lesion leaves more than the construct allows (None: undecided),
+    and the sentence that says so.
 
-    This concerns the pass rate (``at_most``) and a measure: a subject without the construct must not PASS.
+    This concerns the pass rate (``at_most``) and a measure: a subject without the
+    construct must not PASS.
     """
     plan, claim = cell.plan, cell.plan.lesion
     if claim is None or claim.at_most is None or plan.construct is None:
@@ -127,43 +184,74 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
     what = plan.construct.name
     if cell.rate is not None and cell.interval is not None:
         low, high = cell.interval
-        most, said = percent(claim.at_most), f"{percent(cell.rate)} of trials succeed {claim.words}"
+        most, said = (
+            percent(claim.at_most),
+            f"{percent(cell.rate)} of trials succeed {claim.words}",
+        )
         if low > claim.at_most:
             yield True, f"{said}, but at most {most} should: this is not {what}."
         elif high <= claim.at_most:
             yield False, f"The rate is at most {most} {claim.words}, as {what} must be."
         else:
-            yield None, f"{said}, and at most {most} should: whether this is {what} is undecided."
-    if cell.judged is not None and cell.judged.interval is not None and plan.reference is not None:
+            yield (
+                None,
+                f"{said}, and at most {most} should: whether this is {what} is undecided.",
+            )
+    if (
+        cell.judged is not None
+        and cell.judged.interval is not None
+        and plan.reference is not None
+    ):
         ends = [end - plan.reference.value for end in cell.judged.interval]
         if cell.judged.better == "lower":
             ends = [-ends[1], -ends[0]]
         passes, fails = ends[0] > -plan.margin, ends[1] <= -plan.margin
         if is_alike(plan):
-            passes, fails = passes and ends[1] < plan.margin, fails or ends[0] >= plan.margin
+            passes, fails = (
+                passes and ends[1] < plan.margin,
+                fails or ends[0] >= plan.margin,
+            )
         said = f"{claim.words.capitalize()}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
         if passes:
             yield True, f"{said}, which would still pass: this is not {what}."
         elif fails:
             yield False, f"{said}, which would not pass, as {what} must be."
         else:
-            yield None, f"{said}: whether this would pass, and so whether it is {what}, is undecided."
+            yield (
+                None,
+                f"{said}: whether this would pass, and so whether it is {what}, is undecided.",
+            )
 
 
-def lesion_sentence(cell: CellResult, comparison: PairedComparison | None = None) -> str:
-    """Return what a lesioned control cell says about the construct; empty if nothing is claimed about the lesion.
+def lesion_sentence(
+    cell: CellResult, comparison: PairedComparison | None = None
+) -> str:
+    """Return what a lesioned control cell says about the construct; empty if nothing is
+    claimed about the lesion.
 
     ``comparison`` is that of the plain cell (first) with the control.
     """
     plan, claim = cell.plan, cell.plan.lesion
-    if claim is None or plan.construct is None or (cell.rate is None and cell.judged is None):
+    if (
+        claim is None
+        or plan.construct is None
+        or (cell.rate is None and cell.judged is None)
+    ):
         return ""
     if claim.spared:
         changed = comparison is not None and comparison.answer in (
             ("better", "worse") if is_alike(plan) else ("better",)
         )
-        what = "rate falls" if plan.measured is None else f"mean of {plan.measured.name} changes"
-        return f"The {what} {claim.words}, which must not matter for {plan.construct.name}." if changed else ""
+        what = (
+            "rate falls"
+            if plan.measured is None
+            else f"mean of {plan.measured.name} changes"
+        )
+        return (
+            f"The {what} {claim.words}, which must not matter for {plan.construct.name}."
+            if changed
+            else ""
+        )
     if claim.at_most is None:
         return f"The construct, {plan.construct.name}, makes no claim about subjects {claim.words}."
     return contradiction(cell) or " ".join(said for _, said in _remains(cell))

@@ -1,4 +1,6 @@
-"""Intervals of a pass rate and of a difference of rates, and the intraclass correlation of a subject's trials."""
+"""Intervals of a pass rate and of a difference of rates, and the intraclass correlation
+of a subject's trials.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts an agent without memory.
+#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts
+#: an agent without memory.
 CONTRADICTING_ICC = 0.1
 #: Significance level of the F test that subjects differ.
 CONTRADICTING_P = 0.001
 
 
 def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float, float]:
-    """Return the ICC (0 to 1) of counts, one of each subject, and the p value of the F test that subjects differ.
+    """Return the ICC (0 to 1) of counts, one of each subject, and the p value of the F
+    test that subjects differ.
 
-    Every subject has at least one trial. The ICC is the ANOVA estimator for unequal cluster sizes (Donner 1986, Int
-    Stat Rev 54:67); without anything to estimate it from it is 0, and p is 1.
+    Every subject has at least one trial. The ICC is the ANOVA estimator for unequal
+    cluster sizes (Donner 1986, Int Stat Rev 54:67); without anything to estimate it
+    from it is 0, and p is 1.
     """
     import numpy as np
     from scipy.special import fdtrc
@@ -42,21 +47,27 @@ def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float,
         return 0.0, 1.0
     icc = min(1.0, max(0.0, float((between - within) / spread)))
     # Without any variation within subjects F is infinite and p is 0.
-    return icc, float(fdtrc(between_df, within_df, between / within)) if within > 1e-12 else 0.0
+    return icc, float(
+        fdtrc(between_df, within_df, between / within)
+    ) if within > 1e-12 else 0.0
 
 
 def quantile(tail: float, degrees: int | None) -> float:
-    """Return the upper ``tail`` quantile of t with ``degrees`` degrees of freedom, or of the normal for None."""
+    """Return the upper ``tail`` quantile of t with ``degrees`` degrees of freedom, or
+    of the normal for None.
+    """
     from scipy.special import ndtri, stdtrit
 
     return float(-ndtri(tail) if degrees is None else -stdtrit(degrees, tail))
 
 
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
-    """Return Wilson's limits for a rate over ``n`` (may be fractional) with the quantile ``z``.
+    """Return Wilson's limits for a rate over ``n`` (may be fractional) with the
+    quantile ``z``.
 
-    Wilson (1927), J Am Stat Assoc 22:209. Implemented here because scipy accepts whole numbers only and importing
-    statsmodels takes 110 MB; a test compares with statsmodels.
+    Wilson (1927), J Am Stat Assoc 22:209. Implemented here because scipy accepts whole
+    numbers only and importing statsmodels takes 110 MB; a test compares with
+    statsmodels.
     """
     import numpy as np
 
@@ -69,10 +80,12 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 
 def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:
-    """Return the 95 % limits of a pass rate; one number per subject, in the order of their numbers.
+    """Return the 95 % limits of a pass rate; one number per subject, in the order of
+    their numbers.
 
-    For several subjects: those of the betting games (``betting.limits``), which hold at any number of subjects. For
-    one: Wilson's limits over its trials, which hold for that subject only.
+    For several subjects: those of the betting games (``betting.limits``), which hold at
+    any number of subjects. For one: Wilson's limits over its trials, which hold for
+    that subject only.
     """
     rates = [own / number for own, number in zip(passed, trials, strict=True)]
     if len(rates) > 1:
@@ -81,8 +94,12 @@ def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, 
     return float(low), float(high)
 
 
-def t_interval(values: Sequence[float], most: float = 1.0) -> tuple[float, float] | None:
-    """Return the two-sided 95 % t interval of the mean of differences from -most to most; None for fewer than two."""
+def t_interval(
+    values: Sequence[float], most: float = 1.0
+) -> tuple[float, float] | None:
+    """Return the two-sided 95 % t interval of the mean of differences from -most to
+    most; None for fewer than two.
+    """
     count = len(values)
     if count < 2:
         return None

@@ -11,8 +11,21 @@ from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord, sets_
 from cheesebench.statistics import wording
 from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
 from cheesebench.statistics.controls import contradiction, lesion_sentence
-from cheesebench.statistics.intervals import CONTRADICTING_ICC, CONTRADICTING_P, clustering, quantile, wilson
-from cheesebench.statistics.question import PASS_RATE, Question, Scale, has_interval, question_of, scale_of
+from cheesebench.statistics.intervals import (
+    CONTRADICTING_ICC,
+    CONTRADICTING_P,
+    clustering,
+    quantile,
+    wilson,
+)
+from cheesebench.statistics.question import (
+    PASS_RATE,
+    Question,
+    Scale,
+    has_interval,
+    question_of,
+    scale_of,
+)
 from cheesebench.statistics.sample import (
     Sample,
     Scores,
@@ -31,18 +44,25 @@ MOST_NEEDED = 1000
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
-    """Judge one cell against its reference; trials of other cells are ignored, their order does not matter.
+    """Judge one cell against its reference; trials of other cells are ignored, their
+    order does not matter.
 
     Raises:
         ValueError: If the plan's estimand is malformed.
     """
-    return judge_sample(plan, draw_sample(plan, trials_by_subject(r for r in trials if r.key == plan.key).values()))
+    return judge_sample(
+        plan,
+        draw_sample(
+            plan, trials_by_subject(r for r in trials if r.key == plan.key).values()
+        ),
+    )
 
 
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
     """Judge one cell from its sample (``draw_sample`` takes it subject by subject).
 
-    A sequential cell is described by the sets up to the one that decided; later subjects do not count.
+    A sequential cell is described by the sets up to the one that decided; later
+    subjects do not count.
     """
     question, scale = question_of(plan), scale_of(plan)
     game = None if question is None else play(plan, question, sample)
@@ -50,32 +70,59 @@ def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
         sample = sample.up_to(game.subjects)
     described = replace(_describe(plan, sample), game=game)
     rates = scores_of(sample.subjects())
-    estimated = _estimate(described, sample, rates) if any(one.results for one in sample.per_subject) else described
+    estimated = (
+        _estimate(described, sample, rates)
+        if any(one.results for one in sample.per_subject)
+        else described
+    )
     judged = scores_of(sample.judged())
     if not any(one.scored for one in sample.judged()):
         return _without_value(estimated)
     if scale.measured is not None:
         estimated = _measure(estimated, sample, scale, judged)
     if question is None or game is None:
-        text = " ".join(filter(None, (lesion_sentence(estimated), wording.no_claim(estimated))))
+        text = " ".join(
+            filter(None, (lesion_sentence(estimated), wording.no_claim(estimated)))
+        )
         contradicted = tuple(filter(None, [contradiction(estimated)]))
-        return _unless_broken(replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text, contradicted=contradicted))
+        return _unless_broken(
+            replace(
+                estimated,
+                verdict=Verdict.INCONCLUSIVE,
+                reason=text,
+                contradicted=contradicted,
+            )
+        )
     return _unless_broken(_compare(estimated, question, sample, judged, scale))
 
 
 def judge_set(plan: CellPlan, lives: Iterable[SubjectRecords]) -> SetResult:
-    """Judge a sequential cell while it runs, for the scheduler (``cheesebench.experiment.session``)."""
+    """Judge a sequential cell while it runs, for the scheduler
+    (``cheesebench.experiment.session``).
+    """
     sample, question = draw_sample(plan, lives), question_of(plan)
     number = sample.seen + sample.absent
     outcomes = sample.tally.taxonomy(0)
-    futile = outcomes["budget"] > 0 or (sample.seen > 0 and sample.missing == sample.entered)
+    futile = outcomes["budget"] > 0 or (
+        sample.seen > 0 and sample.missing == sample.entered
+    )
     if question is None:
         return SetResult(
-            number, decided=False, futile=futile, needed=plan.subjects, text=wording.plural(number, "subject")
+            number,
+            decided=False,
+            futile=futile,
+            needed=plan.subjects,
+            text=wording.plural(number, "subject"),
         )
     game = play(plan, question, sample)
     over = game.verdict is not None or game.stale
-    return SetResult(game.subjects, over, futile, game.needed or game.subjects, wording.standing(game))
+    return SetResult(
+        game.subjects,
+        over,
+        futile,
+        game.needed or game.subjects,
+        wording.standing(game),
+    )
 
 
 def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
@@ -109,7 +156,10 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         most=plan.subjects,
         sequential=plan.sequential,
         needed=needed,
-        beyond=sum(one.subject >= int(found.counted) and one.entered > one.missing for one in sample.per_subject)
+        beyond=sum(
+            one.subject >= int(found.counted) and one.entered > one.missing
+            for one in sample.per_subject
+        )
         if plan.sequential and (verdict is not None or found.stale)
         else 0,
     )
@@ -138,23 +188,42 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         strategy=tally.strategy_measures(),
     )
     outside = sum(one.outside for one in sample.per_subject)
-    return replace(described, warnings=(*wording.warnings(described), *wording.beyond_range(plan, outside)))
+    return replace(
+        described,
+        warnings=(*wording.warnings(described), *wording.beyond_range(plan, outside)),
+    )
 
 
 def _without_value(described: CellResult) -> CellResult:
-    """Give the reason why there is neither a pass rate nor a mean that could be judged."""
+    """Give the reason why there is neither a pass rate nor a mean that could be
+    judged.
+    """
     if described.valid:
-        return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.no_value(described.plan))
+        return replace(
+            described,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=wording.no_value(described.plan),
+        )
     if not described.planned and described.subjects:
-        return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.nothing_entered(described))
+        return replace(
+            described,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=wording.nothing_entered(described),
+        )
     # A spent budget is the user's choice, not an error: the result is only open.
-    spent = described.outcomes.get("budget", 0) and not described.outcomes.get("infrastructure", 0)
+    spent = described.outcomes.get("budget", 0) and not described.outcomes.get(
+        "infrastructure", 0
+    )
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
-    return replace(described, verdict=verdict, reason=wording.nothing_measured(described))
+    return replace(
+        described, verdict=verdict, reason=wording.nothing_measured(described)
+    )
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
-    """Return an ERROR if a breakdown left the cell undecided; a verdict that missing trials cannot change remains."""
+    """Return an ERROR if a breakdown left the cell undecided; a verdict that missing
+    trials cannot change remains.
+    """
     broken = judged.outcomes["infrastructure"]
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
         return judged
@@ -165,8 +234,12 @@ def _unless_broken(judged: CellResult) -> CellResult:
 def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResult:
     """Add rate, interval and curve."""
     plan, counted = described.plan, [one for one in sample.subjects() if one.scored]
-    icc, p_value = clustering([one.total for one in counted], [one.scored for one in counted])
-    contradicted = plan.memory == "none" and icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
+    icc, p_value = clustering(
+        [one.total for one in counted], [one.scored for one in counted]
+    )
+    contradicted = (
+        plan.memory == "none" and icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
+    )
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
     curve_unit, curve = learning_curve(sample.per_subject)
@@ -183,23 +256,38 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
         icc=icc if len(counted) > 1 else None,
         curve=curve,
         curve_unit=curve_unit,
-        flags=replace(described.flags, this_subject_only=distinct == 1, memory_contradicted=contradicted),
+        flags=replace(
+            described.flags,
+            this_subject_only=distinct == 1,
+            memory_contradicted=contradicted,
+        ),
     )
 
 
-def _limits(sample: Sample, scores: Scores, goal: float, scale: Scale) -> tuple[float, float]:
-    """Return the limits of the mean score; of a single distinct subject, those of its own rate over its trials."""
+def _limits(
+    sample: Sample, scores: Scores, goal: float, scale: Scale
+) -> tuple[float, float]:
+    """Return the limits of the mean score; of a single distinct subject, those of its
+    own rate over its trials.
+    """
     judged = sample.subjects() if scale.measured is None else sample.judged()
-    if sum(one.distinct for one in judged if one.scored + one.missing) >= LEAST_SUBJECTS:
+    if (
+        sum(one.distinct for one in judged if one.scored + one.missing)
+        >= LEAST_SUBJECTS
+    ):
         return limits(scores.low, scores.high, goal, scores.evidence)
     if scale.measured is not None:
         return 0.0, 1.0
     trials = max(one.scored + one.missing for one in judged)
     low = wilson(float(scores.low.mean()), trials, quantile(1 / goal, None))[0]
-    return float(low), float(wilson(float(scores.high.mean()), trials, quantile(1 / goal, None))[1])
+    return float(low), float(
+        wilson(float(scores.high.mean()), trials, quantile(1 / goal, None))[1]
+    )
 
 
-def _measure(estimated: CellResult, sample: Sample, scale: Scale, scores: Scores) -> CellResult:
+def _measure(
+    estimated: CellResult, sample: Sample, scale: Scale, scores: Scores
+) -> CellResult:
     """Add the mean of the measure that the verdict is about, in its own unit."""
     assert scale.measured is not None
     own = [one.total / one.scored for one in sample.judged() if one.scored]
@@ -208,21 +296,35 @@ def _measure(estimated: CellResult, sample: Sample, scale: Scale, scores: Scores
         measure=scale.measured.name,
         better=scale.measured.better,
         mean=scale.value(sum(own) / len(own)),
-        interval=None if alone else scale.range_of(_limits(sample, scores, LIMIT, scale)),
+        interval=None
+        if alone
+        else scale.range_of(_limits(sample, scores, LIMIT, scale)),
         sd=stdev(map(scale.value, own)) if len(own) > 1 else None,
         subjects=len(own),
         without=sum(not one.scores and not one.missing for one in sample.per_subject),
     )
-    return replace(estimated, judged=judged, flags=replace(estimated.flags, this_subject_only=alone))
+    return replace(
+        estimated,
+        judged=judged,
+        flags=replace(estimated.flags, this_subject_only=alone),
+    )
 
 
-def _compare(estimated: CellResult, question: Question, sample: Sample, scores: Scores, scale: Scale) -> CellResult:
+def _compare(
+    estimated: CellResult,
+    question: Question,
+    sample: Sample,
+    scores: Scores,
+    scale: Scale,
+) -> CellResult:
     """Add the comparison with the reference (or with chance) and the verdict."""
     plan, game, reference = estimated.plan, estimated.game, question.reference
     assert game is not None
     own = [one.total / one.scored for one in sample.judged() if one.scored]
     rate, rodent = sum(own) / len(own), plan.against == "reference"
-    low, high = question.difference_limits(rate, _limits(sample, scores, plan.goal, scale))
+    low, high = question.difference_limits(
+        rate, _limits(sample, scores, plan.goal, scale)
+    )
     shown_low, shown_high = scale.differences((low, high))
     judged = replace(
         estimated,
@@ -230,11 +332,18 @@ def _compare(estimated: CellResult, question: Question, sample: Sample, scores: 
         difference=scale.difference(rate - reference.value),
         difference_low=shown_low,
         difference_high=shown_high,
-        superior=rodent and game.verdict is Verdict.PASS and low > 0 and has_interval(reference) and not question.alike,
-        subjects_needed=None if game.verdict or estimated.flags.this_subject_only else game.needed,
+        superior=rodent
+        and game.verdict is Verdict.PASS
+        and low > 0
+        and has_interval(reference)
+        and not question.alike,
+        subjects_needed=None
+        if game.verdict or estimated.flags.this_subject_only
+        else game.needed,
         flags=replace(
             estimated.flags,
-            stopped_by_result=plan.sequential and (game.verdict is not None or game.stale),
+            stopped_by_result=plan.sequential
+            and (game.verdict is not None or game.stale),
             not_diagnostic=rodent
             and scale.measured is None
             and plan.chance is not None

@@ -1,4 +1,6 @@
-"""Descriptive statistics of a cell: outcomes, measures, strategy. They do not enter the verdict."""
+"""Descriptive statistics of a cell: outcomes, measures, strategy. They do not enter the
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,24 @@ from typing import NamedTuple, TypeVar
 
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
 from cheesebench.records import TrialRecord, is_measurement
-from cheesebench.statistics.summary import TAXONOMY, ClassShares, ConditionCurve, Measure, SplitRate
+from cheesebench.statistics.summary import (
+    TAXONOMY,
+    ClassShares,
+    ConditionCurve,
+    Measure,
+    SplitRate,
+)
 
 T = TypeVar("T")
-#: Values of a variable beyond which a curve of a measure by it would be unreadable; tables have them all.
+#: Values of a variable beyond which a curve of a measure by it would be unreadable;
+#: tables have them all.
 MOST_POINTS = 50
 
 
 class Moments:
-    """Running count, mean and standard deviation of numbers (Welford 1962, Technometrics 4:419)."""
+    """Running count, mean and standard deviation of numbers (Welford 1962,
+    Technometrics 4:419).
+    """
 
     __slots__ = ("_squares", "mean", "n")
 
@@ -46,12 +57,22 @@ class Condition(NamedTuple):
     value: Value
 
     def __str__(self) -> str:
-        value = f"{self.value:g}" if isinstance(self.value, float) else "none" if self.value is None else self.value
+        value = (
+            f"{self.value:g}"
+            if isinstance(self.value, float)
+            else "none"
+            if self.value is None
+            else self.value
+        )
         return f"{self.measure} ({self.variable} = {value})"
 
 
-def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator[tuple[Condition, float | str]]:
-    """Yield each condition of a trial with the measured values; sets are not conditions."""
+def by_condition(
+    record: TrialRecord, by: Iterable[tuple[str, str]]
+) -> Iterator[tuple[Condition, float | str]]:
+    """Yield each condition of a trial with the measured values; sets are not
+    conditions.
+    """
     for measure, variable in by:
         measured, value = record.measures.get(measure), None
         for held in (record.variables, record.counters, record.measures):
@@ -66,22 +87,34 @@ def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator
             yield Condition(measure, variable, value), float(measured)
 
 
-def with_conditions(whole: Mapping[str, T], parts: Mapping[Condition, T]) -> dict[str, T]:
-    """Return each measure, followed by its values under each condition, in rising order."""
+def with_conditions(
+    whole: Mapping[str, T], parts: Mapping[Condition, T]
+) -> dict[str, T]:
+    """Return each measure, followed by its values under each condition, in rising
+    order.
+    """
     conditions, found = _in_order(parts), dict[str, T]()
     for name, one in whole.items():
         found[name] = one
-        found.update((str(condition), parts[condition]) for condition in conditions.get(name, ()))
+        found.update(
+            (str(condition), parts[condition]) for condition in conditions.get(name, ())
+        )
     return found
 
 
 def _in_order(conditions: Iterable[Condition]) -> dict[str, list[Condition]]:
-    """Return the conditions of each measure: variable by variable, values in rising order."""
+    """Return the conditions of each measure: variable by variable, values in rising
+    order.
+    """
     found: dict[str, dict[str, list[Condition]]] = {}
     for one in conditions:
         found.setdefault(one.measure, {}).setdefault(one.variable, []).append(one)
     return {
-        measure: [one for same in variables.values() for one in sorted(same, key=lambda one: _rank(one.value))]
+        measure: [
+            one
+            for same in variables.values()
+            for one in sorted(same, key=lambda one: _rank(one.value))
+        ]
         for measure, variables in found.items()
     }
 
@@ -100,7 +133,9 @@ class Tally:
         self._own: dict[str, Moments] = {}
         self._names: dict[str, Counter[str]] = {}
         #: Passed and scored trials by variable and value.
-        self._splits: dict[str, dict[Value, tuple[int, int]]] = {name: {} for name in split}
+        self._splits: dict[str, dict[Value, tuple[int, int]]] = {
+            name: {} for name in split
+        }
         self._by = tuple(by)
         #: Measure, variable and value of a condition -> what was measured under it.
         self._own_by: dict[Condition, Moments] = {}
@@ -129,7 +164,11 @@ class Tally:
             else:
                 self._own_by.setdefault(condition, Moments()).add(measured)
         for name, found in self._splits.items():
-            value = record.variables[name] if name in record.variables else record.measures.get(name)
+            value = (
+                record.variables[name]
+                if name in record.variables
+                else record.measures.get(name)
+            )
             if record.success is not None and not isinstance(value, list):
                 passed, trials = found.get(value, (0, 0))
                 found[value] = (passed + record.success, trials + 1)
@@ -139,25 +178,35 @@ class Tally:
                 self._strategy.setdefault(name, Moments()).add(number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
-        """Return trial counts by ``TAXONOMY``; an unknown cause of missing trials is added under its own name."""
+        """Return trial counts by ``TAXONOMY``; an unknown cause of missing trials is
+        added under its own name.
+        """
         counts = dict.fromkeys(TAXONOMY, 0) | {"not run": not_run}
         for name, count in self._classes.items():
             counts[name] = counts.get(name, 0) + count
         return counts
 
     def raw_outcomes(self) -> dict[str, int]:
-        """Return the protocol's own outcome names, most frequent first (ties by name)."""
-        return dict(sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0])))
+        """Return the protocol's own outcome names, most frequent first (ties by
+        name).
+        """
+        return dict(
+            sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0]))
+        )
 
     def agent_counts(self) -> dict[str, int]:
         return dict(self._agent)
 
     def own_measures(self) -> tuple[Measure, ...]:
-        """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
+        """Return the protocol's measures that are numbers or yes/no, in the protocol's
+        order.
+        """
         return _measures(with_conditions(self._own, self._own_by))
 
     def condition_curves(self) -> tuple[ConditionCurve, ...]:
-        """Return the measures that are reported by a variable with at least two values, but not many."""
+        """Return the measures that are reported by a variable with at least two values,
+        but not many.
+        """
         found: dict[tuple[str, str], list[tuple[Value, Measure]]] = {}
         conditions = _in_order(self._own_by)
         for name in self._own:
@@ -166,12 +215,16 @@ class Tally:
                 measure = Measure(name, moments.mean, moments.sd, moments.n)
                 found.setdefault((name, one.variable), []).append((one.value, measure))
         return tuple(
-            ConditionCurve(*key, tuple(points)) for key, points in found.items() if 1 < len(points) <= MOST_POINTS
+            ConditionCurve(*key, tuple(points))
+            for key, points in found.items()
+            if 1 < len(points) <= MOST_POINTS
         )
 
     def class_shares(self) -> tuple[ClassShares, ...]:
         return tuple(
-            ClassShares(name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
+            ClassShares(
+                name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+            )
             for name, counts in with_conditions(self._names, self._names_by).items()
         )
 
@@ -184,17 +237,28 @@ class Tally:
         )
 
     def strategy_measures(self) -> tuple[Measure, ...]:
-        """Return measures of the agent's movement; steps in which the subject only waited are not counted."""
-        return _measures({name: self._strategy[name] for name in STRATEGY if name in self._strategy})
+        """Return measures of the agent's movement; steps in which the subject only
+        waited are not counted.
+        """
+        return _measures(
+            {name: self._strategy[name] for name in STRATEGY if name in self._strategy}
+        )
 
 
 def _rank(value: Value) -> tuple[bool, float, str]:
     """Return a sort key that orders numbers before names."""
-    return isinstance(value, str | None), 0.0 if isinstance(value, (str, list)) or value is None else value, str(value)
+    return (
+        isinstance(value, str | None),
+        0.0 if isinstance(value, (str, list)) or value is None else value,
+        str(value),
+    )
 
 
 def _measures(found: Mapping[str, Moments]) -> tuple[Measure, ...]:
-    return tuple(Measure(name, moments.mean, moments.sd, moments.n) for name, moments in found.items())
+    return tuple(
+        Measure(name, moments.mean, moments.sd, moments.n)
+        for name, moments in found.items()
+    )
 
 
 def _class_of(record: TrialRecord) -> str:
@@ -241,7 +305,8 @@ def _repeats(record: TrialRecord) -> float | None:
     return sum(map(str.__eq__, chosen, chosen[1:])) / (len(chosen) - 1)
 
 
-#: Name -> value of one trial, or None if the trial has none. Shares are of the agent's own actions.
+#: Name -> value of one trial, or None if the trial has none. Shares are of the agent's
+#: own actions.
 STRATEGY: dict[str, Callable[[TrialRecord], float | None]] = {
     "action_entropy_bits": _entropy,
     "forward_share": _share_of("F"),

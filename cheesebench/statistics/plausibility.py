@@ -1,4 +1,6 @@
-"""What should not be: results better than the audit found possible, and a model that changes during its run."""
+"""What should not be: results better than the audit found possible, and a model that
+changes during its run.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 from cheesebench.statistics.wording import percent
 
-#: Subjects from which a drift is looked for, and the two-sided normal quantile of a remark: one cell in a thousand.
+#: Subjects from which a drift is looked for, and the two-sided normal quantile of a
+#: remark: one cell in a thousand.
 FEWEST, DRIFT = 20, 3.3
 #: Probability of a remark about a subject at the ceiling.
 LEVEL = 1e-4
@@ -18,23 +21,34 @@ LEVEL = 1e-4
 
 @dataclass(slots=True)
 class FirstTrials:
-    """Counts successes in the first trials of subjects' lives while iterating over them."""
+    """Counts successes in the first trials of subjects' lives while iterating over
+    them.
+    """
 
     passed: int = 0
     valid: int = 0
 
-    def watch(self, lives: Iterable[Sequence[TrialRecord]]) -> Iterator[Sequence[TrialRecord]]:
+    def watch(
+        self, lives: Iterable[Sequence[TrialRecord]]
+    ) -> Iterator[Sequence[TrialRecord]]:
         """Yield the lives as they are."""
         for life in lives:
             first = life[0] if life else None
-            if first is not None and first.trial == 0 and first.success is not None and first.compared:
+            if (
+                first is not None
+                and first.trial == 0
+                and first.success is not None
+                and first.compared
+            ):
                 self.valid += 1
                 self.passed += first.success
             yield life
 
 
 def implausible(cell: CellResult, first: FirstTrials) -> Iterator[str]:
-    """Yield a sentence for each count of successes that is above the audit's ceiling by more than chance."""
+    """Yield a sentence for each count of successes that is above the audit's ceiling by
+    more than chance.
+    """
     ceilings = cell.plan.ceilings
     if ceilings is None or cell.plan.control:
         return
@@ -42,7 +56,12 @@ def implausible(cell: CellResult, first: FirstTrials) -> Iterator[str]:
         ("In trial 1", first.passed, first.valid, ceilings.first),
         ("Over all trials", cell.passed, cell.valid, ceilings.all),
     ):
-        if most is not None and most < 1 and valid and tail(passed, valid, most) < LEVEL:
+        if (
+            most is not None
+            and most < 1
+            and valid
+            and tail(passed, valid, most) < LEVEL
+        ):
             yield (
                 f"{name}, {passed} of {valid} succeed; by the audit of the protocol at most "
                 f"{percent(most)} can. Does the model know the seed, or a published run?"
@@ -50,21 +69,27 @@ def implausible(cell: CellResult, first: FirstTrials) -> Iterator[str]:
 
 
 def tail(passed: int, valid: int, rate: float) -> float:
-    """Return the probability of at least ``passed`` successes in ``valid`` trials with this rate."""
+    """Return the probability of at least ``passed`` successes in ``valid`` trials with
+    this rate.
+    """
     from scipy.special import bdtrc
 
     return float(bdtrc(passed - 1, valid, rate))
 
 
 def drifting(sample: Sample) -> Iterator[str]:
-    """Yield a sentence if scores rise or fall with the number of the subject: a verdict assumes that they do not.
+    """Yield a sentence if scores rise or fall with the number of the subject: a verdict
+    assumes that they do not.
 
-    If subjects are alike, their correlation with the order, times the root of n - 1, is nearly normal.
+    If subjects are alike, their correlation with the order, times the root of n - 1, is
+    nearly normal.
     """
     import numpy as np
 
     found = scores_of(sample.judged())
-    scores = found.low[found.low == found.high]  # of subjects without a gap: the others are anywhere between
+    scores = found.low[
+        found.low == found.high
+    ]  # of subjects without a gap: the others are anywhere between
     count = len(scores)
     if count < FEWEST or not scores.std():
         return

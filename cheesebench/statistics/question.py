@@ -1,6 +1,8 @@
-"""What a verdict asks: is the model's mean above (or below) the animals', less the margin? How sure are the animals'?
+"""What a verdict asks: is the model's mean above (or below) the animals', less the
+margin? How sure are the animals'?
 
-All numbers are scores from 0 to 1: pass rates, or a measure on its range from worse to better (``scores``).
+All numbers are scores from 0 to 1: pass rates, or a measure on its range from worse to
+better (``scores``).
 """
 
 from __future__ import annotations
@@ -8,7 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord, is_measurement
+from cheesebench.records import (
+    CellPlan,
+    Measured,
+    ReferenceValue,
+    TrialRecord,
+    is_measurement,
+)
 from cheesebench.statistics.betting import Games, play
 from cheesebench.statistics.intervals import quantile, wilson
 
@@ -26,11 +34,21 @@ class Scale:
     unit: float = 1.0
 
     def score_of(self, record: TrialRecord) -> float | None:
-        """Return the score of a trial; None without a value. Values beyond the range count as its end."""
+        """Return the score of a trial; None without a value. Values beyond the range
+        count as its end.
+        """
         if self.measured is None:
-            return None if record.missing or record.success is None else float(record.success)
+            return (
+                None
+                if record.missing or record.success is None
+                else float(record.success)
+            )
         value = self._value_of(record)
-        return None if value is None else min(1.0, max(0.0, (value - self.zero) / self.unit))
+        return (
+            None
+            if value is None
+            else min(1.0, max(0.0, (value - self.zero) / self.unit))
+        )
 
     def is_outside(self, record: TrialRecord) -> bool:
         """Return whether a trial's value is beyond the declared range."""
@@ -44,7 +62,11 @@ class Scale:
         name = self.measured.name
         value: Value = None
         if not record.missing:
-            value = record.measures[name] if name in record.measures else record.counters.get(name)
+            value = (
+                record.measures[name]
+                if name in record.measures
+                else record.counters.get(name)
+            )
         return float(value) if is_measurement(value) else None
 
     def value(self, score: float) -> float:
@@ -58,7 +80,9 @@ class Scale:
         return _ordered(self.value(limits[0]), self.value(limits[1]))
 
     def differences(self, limits: tuple[float, float]) -> tuple[float, float]:
-        """Return limits of a difference of scores as limits of a difference of the measure, the lower one first."""
+        """Return limits of a difference of scores as limits of a difference of the
+        measure, the lower one first.
+        """
         return _ordered(self.difference(limits[0]), self.difference(limits[1]))
 
     def scores(self, reference: ReferenceValue) -> ReferenceValue:
@@ -69,7 +93,8 @@ class Scale:
         return replace(
             reference,
             value=(reference.value - self.zero) / self.unit,
-            interval=interval and _ordered(*((end - self.zero) / self.unit for end in interval)),
+            interval=interval
+            and _ordered(*((end - self.zero) / self.unit for end in interval)),
             sd=None if reference.sd is None else reference.sd / abs(self.unit),
             measured=None,
         )
@@ -85,7 +110,11 @@ def scale_of(plan: CellPlan) -> Scale:
 
 def measured_scale(measured: Measured) -> Scale:
     low, high = measured.range
-    return Scale(measured, high, low - high) if measured.better == "lower" else Scale(measured, low, high - low)
+    return (
+        Scale(measured, high, low - high)
+        if measured.better == "lower"
+        else Scale(measured, low, high - low)
+    )
 
 
 def _ordered(one: float, other: float) -> tuple[float, float]:
@@ -102,15 +131,18 @@ if TYPE_CHECKING:
 PUBLISHED_TAIL = 0.025
 #: Tail probability of the limit of sampled animals in the PASS game.
 PASS_TAIL = 0.04
-#: The same in the FAIL game. Both were chosen by simulation so that errors stay at 5 %, including the sampling of the
-#: animals; animals' rates are skewed downwards, so t errs more often on this side.
+#: The same in the FAIL game. Both were chosen by simulation so that errors stay at 5 %,
+#: including the sampling of the animals; animals' rates are skewed downwards, so t errs
+#: more often on this side.
 FAIL_TAIL = 0.02
 
 
 def has_interval(reference: ReferenceValue) -> bool:
-    """Return whether the reference has an uncertainty of its own, rather than being used as a constant.
+    """Return whether the reference has an uncertainty of its own, rather than being
+    used as a constant.
 
-    The number of animals alone does not suffice, because it does not tell how much they differ.
+    The number of animals alone does not suffice, because it does not tell how much they
+    differ.
     """
     return reference.interval is not None or _is_group(reference)
 
@@ -118,9 +150,11 @@ def has_interval(reference: ReferenceValue) -> bool:
 def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
     """Return limits of the animals' mean, each with tail probability ``tail``.
 
-    A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of ``tail``. With the standard
-    deviation between ``n_animals`` animals, the limits are those of the group mean: t with n - 1 degrees of freedom. If
-    the standard deviation is 0, Wilson's interval over the animals is used. Without either, both limits are the value.
+    A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of
+    ``tail``. With the standard deviation between ``n_animals`` animals, the limits are
+    those of the group mean: t with n - 1 degrees of freedom. If the standard deviation
+    is 0, Wilson's interval over the animals is used. Without either, both limits are
+    the value.
     """
     value = reference.value
     low, high = (0.0, 1.0) if reference.measured is None else reference.measured.range
@@ -133,22 +167,33 @@ def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, flo
     assert reference.sd is not None
     assert reference.n_animals is not None
     if reference.sd == 0:
-        ends = wilson((value - low) / (high - low), reference.n_animals, quantile(tail, None))
+        ends = wilson(
+            (value - low) / (high - low), reference.n_animals, quantile(tail, None)
+        )
         lower, upper = (low + float(end) * (high - low) for end in ends)
         return lower, upper
-    half = quantile(tail, reference.n_animals - 1) * reference.sd / reference.n_animals**0.5
+    half = (
+        quantile(tail, reference.n_animals - 1)
+        * reference.sd
+        / reference.n_animals**0.5
+    )
     return max(low, value - half), min(high, value + half)
 
 
 def _is_group(reference: ReferenceValue) -> bool:
-    return reference.sd is not None and reference.n_animals is not None and reference.n_animals > 1
+    return (
+        reference.sd is not None
+        and reference.n_animals is not None
+        and reference.n_animals > 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """PASS if model - reference is above ``passes``, FAIL if it is below ``fails``.
 
-    ``alike``: PASS if it is also below ``-passes`` (two one-sided tests), FAIL also if it is above ``-fails``.
+    ``alike``: PASS if it is also below ``-passes`` (two one-sided tests), FAIL also if
+    it is above ``-fails``.
     """
 
     reference: ReferenceValue
@@ -157,9 +202,17 @@ class Question:
     alike: bool = False
 
     def play(
-        self, low: ArrayLike, high: ArrayLike, *, goal: float, most: int | None = None, evidence: ArrayLike = 1.0
+        self,
+        low: ArrayLike,
+        high: ArrayLike,
+        *,
+        goal: float,
+        most: int | None = None,
+        evidence: ArrayLike = 1.0,
     ) -> Games:
-        """Play for subjects with these scores, of shape ``[..., subjects]``: missing trials failed, and passed."""
+        """Play for subjects with these scores, of shape ``[..., subjects]``: missing
+        trials failed, and passed.
+        """
         import numpy as np
 
         worst, best = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
@@ -173,8 +226,9 @@ class Question:
     def _bar(self, scores: Floats, limit: float, tail: float, sign: int) -> Floats:
         """Return the bar of a game: a number, or for sampled animals one per subject.
 
-        Newcombe's hybrid interval (1998, Stat Med 17:873, method 10) adds the squares of both distances to the limits.
-        Solved for the model's limit, it says what the model has to exceed at its present mean.
+        Newcombe's hybrid interval (1998, Stat Med 17:873, method 10) adds the squares
+        of both distances to the limits. Solved for the model's limit, it says what the
+        model has to exceed at its present mean.
         """
         import numpy as np
 
@@ -184,12 +238,19 @@ class Question:
         means = np.cumsum(scores, axis=-1) / np.arange(1, scores.shape[-1] + 1)
         ahead = sign * (means - value - limit)
         animals = abs(reference_limits(self.reference, tail)[sign > 0] - value)
-        return np.asarray(means - sign * np.sqrt(np.maximum(0, ahead**2 - animals**2)) * (ahead > 0))
+        return np.asarray(
+            means - sign * np.sqrt(np.maximum(0, ahead**2 - animals**2)) * (ahead > 0)
+        )
 
-    def difference_limits(self, rate: float, limits: tuple[float, float]) -> tuple[float, float]:
+    def difference_limits(
+        self, rate: float, limits: tuple[float, float]
+    ) -> tuple[float, float]:
         """Return limits of model - reference, given those of the model."""
         value = self.reference.value
-        above, below = reference_limits(self.reference, PASS_TAIL)[1], reference_limits(self.reference, FAIL_TAIL)[0]
+        above, below = (
+            reference_limits(self.reference, PASS_TAIL)[1],
+            reference_limits(self.reference, FAIL_TAIL)[0],
+        )
         down, up = max(0.0, rate - limits[0]), max(0.0, limits[1] - rate)
         return (
             rate - value - (down**2 + max(0.0, above - value) ** 2) ** 0.5,

@@ -14,7 +14,13 @@ from cheesebench.statistics.comparison import rank_models
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.plausibility import FirstTrials, drifting, implausible
-from cheesebench.statistics.sample import Sample, SubjectRecords, draw_sample, scores_of, trials_by_subject
+from cheesebench.statistics.sample import (
+    Sample,
+    SubjectRecords,
+    draw_sample,
+    scores_of,
+    trials_by_subject,
+)
 from cheesebench.statistics.summary import (
     Average,
     BestOfViews,
@@ -33,13 +39,19 @@ Halves = tuple[Sequence[int], Sequence[int]]
 
 
 def summarise_run(
-    manifest: Mapping[str, object], plans: Sequence[CellPlan], trials: Iterable[TrialRecord]
+    manifest: Mapping[str, object],
+    plans: Sequence[CellPlan],
+    trials: Iterable[TrialRecord],
 ) -> RunSummary:
-    """Judge every planned cell and summarise every model; the order of ``trials`` does not matter."""
+    """Judge every planned cell and summarise every model; the order of ``trials`` does
+    not matter.
+    """
     by_cell: dict[CellKey, list[TrialRecord]] = {plan.key: [] for plan in plans}
     for record in trials:
         by_cell.get(record.key, []).append(record)
-    return summarise_subjects(manifest, plans, lambda plan: trials_by_subject(by_cell[plan.key]).values())
+    return summarise_subjects(
+        manifest, plans, lambda plan: trials_by_subject(by_cell[plan.key]).values()
+    )
 
 
 def summarise_subjects(
@@ -52,13 +64,16 @@ def summarise_subjects(
 ) -> RunSummary:
     """Judge and summarise a run of any size.
 
-    ``trials_of`` yields the trials of each subject of a cell, by rising subject; they are read once. ``calls`` has the
-    totals of each cell's calls to its model, ``causes`` the reasons why its trials could not be run, ``remarks_of``
-    returns remarks on how a cell was run.
+    ``trials_of`` yields the trials of each subject of a cell, by rising subject; they
+    are read once. ``calls`` has the totals of each cell's calls to its model,
+    ``causes`` the reasons why its trials could not be run, ``remarks_of`` returns
+    remarks on how a cell was run.
     """
     cells: list[CellResult] = []
     halves: dict[CellKey, Halves] = {}
-    paired = {key for plan in plans if plan.control for key in (plan.key, plan.plain_key)}
+    paired = {
+        key for plan in plans if plan.control for key in (plan.key, plan.plain_key)
+    }
     samples: dict[CellKey, Sample] = {}
     twins = {plan.twin_of for plan in plans if plan.twin_of}
     ranked = list[tuple[CellPlan, Sample]]()
@@ -66,9 +81,13 @@ def summarise_subjects(
     for plan in plans:
         first = FirstTrials()
         sample = draw_sample(plan, first.watch(trials_of(plan)))
-        cell = wording.with_calls(judge_sample(plan, sample), (calls or {}).get(plan.key))
+        cell = wording.with_calls(
+            judge_sample(plan, sample), (calls or {}).get(plan.key)
+        )
         remarks = remarks_of(plan) if remarks_of is not None else ()
-        cell = replace(cell, remarks=(*remarks, *implausible(cell, first), *drifting(sample)))
+        cell = replace(
+            cell, remarks=(*remarks, *implausible(cell, first), *drifting(sample))
+        )
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
         if plan.design == "leaderboard" and not plan.control:
@@ -77,12 +96,16 @@ def summarise_subjects(
             samples[plan.key] = sample
         if against and cell.valid and not plan.control:
             beside.append((plan, b"".join(one.results for one in sample.per_subject)))
-    cells = [_with_gap(_with_contradictions(cell, cells), cells, samples) for cell in cells]
+    cells = [
+        _with_gap(_with_contradictions(cell, cells), cells, samples) for cell in cells
+    ]
     plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
         manifest=manifest,
         cells=tuple(cells),
-        models=tuple(summarise_model(group) for group in _by_model_view_and_variant(plain)),
+        models=tuple(
+            summarise_model(group) for group in _by_model_view_and_variant(plain)
+        ),
         best_of_views=best_of_views(plain, halves),
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
@@ -99,21 +122,34 @@ def _against(manifest: Mapping[str, object]) -> str | None:
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
-    """Return a cell with the causes of missing trials; the reason of an ERROR names the first."""
+    """Return a cell with the causes of missing trials; the reason of an ERROR names the
+    first.
+    """
     cell = replace(cell, causes=causes)
     return replace(cell, reason=wording.with_causes(cell))
 
 
 def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:
-    """Return a plain cell with the contradictions between its lesions and the construct."""
+    """Return a plain cell with the contradictions between its lesions and the
+    construct.
+    """
     if cell.plan.control or cell.plan.construct is None:
         return cell
-    own = [one for one in cells if one.plan.control and one.plan.plain_key == cell.plan.key]
-    return replace(cell, contradicted=tuple(sentence for one in own for sentence in one.contradicted))
+    own = [
+        one for one in cells if one.plan.control and one.plan.plain_key == cell.plan.key
+    ]
+    return replace(
+        cell,
+        contradicted=tuple(sentence for one in own for sentence in one.contradicted),
+    )
 
 
-def _with_gap(cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]) -> CellResult:
-    """Return a twin's cell with how far its rate lies below that of the published protocol."""
+def _with_gap(
+    cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
+) -> CellResult:
+    """Return a twin's cell with how far its rate lies below that of the published
+    protocol.
+    """
     plan = cell.plan
     if not plan.twin_of:
         return cell
@@ -122,16 +158,20 @@ def _with_gap(cell: CellResult, cells: Iterable[CellResult], samples: Mapping[Ce
         (
             one
             for one in cells
-            if one.plan.protocol == plan.twin_of and (one.plan.model, one.plan.view, one.plan.variant) == same
+            if one.plan.protocol == plan.twin_of
+            and (one.plan.model, one.plan.view, one.plan.variant) == same
         ),
         None,
     )
     if public is None or public.rate is None or cell.rate is None:
         return cell
-    # Each interval holds at 97.5 %, so that both do at 95 %, whenever the runs were stopped.
+    # Each interval holds at 97.5 %, so that both do at 95 %, whenever the runs were
+    # stopped.
     known, held_out = (
         limits(one.low, one.high, 2 * LIMIT, one.evidence)
-        for one in (scores_of(samples[key].subjects()) for key in (public.plan.key, plan.key))
+        for one in (
+            scores_of(samples[key].subjects()) for key in (public.plan.key, plan.key)
+        )
     )
     low, high = known[0] - held_out[1], known[1] - held_out[0]
     difference = wording.points(public.rate - cell.rate)
@@ -140,24 +180,33 @@ def _with_gap(cell: CellResult, cells: Iterable[CellResult], samples: Mapping[Ce
     return replace(cell, remarks=(*cell.remarks, text))
 
 
-def _controls(cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]) -> Iterator[ControlResult]:
+def _controls(
+    cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]
+) -> Iterator[ControlResult]:
     by_key = {cell.plan.key: cell for cell in cells}
     for cell in cells:
         plain = by_key.get(cell.plan.plain_key)
         if cell.plan.control and plain is not None:
-            yield compare_with_control(plain, samples[plain.plan.key], cell, samples[cell.plan.key])
+            yield compare_with_control(
+                plain, samples[plain.plan.key], cell, samples[cell.plan.key]
+            )
 
 
 def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellResult]]:
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.series), []).append(cell)
+        groups.setdefault(
+            (cell.plan.model, cell.plan.view, cell.plan.series), []
+        ).append(cell)
     return list(groups.values())
 
 
 def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
     dimensions = dict.fromkeys(cell.plan.dimension for cell in cells)
-    profile = {name: average([c for c in cells if c.plan.dimension == name]) for name in dimensions}
+    profile = {
+        name: average([c for c in cells if c.plan.dimension == name])
+        for name in dimensions
+    }
     failed = e_bh({c.plan.label: c.game.failing for c in cells if c.game is not None})
     gate, reason = _gate(cells, failed)
     return ModelSummary(
@@ -173,14 +222,21 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
 
 
 def e_bh(purses: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the longest list of names of which at most 5 % are wrong on average, in the order given.
+    """Return the longest list of names of which at most 5 % are wrong on average, in
+    the order given.
 
-    It has the k largest purses, if each is at least ``GOAL`` times the number of purses divided by k (Wang and Ramdas
-    2022, J R Stat Soc B 84:822); the purses may depend on one another.
+    It has the k largest purses, if each is at least ``GOAL`` times the number of purses
+    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822); the purses may depend on
+    one another.
     """
     largest = sorted(purses.values(), reverse=True)
-    long = max((k for k, one in enumerate(largest, 1) if one >= GOAL * len(purses) / k), default=0)
-    return tuple(name for name, one in purses.items() if long and one >= largest[long - 1])
+    long = max(
+        (k for k, one in enumerate(largest, 1) if one >= GOAL * len(purses) / k),
+        default=0,
+    )
+    return tuple(
+        name for name, one in purses.items() if long and one >= largest[long - 1]
+    )
 
 
 def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
@@ -188,20 +244,30 @@ def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
     games = {
         f"{cell.plan.model} on {cell.plan.label}": cell.game
         for cell in cells
-        if cell.game is not None and (cell.plan.view, cell.plan.series) == (board.view, board.variant)
+        if cell.game is not None
+        and (cell.plan.view, cell.plan.series) == (board.view, board.variant)
     }
-    sides = ({name: getattr(game, side) for name, game in games.items()} for side in ("passing", "failing"))
+    sides = (
+        {name: getattr(game, side) for name, game in games.items()}
+        for side in ("passing", "failing")
+    )
     passed, failed = map(e_bh, sides)
     return replace(board, passed=passed, failed=failed)
 
 
 def average(cells: Sequence[CellResult]) -> Average | None:
-    """Return the unweighted mean of the cells' rates; None if no cell's verdict is about a rate.
+    """Return the unweighted mean of the cells' rates; None if no cell's verdict is
+    about a rate.
 
-    The protocols are fixed and their subjects independent, so the squared standard errors add.
+    The protocols are fixed and their subjects independent, so the squared standard
+    errors add.
     """
     rated = [cell for cell in cells if cell.plan.measured is None]
-    estimates = [(c.rate, c.standard_error) for c in rated if c.rate is not None and c.standard_error is not None]
+    estimates = [
+        (c.rate, c.standard_error)
+        for c in rated
+        if c.rate is not None and c.standard_error is not None
+    ]
     if not estimates:
         return None
     count = len(estimates)
@@ -213,9 +279,15 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, str]:
-    """Return the overall result of these cells' tests and its reason: red if one of them is red."""
-    count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
-    total = plural(len(cells), "cell" if all(cell.plan.items for cell in cells) else "protocol")
+    """Return the overall result of these cells' tests and its reason: red if one of
+    them is red.
+    """
+    count = {
+        verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict
+    }
+    total = plural(
+        len(cells), "cell" if all(cell.plan.items for cell in cells) else "protocol"
+    )
     if count[Verdict.PASS] == len(cells):
         if len(cells) == 1:
             return Verdict.PASS, f"The {total.removeprefix('1 ')} passed."
@@ -230,40 +302,55 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         kept = [name for name in failed if name in listed]
         which = "all of them" if kept == failed else ", ".join(kept) or "none of them"
         alone = len(cells) == 1
-        text = f"{', '.join(failed)} failed" + ("" if alone else f"; {which} also as a list (e-BH over {total})")
+        text = f"{', '.join(failed)} failed" + (
+            "" if alone else f"; {which} also as a list (e-BH over {total})"
+        )
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
-    return Verdict.INCONCLUSIVE, f"{tally} and none failed; the rest need more data or make no claim."
+    return (
+        Verdict.INCONCLUSIVE,
+        f"{tally} and none failed; the rest need more data or make no claim.",
+    )
 
 
-# ---- The best of several views: the paper's headline number, and a number that shows its bias.
+# ---- The best of several views: the paper's headline number, and a number that shows
+# its bias.
 #
-# The maximum of several noisy proportions is biased upward: with ten trials per cell, a model exactly at the
-# rodent reference (mean 78.9 %) in each of three views is expected to score 89.0 %.
+# The maximum of several noisy proportions is biased upward: with ten trials per cell, a
+# model exactly at the rodent reference (mean 78.9 %) in each of three views is expected
+# to score 89.0 %.
 
 
-def best_of_views(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> tuple[BestOfViews, ...]:
-    """Return the best-of-views number of every model that has a protocol with rates in two views or more.
+def best_of_views(
+    cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]
+) -> tuple[BestOfViews, ...]:
+    """Return the best-of-views number of every model that has a protocol with rates in
+    two views or more.
 
-    ``cells`` are judged cells; ``halves`` maps ``CellPlan.key`` to ``halve`` of their samples.
+    ``cells`` are judged cells; ``halves`` maps ``CellPlan.key`` to ``halve`` of their
+    samples.
     """
     groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
     for cell in cells:
         if cell.rate is not None:
-            groups.setdefault((cell.plan.model, str(cell.plan.variant)), {}).setdefault(cell.plan.protocol, []).append(
-                cell
-            )
+            groups.setdefault((cell.plan.model, str(cell.plan.variant)), {}).setdefault(
+                cell.plan.protocol, []
+            ).append(cell)
     combined = []
     for (model, variant), protocols in groups.items():
-        choices = [_choice(views, halves) for views in protocols.values() if len(views) > 1]
+        choices = [
+            _choice(views, halves) for views in protocols.values() if len(views) > 1
+        ]
         if choices:
             combined.append(_combine(model, variant, choices))
     return tuple(combined)
 
 
 def _combine(model: str, variant: str, choices: Sequence[ViewChoice]) -> BestOfViews:
-    fitted = [choice.cross_fitted for choice in choices if choice.cross_fitted is not None]
+    fitted = [
+        choice.cross_fitted for choice in choices if choice.cross_fitted is not None
+    ]
     return BestOfViews(
         model=model,
         variant=variant,
@@ -273,7 +360,9 @@ def _combine(model: str, variant: str, choices: Sequence[ViewChoice]) -> BestOfV
     )
 
 
-def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> ViewChoice:
+def _choice(
+    cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]
+) -> ViewChoice:
     rates = {cell.plan.view: cell.rate for cell in cells if cell.rate is not None}
     return ViewChoice(
         protocol=cells[0].plan.protocol,
@@ -284,7 +373,9 @@ def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> Vi
 
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
-    """Return the results of every other subject and of the rest; with one subject, of every other trial."""
+    """Return the results of every other subject and of the rest; with one subject, of
+    every other trial.
+    """
     results = [one.results for one in sample.per_subject if one.results]
     if len(results) == 1:
         return results[0][::2], results[0][1::2]
@@ -292,14 +383,17 @@ def halve(sample: Sample) -> tuple[bytes, bytes]:
 
 
 def cross_fit(halves: Sequence[Halves]) -> float | None:
-    """Return the rate of the view chosen on one half and scored on the other, averaged over both directions.
+    """Return the rate of the view chosen on one half and scored on the other, averaged
+    over both directions.
 
-    ``halves`` has one pair per view. Views that tie in the choice share the score. None if a half is
-    empty.
+    ``halves`` has one pair per view. Views that tie in the choice share the score. None
+    if a half is empty.
     """
     if not all(first and second for first, second in halves):
         return None
-    rates = [(sum(first) / len(first), sum(second) / len(second)) for first, second in halves]
+    rates = [
+        (sum(first) / len(first), sum(second) / len(second)) for first, second in halves
+    ]
     scores = []
     for choose, score in ((0, 1), (1, 0)):
         best = max(pair[choose] for pair in rates)

@@ -1,4 +1,6 @@
-"""The sample of a cell: the trials that enter the estimand, missing trials, and exact copies of subjects."""
+"""The sample of a cell: the trials that enter the estimand, missing trials, and exact
+copies of subjects.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: A schedule of one session is cut into this many groups of trials for the learning curve.
+#: A schedule of one session is cut into this many groups of trials for the learning
+#: curve.
 CURVE_PARTS = 5
 #: One subject: the number of a point and 1 or 0 for each scored trial.
 Numbered = tuple[Sequence[int], Sequence[int]]
 
 
-def learning_curve(subjects: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
-    """Return the unit of the curve and its points: by session, or by groups of trials in a schedule of one session.
+def learning_curve(
+    subjects: Iterable[SubjectCount],
+) -> tuple[str, tuple[CurvePoint, ...]]:
+    """Return the unit of the curve and its points: by session, or by groups of trials
+    in a schedule of one session.
 
     All scored trials that the reference covers enter, regardless of the estimand.
     """
@@ -34,10 +40,15 @@ def learning_curve(subjects: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePo
 
 
 def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
-    """Return the unit of the curve, and for each subject the point that each of its scored trials belongs to."""
+    """Return the unit of the curve, and for each subject the point that each of its
+    scored trials belongs to.
+    """
     scored: list[Numbered] = [(one.sessions, one.passes) for one in subjects]
     longest = max((len(passes) for _, passes in scored), default=0)
-    if len({session for sessions, _ in scored for session in sessions}) > 1 or longest <= 1:
+    if (
+        len({session for sessions, _ in scored for session in sessions}) > 1
+        or longest <= 1
+    ):
         return "session", scored
     size = math.ceil(longest / CURVE_PARTS)
     return ("1 trial" if size == 1 else f"{size} trials"), [
@@ -48,7 +59,8 @@ def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
 def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
     from cheesebench.statistics.intervals import rate_limits
 
-    # Number of the point -> passed trials and trials of each subject that has any there.
+    # Number of the point -> passed trials and trials of each subject that has any
+    # there.
     counts: dict[int, list[tuple[int, int]]] = {}
     for numbers, passes in numbered:
         own: dict[int, tuple[int, int]] = {}
@@ -61,7 +73,9 @@ def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
     for number in sorted(counts):
         passes, sizes = zip(*counts[number], strict=True)
         low, high = rate_limits(passes, sizes)
-        rate = sum(own / size for own, size in zip(passes, sizes, strict=True)) / len(sizes)
+        rate = sum(own / size for own, size in zip(passes, sizes, strict=True)) / len(
+            sizes
+        )
         points.append(CurvePoint(number, rate, low, high, sum(sizes)))
     return tuple(points)
 
@@ -85,12 +99,15 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Most trials of a cell for which all digests are kept, to recognise copies among unfinished lives.
+#: Most trials of a cell for which all digests are kept, to recognise copies among
+#: unfinished lives.
 MOST_KEPT = 10_000
 
 
 class SubjectScore(NamedTuple):
-    """One subject for a verdict: the sum of its trials' scores, and its number of missing trials."""
+    """One subject for a verdict: the sum of its trials' scores, and its number of
+    missing trials.
+    """
 
     total: float
     scored: int
@@ -99,7 +116,9 @@ class SubjectScore(NamedTuple):
     """False for an exact copy of another subject."""
 
     def rate(self, fill: bool) -> float:
-        """Return the mean score with all missing trials passed (True) or failed (False)."""
+        """Return the mean score with all missing trials passed (True) or failed
+        (False).
+        """
         return (self.total + fill * self.missing) / (self.scored + self.missing)
 
 
@@ -115,37 +134,52 @@ class Scores(NamedTuple):
 
 
 def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
-    """Return the scores of all subjects that have a trial that counts, run or missing."""
+    """Return the scores of all subjects that have a trial that counts, run or
+    missing.
+    """
     import numpy as np
 
     rows = [one for one in subjects if one.scored + one.missing]
     distinct = np.cumsum([one.distinct for one in rows]) / np.arange(1, len(rows) + 1)
-    return Scores(np.array([one.rate(False) for one in rows]), np.array([one.rate(True) for one in rows]), distinct)
+    return Scores(
+        np.array([one.rate(False) for one in rows]),
+        np.array([one.rate(True) for one in rows]),
+        distinct,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectCount:
     """One subject's trials, condensed to what a verdict needs.
 
-    ``results``, ``sessions`` and ``passes`` have one number for each trial concerned, in order.
+    ``results``, ``sessions`` and ``passes`` have one number for each trial concerned,
+    in order.
     """
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject, and for one that broke off before it did anything."""
+    """False for an exact copy of an earlier subject, and for one that broke off before
+    it did anything.
+    """
     digest: str
-    """Of its trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
+    """Of its trials, equal for exact copies; empty for an idle subject
+    (``has_acted``).
+    """
     entered: int
     """Trials that enter the estimand, missing ones included."""
     missing: int
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
-    """Session of every scored trial that is comparable with the reference, whatever the estimand."""
+    """Session of every scored trial that is comparable with the reference, whatever the
+    estimand.
+    """
     passes: bytes
     """1 or 0 for each of those."""
     scores: tuple[float, ...] = ()
-    """Score of every trial that enters the estimand and has one, if the verdict is about a measure."""
+    """Score of every trial that enters the estimand and has one, if the verdict is
+    about a measure.
+    """
     outside: int = 0
     """Number of those beyond the range that the protocol declares."""
 
@@ -161,9 +195,13 @@ class Sample:
     absent: int
     """Subjects of the plan without any record."""
     absent_trials: int
-    """Trials that each absent subject would have put into the estimand (an upper bound)."""
+    """Trials that each absent subject would have put into the estimand (an upper
+    bound).
+    """
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """For the sets of a sequential cell: the tally of the subjects below that number."""
+    """For the sets of a sequential cell: the tally of the subjects below that
+    number.
+    """
     measured: bool = False
     """Whether the verdict is about a measure."""
 
@@ -174,7 +212,9 @@ class Sample:
 
     @property
     def copies(self) -> int:
-        """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
+        """Number of exact copies of other subjects: counted in the rate, but not as
+        further evidence.
+        """
         return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
 
     @property
@@ -188,19 +228,30 @@ class Sample:
         return sum(one.missing for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectScore, ...]:
-        """Return all subjects for a verdict on the pass rate; all trials of an absent one are missing."""
+        """Return all subjects for a verdict on the pass rate; all trials of an absent
+        one are missing.
+        """
         return self._subjects([one.results for one in self.per_subject])
 
     def judged(self) -> tuple[SubjectScore, ...]:
-        """Return all subjects for the cell's verdict: by its measure, or by its pass rate."""
-        return self._subjects([one.scores for one in self.per_subject]) if self.measured else self.subjects()
+        """Return all subjects for the cell's verdict: by its measure, or by its pass
+        rate.
+        """
+        return (
+            self._subjects([one.scores for one in self.per_subject])
+            if self.measured
+            else self.subjects()
+        )
 
     def _subjects(self, scores: Iterable[Sequence[float]]) -> tuple[SubjectScore, ...]:
         counted = {
             one.subject: SubjectScore(sum(own), len(own), one.missing, one.distinct)
             for one, own in zip(self.per_subject, scores, strict=True)
         }
-        absent, planned = SubjectScore(0, 0, self.absent_trials, distinct=False), self.seen + self.absent
+        absent, planned = (
+            SubjectScore(0, 0, self.absent_trials, distinct=False),
+            self.seen + self.absent,
+        )
         beyond = (counted[number] for number in counted if number >= planned)
         return (*(counted.get(number, absent) for number in range(planned)), *beyond)
 
@@ -210,16 +261,24 @@ class Sample:
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
-        """Return the sample of the first subjects of a sequential cell; ``number`` is the size of one of its sets."""
+        """Return the sample of the first subjects of a sequential cell; ``number`` is
+        the size of one of its sets.
+        """
         kept = tuple(one for one in self.per_subject if one.subject < number)
-        return replace(self, per_subject=kept, tally=self.tallies.get(number, self.tally), absent=number - len(kept))
+        return replace(
+            self,
+            per_subject=kept,
+            tally=self.tallies.get(number, self.tally),
+            absent=number - len(kept),
+        )
 
 
 def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
-    """Return the sample of a cell; ``trials`` has the trials of each subject, by rising subject; they are read once.
+    """Return the sample of a cell; ``trials`` has the trials of each subject, by rising
+    subject; they are read once.
 
-    Trials that were never reached are not missing, because ``until`` may shorten the schedule; but a planned
-    subject without any record is entirely missing.
+    Trials that were never reached are not missing, because ``until`` may shorten the
+    schedule; but a planned subject without any record is entirely missing.
     """
     copies, kept = Copies(), plan.sequential or plan.subjects * plan.trials <= MOST_KEPT
     sets = sets_until(plan.subjects) if plan.sequential else ()
@@ -228,34 +287,62 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     scale = scale_of(plan)
     for records in trials:
         # A sequential cell is described by the subjects that it was judged by.
-        tallies |= {one: deepcopy(tally) for one in sets if one <= records[0].subject and one not in tallies}
+        tallies |= {
+            one: deepcopy(tally)
+            for one in sets
+            if one <= records[0].subject and one not in tallies
+        }
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
         whole = not any(record.missing for record in records)
-        digests = prefixes(records) if kept else list(filter(None, [signature(records)]))
-        digest, new = digests[-1] if digests else "", copies.is_new(digests, whole=whole)
+        digests = (
+            prefixes(records) if kept else list(filter(None, [signature(records)]))
+        )
+        digest, new = (
+            digests[-1] if digests else "",
+            copies.is_new(digests, whole=whole),
+        )
         found.append(_count(records, entering, digest, new, scale))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     # For a sequential cell, the set of the last subject.
     last = found[-1].subject + 1 if found else 1
-    planned = next(one for one in (*sets, plan.subjects, last) if one >= last) if plan.sequential else plan.subjects
+    planned = (
+        next(one for one in (*sets, plan.subjects, last) if one >= last)
+        if plan.sequential
+        else plan.subjects
+    )
     absent = max(0, planned - len(found))
-    return Sample(tuple(found), tally, absent, typical, tallies, measured=scale.measured is not None)
+    return Sample(
+        tuple(found),
+        tally,
+        absent,
+        typical,
+        tallies,
+        measured=scale.measured is not None,
+    )
 
 
 def _count(
-    records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool, scale: Scale
+    records: SubjectRecords,
+    entering: SubjectRecords,
+    digest: str,
+    distinct: bool,
+    scale: Scale,
 ) -> SubjectCount:
     scores = [scale.score_of(r) for r in entering] if scale.measured is not None else []
-    scored = [r for r in records if r.compared and not r.missing and r.success is not None]
+    scored = [
+        r for r in records if r.compared and not r.missing and r.success is not None
+    ]
     return SubjectCount(
         subject=records[0].subject,
         distinct=distinct,
         digest=digest,
         entered=len(entering),
         missing=sum(bool(r.missing) for r in entering),
-        results=bytes(r.success for r in entering if not r.missing and r.success is not None),
+        results=bytes(
+            r.success for r in entering if not r.missing and r.success is not None
+        ),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
         scores=tuple(score for score in scores if score is not None),
@@ -263,7 +350,9 @@ def _count(
     )
 
 
-def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
+def trials_by_subject(
+    trials: Iterable[TrialRecord],
+) -> dict[int, tuple[TrialRecord, ...]]:
     """Group trials by subject, both in ascending order."""
     grouped: dict[int, list[TrialRecord]] = {}
     for record in sorted(trials, key=lambda record: (record.subject, record.trial)):
@@ -272,10 +361,12 @@ def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRec
 
 
 def signature(records: SubjectRecords) -> str:
-    """Return a digest of draws, actions and outcomes of all trials, equal for exact copies; "" if the subject is idle.
+    """Return a digest of draws, actions and outcomes of all trials, equal for exact
+    copies; "" if the subject is idle.
 
-    Draws and outcomes are included: the same actions in another world, or with other results, are independent data.
-    Copies occur for deterministic agents if nothing is drawn.
+    Draws and outcomes are included: the same actions in another world, or with other
+    results, are independent data. Copies occur for deterministic agents if nothing is
+    drawn.
     """
     if not any(map(has_acted, records)):
         return ""
@@ -286,7 +377,9 @@ def signature(records: SubjectRecords) -> str:
 
 
 def prefixes(records: SubjectRecords) -> list[str]:
-    """Return cumulative digests after each trial that was run, from the first action on."""
+    """Return cumulative digests after each trial that was run, from the first action
+    on.
+    """
     digest = hashlib.blake2b(digest_size=10)
     found: list[str] = []
     for record in records:
@@ -299,14 +392,17 @@ def prefixes(records: SubjectRecords) -> list[str]:
 
 
 class Copies:
-    """Detects exact copies of subjects; an unfinished one is a copy of any that began in the same way."""
+    """Detects exact copies of subjects; an unfinished one is a copy of any that began
+    in the same way.
+    """
 
     def __init__(self) -> None:
         self._begun: set[str] = set()
         self._broken: set[str] = set()
 
     def is_new(self, digests: Sequence[str], *, whole: bool) -> bool:
-        """Return whether a subject with these ``prefixes`` is further evidence, not a copy of an earlier one.
+        """Return whether a subject with these ``prefixes`` is further evidence, not a
+        copy of an earlier one.
 
         A complete idle subject is evidence; an unfinished one might have become a copy.
         """
@@ -322,10 +418,12 @@ class Copies:
 def has_acted(record: TrialRecord) -> bool:
     """Return whether a subject acted in a trial, or succeeded by doing nothing.
 
-    Subjects that only ever stay and fail (a model without a word that is an action) are not copies of one another:
-    the start of a trial is drawn, too, and not recorded.
+    Subjects that only ever stay and fail (a model without a word that is an action) are
+    not copies of one another: the start of a trial is drawn, too, and not recorded.
     """
-    return bool(record.actions.strip("S.")) or (bool(record.actions) and bool(record.success))
+    return bool(record.actions.strip("S.")) or (
+        bool(record.actions) and bool(record.success)
+    )
 
 
 def trial_bytes(r: TrialRecord) -> bytes:
@@ -337,11 +435,12 @@ def trial_bytes(r: TrialRecord) -> bytes:
 def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering, ...]:
     """Return one subject's trials that enter the pass rate.
 
-    Only trials that the reference is about (``compared``) enter; ``last:K`` takes the last K of *those*. A
-    missing trial enters unless its block is known to be another.
+    Only trials that the reference is about (``compared``) enter; ``last:K`` takes the
+    last K of *those*. A missing trial enters unless its block is known to be another.
 
     Raises:
-        ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or ``block:NAME,NAME``).
+        ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or
+        ``block:NAME,NAME``).
     """
     kind, _, argument = estimand.partition(":")
     compared = tuple(record for record in records if record.compared)
@@ -351,8 +450,12 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
         return compared[-int(argument) :]
     if kind == "block" and argument.strip():
         names = [name.strip() for name in argument.split(",")]
-        return tuple(r for r in compared if r.block in names or (r.missing and not r.block))
-    raise ValueError(f"The estimand is '{estimand}'; it must be 'all', 'last:K' or 'block:NAME'.")
+        return tuple(
+            r for r in compared if r.block in names or (r.missing and not r.block)
+        )
+    raise ValueError(
+        f"The estimand is '{estimand}'; it must be 'all', 'last:K' or 'block:NAME'."
+    )
 
 
 def _planned_trials(plan: CellPlan) -> int:

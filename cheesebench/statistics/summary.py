@@ -1,7 +1,8 @@
 """Results of the statistics: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages; those of a verdict about a measure
-are in the measure's unit. ``to_plain`` converts every type to JSON values.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages;
+those of a verdict about a measure are in the measure's unit. ``to_plain`` converts
+every type to JSON values.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from cheesebench.interfaces import Value
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellCalls, CellPlan, Variant
 
-#: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no success;
-#: ``unparsed``: failed, and no reply could be read; ``truncated reply``: failed, and every reply was cut off;
-#: ``not run``: subjects of the plan that left no record at all.
+#: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no
+#: success; ``unparsed``: failed, and no reply could be read; ``truncated reply``:
+#: failed, and every reply was cut off; ``not run``: subjects of the plan that left no
+#: record at all.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -33,23 +35,31 @@ TAXONOMY = (
 
 
 class Verdict(StrEnum):
-    """The answer to: does this model do at least as well as the rodent, up to the margin?"""
+    """The answer to: does this model do at least as well as the rodent, up to the
+    margin?
+    """
 
     PASS = "PASS"
-    """Not worse than the animals by the margin: the purse that bets on it has grown 20-fold."""
+    """Not worse than the animals by the margin: the purse that bets on it has grown
+    20-fold.
+    """
     FAIL = "FAIL"
     """Worse by more than the margin: the purse that bets on this has grown 20-fold."""
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured, or trials were lost to infrastructure: says nothing about the model."""
+    """Nothing could be measured, or trials were lost to infrastructure: says nothing
+    about the model.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point of the learning curve: pass rate in a session, with its two-sided 95 % interval.
+    """One point of the learning curve: pass rate in a session, with its two-sided 95 %
+    interval.
 
-    ``session`` counts from 1; with another ``CellResult.curve_unit`` it is the number of a run of trials.
+    ``session`` counts from 1; with another ``CellResult.curve_unit`` it is the number
+    of a run of trials.
     """
 
     session: int
@@ -61,7 +71,9 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Mean and standard deviation over ``n`` trials; ``sd`` is None for a single trial."""
+    """Mean and standard deviation over ``n`` trials; ``sd`` is None for a single
+    trial.
+    """
 
     name: str
     mean: float
@@ -71,7 +83,9 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """A categorical measure: the number of trials with each value, most frequent first (ties by name)."""
+    """A categorical measure: the number of trials with each value, most frequent first
+    (ties by name).
+    """
 
     name: str
     counts: Mapping[str, int]
@@ -79,7 +93,9 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True)
 class SplitRate:
-    """The trials with one value of a variable that the protocol splits by: ``passed`` of ``trials``."""
+    """The trials with one value of a variable that the protocol splits by: ``passed``
+    of ``trials``.
+    """
 
     variable: str
     value: Value
@@ -89,7 +105,9 @@ class SplitRate:
 
 @dataclass(frozen=True, slots=True)
 class ConditionCurve:
-    """A measure by the values of a variable, in rising order: each with mean, spread and number of trials."""
+    """A measure by the values of a variable, in rising order: each with mean, spread
+    and number of trials.
+    """
 
     measure: str
     variable: str
@@ -101,32 +119,48 @@ class Flags:
     """Caveats about a result, set by ``judge``."""
 
     not_diagnostic: bool = False
-    """The random agent's rate is at or above reference - margin: passing says little."""
+    """The random agent's rate is at or above reference - margin: passing says
+    little.
+    """
     this_subject_only: bool = False
-    """One subject with a memory: the interval is about this subject, not about the model."""
+    """One subject with a memory: the interval is about this subject, not about the
+    model.
+    """
     duplicate_subjects: int = 0
-    """Subjects that are exact copies of another one: counted in the rate, but not as further evidence."""
+    """Subjects that are exact copies of another one: counted in the rate, but not as
+    further evidence.
+    """
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
     stopped_by_result: bool = False
-    """A sequential cell stopped because of its results: its rate lies on the side of the verdict, on average."""
+    """A sequential cell stopped because of its results: its rate lies on the side of
+    the verdict, on average.
+    """
     goal_visible: bool = False
-    """A rewarded place is drawn unlike its neighbours, so the goal can be seen (W311)."""
+    """A rewarded place is drawn unlike its neighbours, so the goal can be seen
+    (W311).
+    """
     reference_declared: bool = False
-    """The reference has neither an interval nor a spread between animals and is used as a constant."""
+    """The reference has neither an interval nor a spread between animals and is used as
+    a constant.
+    """
     analogy: bool = False
     """The source of the reference measured a different event from success."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedMean:
-    """The measure that a verdict is about: mean over the subjects of their own means, in the measure's unit."""
+    """The measure that a verdict is about: mean over the subjects of their own means,
+    in the measure's unit.
+    """
 
     measure: str
     better: Literal["higher", "lower", "alike"]
     mean: float
     interval: tuple[float, float] | None
-    """Two-sided 95 % at least; None for one subject, and where missing trials could have been anything."""
+    """Two-sided 95 % at least; None for one subject, and where missing trials could
+    have been anything.
+    """
     sd: float | None
     """Standard deviation between subjects; None for one."""
     subjects: int
@@ -137,7 +171,9 @@ class JudgedMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """State of a cell's two betting games (``betting``). A purse is given as a multiple of what it began with."""
+    """State of a cell's two betting games (``betting``). A purse is given as a multiple
+    of what it began with.
+    """
 
     passing: float = 0.0
     """Largest purse of the PASS game."""
@@ -150,20 +186,28 @@ class Game:
     decided: int | None = None
     """Number of subjects after which a purse reached it."""
     stale: bool = False
-    """Whether a sequential cell stopped because no gambler had ever doubled its money."""
+    """Whether a sequential cell stopped because no gambler had ever doubled its
+    money.
+    """
     subjects: int
-    """Number of subjects that count: of a sequential cell, those of all sets so far, or up to the one that decided."""
+    """Number of subjects that count: of a sequential cell, those of all sets so far, or
+    up to the one that decided.
+    """
     most: int
     """Planned number of subjects."""
     sequential: bool = False
     needed: int | None = None
-    """Subjects with which the larger purse would reach the goal if it went on growing as before, if any."""
+    """Subjects with which the larger purse would reach the goal if it went on growing
+    as before, if any.
+    """
     beyond: int = 0
     """Subjects that were begun beyond those that count."""
 
     @property
     def p_value(self) -> float:
-        """P value of the claim with the larger purse; it holds however often the cell is judged."""
+        """P value of the claim with the larger purse; it holds however often the cell
+        is judged.
+        """
         return min(1.0, 1 / max(self.passing, self.failing, 1.0))
 
 
@@ -171,7 +215,8 @@ class Game:
 class CellResult:
     """A judged cell: a model on a protocol in a view.
 
-    Counts are of trials that enter the estimand, including exact copies of subjects (which narrow no interval).
+    Counts are of trials that enter the estimand, including exact copies of subjects
+    (which narrow no interval).
     """
 
     plan: CellPlan
@@ -190,15 +235,21 @@ class CellResult:
     rate: float | None = None
     """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
-    """Two-sided 95 % at least; with missing trials it holds whether they would have failed or passed."""
+    """Two-sided 95 % at least; with missing trials it holds whether they would have
+    failed or passed.
+    """
     interval_method: str = ""
     """How the interval was made."""
     standard_error: float | None = None
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
     icc: float | None = None
-    """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
+    """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None
+    with one subject.
+    """
     judged: JudgedMean | None = None
-    """What the verdict is about if it is a measure; the differences and the plan's margin are in its unit."""
+    """What the verdict is about if it is a measure; the differences and the plan's
+    margin are in its unit.
+    """
     difference: float | None = None
     """Model - reference, of the pass rate or of the measure in ``judged``."""
     difference_low: float | None = None
@@ -206,9 +257,13 @@ class CellResult:
     difference_high: float | None = None
     """One-sided 5 % upper bound of the difference."""
     superior: bool = False
-    """PASS, and even the lower bound is above a reference that has an interval of its own."""
+    """PASS, and even the lower bound is above a reference that has an interval of its
+    own.
+    """
     subjects_needed: int | None = None
-    """Subjects with which an INCONCLUSIVE would be decided if its purse went on growing as before, if any."""
+    """Subjects with which an INCONCLUSIVE would be decided if its purse went on growing
+    as before, if any.
+    """
     game: Game | None = None
     """How the betting stands; None where no claim is made."""
     flags: Flags = field(default_factory=Flags)
@@ -222,7 +277,9 @@ class CellResult:
     measures: tuple[Measure, ...] = ()
     """The protocol's own measures that are numbers."""
     conditions: tuple[ConditionCurve, ...] = ()
-    """Those of them that the protocol gives ``by`` a variable which took two values at least."""
+    """Those of them that the protocol gives ``by`` a variable which took two values at
+    least.
+    """
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """What the agent counted (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None
@@ -230,23 +287,31 @@ class CellResult:
     classes: tuple[ClassShares, ...] = ()
     """The protocol's own measures that are names."""
     splits: tuple[SplitRate, ...] = ()
-    """Pass rate by the variables that the protocol names in ``split``; values in rising order."""
+    """Pass rate by the variables that the protocol names in ``split``; values in rising
+    order.
+    """
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
     warnings: tuple[str, ...] = ()
-    """What makes the numbers doubtful, beside any verdict: replies that were no answer, trials that are missing."""
+    """What makes the numbers doubtful, beside any verdict: replies that were no answer,
+    trials that are missing.
+    """
     causes: tuple[str, ...] = ()
     """Why trials could not be run, in the words of what failed, most frequent first."""
     contradicted: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What a reader of the verdict must know of how it came about: trials run anew, impossible results."""
-    """How lesions contradict what the protocol claims to measure, one sentence each: of a control cell its own, of a
-    plain cell those of its controls."""
+    """What a reader of the verdict must know of how it came about: trials run anew,
+    impossible results.
+    """
+    """How lesions contradict what the protocol claims to measure, one sentence each: of
+    a control cell its own, of a plain cell those of its controls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Mean pass rate over ``protocols`` fixed protocols; the standard error combines the cells'."""
+    """Mean pass rate over ``protocols`` fixed protocols; the standard error combines
+    the cells'.
+    """
 
     mean: float
     standard_error: float
@@ -265,10 +330,14 @@ class ModelSummary:
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict
-    """PASS if all cells pass (an intersection-union test, which needs no correction), FAIL if any cell fails."""
+    """PASS if all cells pass (an intersection-union test, which needs no correction),
+    FAIL if any cell fails.
+    """
     gate_reason: str
     failed: tuple[str, ...]
-    """Cells of the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang and Ramdas 2022)."""
+    """Cells of the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang
+    and Ramdas 2022).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,14 +379,18 @@ class PairedComparison:
     p_value: float | None
     """Two-sided."""
     p_worst: float | None = None
-    """The largest p value that missing trials could have given; 1 if even the sign depends on them."""
+    """The largest p value that missing trials could have given; 1 if even the sign
+    depends on them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PairedPoint:
-    """One point of two curves: mean over the paired subjects of their pass rates, and of the differences.
+    """One point of two curves: mean over the paired subjects of their pass rates, and
+    of the differences.
 
-    ``interval`` is the two-sided 95 % t interval of plain - control; None with fewer than two pairs.
+    ``interval`` is the two-sided 95 % t interval of plain - control; None with fewer
+    than two pairs.
     """
 
     session: int
@@ -330,7 +403,9 @@ class PairedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Pass rate at the last point of the curve minus that at the first: mean over subjects, 95 % t interval."""
+    """Pass rate at the last point of the curve minus that at the first: mean over
+    subjects, 95 % t interval.
+    """
 
     mean: float
     interval: tuple[float, float] | None
@@ -338,7 +413,9 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlResult:
-    """A control and its plain cell, paired by subject. It makes no claim about the rodent."""
+    """A control and its plain cell, paired by subject. It makes no claim about the
+    rodent.
+    """
 
     control: CellResult
     """The control cell; its own curve has the intervals of its rates."""
@@ -350,7 +427,9 @@ class ControlResult:
     gain_control: Gain | None
     gain_difference: Gain | None
     comparison: PairedComparison
-    """Plain (first) against control (second), over the trials that enter the estimand."""
+    """Plain (first) against control (second), over the trials that enter the
+    estimand.
+    """
     lesion: str = ""
     """What the control implies for the construct, if it is a lesion."""
 
@@ -359,14 +438,17 @@ class ControlResult:
 class PublishedContrast:
     """A cell beside the published number of a model under the same rules.
 
-    ``low`` and ``high`` are 95 % limits of the difference, as if all trials were independent.
+    ``low`` and ``high`` are 95 % limits of the difference, as if all trials were
+    independent.
     """
 
     model: str
     protocol: str
     view: str
     rate: float
-    """Of the first ``trials`` of the cell: as many as the published model had, or fewer if some are missing."""
+    """Of the first ``trials`` of the cell: as many as the published model had, or fewer
+    if some are missing.
+    """
     trials: int
     published: float
     published_trials: int
@@ -376,7 +458,9 @@ class PublishedContrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A model of a leaderboard: mean score over the protocols, and the ranks that its differences allow."""
+    """A model of a leaderboard: mean score over the protocols, and the ranks that its
+    differences allow.
+    """
 
     model: str
     rate: float
@@ -387,7 +471,9 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDifference:
-    """Mean paired difference of two models over the protocols; all intervals hold together at 95 %."""
+    """Mean paired difference of two models over the protocols; all intervals hold
+    together at 95 %.
+    """
 
     first: str
     second: str
@@ -408,7 +494,9 @@ class Leaderboard:
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
-    """Models on protocols whose PASS also holds as a list: at most 5 % of it are wrong on average (e-BH)."""
+    """Models on protocols whose PASS also holds as a list: at most 5 % of it are wrong
+    on average (e-BH).
+    """
     failed: tuple[str, ...] = ()
 
 
@@ -422,7 +510,9 @@ class RunSummary:
     best_of_views: tuple[BestOfViews, ...] = ()
     """One per model that ran in more than one view."""
     controls: tuple[ControlResult, ...] = ()
-    """Every control cell with its plain cell. Controls are in ``cells`` but not in ``models``."""
+    """Every control cell with its plain cell. Controls are in ``cells`` but not in
+    ``models``.
+    """
     published: tuple[PublishedRow, ...] = ()
     """Published results for the run's protocols, if any."""
     contrasts: tuple[PublishedContrast, ...] = ()
@@ -431,18 +521,25 @@ class RunSummary:
     """One for every view of a run of the design ``leaderboard`` with several models."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return the summary as dictionaries, lists, strings and numbers, ready for ``json.dumps``."""
+        """Return the summary as dictionaries, lists, strings and numbers, ready for
+        ``json.dumps``.
+        """
         plain = to_plain(self)
         assert isinstance(plain, dict)
         return plain
 
 
 def to_plain(value: object) -> object:
-    """Return a result as plain data: dataclasses and mappings become dictionaries, sequences lists."""
+    """Return a result as plain data: dataclasses and mappings become dictionaries,
+    sequences lists.
+    """
     if isinstance(value, Variant):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: to_plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {
+            item.name: to_plain(getattr(value, item.name))
+            for item in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -7,13 +7,24 @@ from dataclasses import replace
 
 from cheesebench.interfaces import Value
 from cheesebench.records import CellCalls, CellPlan
-from cheesebench.statistics.question import FAIL_TAIL, PASS_TAIL, has_interval, reference_limits
+from cheesebench.statistics.question import (
+    FAIL_TAIL,
+    PASS_TAIL,
+    has_interval,
+    reference_limits,
+)
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdict
 
 #: Phrases for the better side of a measure.
-BETTER = {"higher": "higher is better", "lower": "lower is better", "alike": "neither more nor less than the animals"}
-NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
+BETTER = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "alike": "neither more nor less than the animals",
+}
+NO_SUCCESS_DECLARED = (
+    "The protocol declares no success, so there is no pass rate to compare."
+)
 
 
 def no_value(plan: CellPlan) -> str:
@@ -24,7 +35,9 @@ def no_value(plan: CellPlan) -> str:
 
 
 def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
-    """Yield a warning if values of the judged measure are beyond the range that the protocol declares."""
+    """Yield a warning if values of the judged measure are beyond the range that the
+    protocol declares.
+    """
     if outside and plan.measured is not None:
         low, high = map(number, plan.measured.range)
         values = f"{plural(outside, 'value')} of {plan.measured.name}"
@@ -33,8 +46,12 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
 
 def sample_size(sample: Sample) -> str:
     """Return n in its standard form: ``10 subjects x 20 trials (200/200 valid)``."""
-    lengths = sorted({one.entered for one in sample.per_subject}) or [sample.absent_trials]
-    per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
+    lengths = sorted({one.entered for one in sample.per_subject}) or [
+        sample.absent_trials
+    ]
+    per_subject = (
+        f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
+    )
     everybody = sample.seen + sample.absent
     who = plural(everybody, "subject")
     if sample.copies:
@@ -61,12 +78,16 @@ def number(value: float) -> str:
 
 
 def amount(plan: CellPlan, value: float) -> str:
-    """Return a value of the judged quantity: ``82 %``, or ``4.25`` in the unit of a measure."""
+    """Return a value of the judged quantity: ``82 %``, or ``4.25`` in the unit of a
+    measure.
+    """
     return percent(value) if plan.measured is None else number(value)
 
 
 def gap(plan: CellPlan, difference: float) -> str:
-    """Return a signed difference of the judged quantity: in points, or in the unit of a measure."""
+    """Return a signed difference of the judged quantity: in points, or in the unit of a
+    measure.
+    """
     return points(difference) if plan.measured is None else signed(difference)
 
 
@@ -79,19 +100,29 @@ def signed(difference: float) -> str:
 
 
 def bar(plan: CellPlan) -> float:
-    """Return the difference from the animals at which PASS ends: minus the margin (plus if less is better)."""
-    return plan.margin if plan.measured is not None and plan.measured.better == "lower" else -plan.margin
+    """Return the difference from the animals at which PASS ends: minus the margin (plus
+    if less is better).
+    """
+    return (
+        plan.margin
+        if plan.measured is not None and plan.measured.better == "lower"
+        else -plan.margin
+    )
 
 
 def margin(plan: CellPlan) -> str:
-    """Return the difference beyond which a verdict is FAIL: ``-10`` points, or ``±0.1`` in the unit of a measure."""
+    """Return the difference beyond which a verdict is FAIL: ``-10`` points, or ``±0.1``
+    in the unit of a measure.
+    """
     if plan.against == "chance":
         return points(plan.margin)
     return f"±{number(plan.margin)}" if is_alike(plan) else gap(plan, bar(plan))
 
 
 def is_alike(plan: CellPlan) -> bool:
-    """Return whether a verdict is about being like the animals, neither more nor less."""
+    """Return whether a verdict is about being like the animals, neither more nor
+    less.
+    """
     return plan.measured is not None and plan.measured.better == "alike"
 
 
@@ -108,7 +139,9 @@ def interval_method(subjects: int) -> str:
 
 
 def fold(purse: float) -> str:
-    """Return how much a purse grew: ``31-fold``, ``1.4-fold``, ``over a million-fold``."""
+    """Return how much a purse grew: ``31-fold``, ``1.4-fold``, ``over a
+    million-fold``.
+    """
     if purse > 1e6:
         return "over a million-fold"
     return f"{purse:,.0f}-fold" if purse >= 9.95 else f"{purse:.2g}-fold"
@@ -126,12 +159,16 @@ def standing(game: Game) -> str:
 
 
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason for a cell without a valid trial: an ERROR, or a spent budget."""
+    """Return the reason for a cell without a valid trial: an ERROR, or a spent
+    budget.
+    """
     if not cell.planned:
         return "No trial was run. This says nothing about the model."
     if not_started(cell):
         return "Interrupted, not run: the run ended before its first trial. This says nothing about the model."
-    causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
+    causes = [
+        f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]
+    ]
     return (
         f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
         "This says nothing about the model."
@@ -148,7 +185,9 @@ def not_started(cell: CellResult) -> bool:
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
-    """Return the reason of an ERROR if some trials were run, by which ``cell`` is judged."""
+    """Return the reason of an ERROR if some trials were run, by which ``cell`` is
+    judged.
+    """
     ran = plural(cell.valid, "trial")
     return (
         f"{plural(broken, 'trial')} of {cell.planned} failed for technical reasons, which says nothing about the "
@@ -175,7 +214,9 @@ def nothing_entered(cell: CellResult) -> str:
 def no_claim(cell: CellResult) -> str:
     """Return why a cell with a rate gets no verdict."""
     if cell.plan.control:
-        return "A control makes no claim: compare its curve with that of the plain cell."
+        return (
+            "A control makes no claim: compare its curve with that of the plain cell."
+        )
     if not cell.plan.claims:
         return f"Design '{cell.plan.design}' only checks that everything is connected; it never claims PASS or FAIL."
     return (
@@ -192,7 +233,9 @@ def verdict(cell: CellResult) -> str:
         rates = f"{percent(cell.rate)} of answers are right, against {percent(plan.chance)} by chance"
     else:
         assert plan.reference is not None
-        against = f"against {amount(plan, plan.reference.value)} ({plan.species or 'rodent'})"
+        against = (
+            f"against {amount(plan, plan.reference.value)} ({plan.species or 'rodent'})"
+        )
         if cell.judged is not None:
             rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
         else:
@@ -202,19 +245,35 @@ def verdict(cell: CellResult) -> str:
 
 
 def _memory(plan: CellPlan) -> list[str]:
-    """Return the memory and training of a language model's subjects, to which a verdict is tied."""
+    """Return the memory and training of a language model's subjects, to which a verdict
+    is tied.
+    """
     line, trained = plan.settings.get("memory"), plan.settings.get("trained_on")
     said = [f"Memory: {line}."] if isinstance(line, str) and line else []
-    return [*said, f"Trained on: {', '.join(map(str, trained))}."] if isinstance(trained, list) else said
+    return (
+        [*said, f"Trained on: {', '.join(map(str, trained))}."]
+        if isinstance(trained, list)
+        else said
+    )
 
 
 def _claims(plan: CellPlan) -> tuple[str, str]:
     """Return the claims on which the purses of PASS and FAIL bet."""
     if plan.against == "chance":
-        return "better than chance", f"less than {100 * plan.margin:.3g} points better than chance"
-    margin = f"{100 * plan.margin:.3g} points" if plan.measured is None else number(plan.margin)
+        return (
+            "better than chance",
+            f"less than {100 * plan.margin:.3g} points better than chance",
+        )
+    margin = (
+        f"{100 * plan.margin:.3g} points"
+        if plan.measured is None
+        else number(plan.margin)
+    )
     if is_alike(plan):
-        return f"within {margin} of the animals", f"further than {margin} from the animals"
+        return (
+            f"within {margin} of the animals",
+            f"further than {margin} from the animals",
+        )
     return f"not worse by {margin}", f"worse by more than {margin}"
 
 
@@ -241,26 +300,53 @@ def _remedy(cell: CellResult) -> str:
         return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
     if game.stale:
         return f"Stopped at {where}: no gambler had ever doubled its money, so more would hardly decide it."
-    likely = f"about {plural(cell.subjects_needed, one)} would decide it at this rate" if cell.subjects_needed else ""
+    likely = (
+        f"about {plural(cell.subjects_needed, one)} would decide it at this rate"
+        if cell.subjects_needed
+        else ""
+    )
     if game.sequential and game.subjects < game.most:
         return f"Undecided at {where}; {likely or 'the run continues with more'}."
     if likely:
         said = f"{likely[0].upper()}{likely[1:]}"
-        return f"{said}: --subjects {cell.subjects_needed}." if cell.plan.items else f"{said}."
+        return (
+            f"{said}: --subjects {cell.subjects_needed}."
+            if cell.plan.items
+            else f"{said}."
+        )
     if cell.flags.duplicate_subjects:
         return f"More {one}s would only be copies."
-    return f"No number of {one}s would decide it at this rate{_because_of_animals(cell)}."
+    return (
+        f"No number of {one}s would decide it at this rate{_because_of_animals(cell)}."
+    )
 
 
 def _because_of_animals(cell: CellResult) -> str:
-    """Return a remark if the animals' own uncertainty reaches the margin, however well the rate is known."""
+    """Return a remark if the animals' own uncertainty reaches the margin, however well
+    the rate is known.
+    """
     plan, animals = cell.plan, cell.plan.reference
-    if plan.against != "reference" or cell.difference is None or animals is None or not has_interval(animals):
+    if (
+        plan.against != "reference"
+        or cell.difference is None
+        or animals is None
+        or not has_interval(animals)
+    ):
         return ""
-    high, low = reference_limits(animals, PASS_TAIL)[1], reference_limits(animals, FAIL_TAIL)[0]
-    if is_alike(plan) or not animals.value - high < bar(plan) - cell.difference < animals.value - low:
+    high, low = (
+        reference_limits(animals, PASS_TAIL)[1],
+        reference_limits(animals, FAIL_TAIL)[0],
+    )
+    if (
+        is_alike(plan)
+        or not animals.value - high < bar(plan) - cell.difference < animals.value - low
+    ):
         return ""
-    who = f"the {plural(animals.n_animals, 'animal')}" if animals.n_animals else "the animals"
+    who = (
+        f"the {plural(animals.n_animals, 'animal')}"
+        if animals.n_animals
+        else "the animals"
+    )
     return f": the uncertainty of {who} alone reaches across the margin"
 
 
@@ -272,25 +358,35 @@ def _caveats(cell: CellResult) -> list[str]:
     flags, found, game = cell.flags, list[str](), cell.game
     if game is not None and game.beyond:
         verb = ("has", "is") if game.beyond == 1 else ("have", "are")
-        found.append(f"{plural(game.beyond, 'subject')} beyond these {verb[0]} begun but {verb[1]} not counted.")
+        found.append(
+            f"{plural(game.beyond, 'subject')} beyond these {verb[0]} begun but {verb[1]} not counted."
+        )
     if flags.this_subject_only:
         one = _one(cell)
-        found.append(f"There is only one {one}, so this is about that {one}, not the model.")
+        found.append(
+            f"There is only one {one}, so this is about that {one}, not the model."
+        )
     if flags.duplicate_subjects:
         found.append(
             f"{plural(flags.duplicate_subjects, _one(cell))} did exactly the same as another one: counted in the "
             f"{'rate' if cell.judged is None else 'mean'}, but not as further evidence."
         )
     if cell.judged is not None and cell.judged.without:
-        found.append(f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be in the mean.")
+        found.append(
+            f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be in the mean."
+        )
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"
-        found.append(f"The animals' number is an analogy: its source measured a different event than {what}.")
+        found.append(
+            f"The animals' number is an analogy: its source measured a different event than {what}."
+        )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")
     if flags.not_diagnostic:
         assert cell.plan.chance is not None
-        found.append(f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)}.")
+        found.append(
+            f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)}."
+        )
     if cell.missing and cell.verdict is not Verdict.INCONCLUSIVE:
         found.append(f"{plural(cell.missing, 'missing trial')} could not change this.")
     return found
@@ -299,7 +395,11 @@ def _caveats(cell: CellResult) -> list[str]:
 #: Joint share of unusable answers and missing trials above which every report warns.
 DOUBTFUL = 0.05
 #: An agent's counters of unusable replies, and the phrase for each.
-_NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without a readable answer"}
+_NO_ANSWERS = {
+    "empty": "empty",
+    "truncated": "cut off",
+    "unparsed": "without a readable answer",
+}
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
@@ -307,21 +407,35 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
     return doubts(cell.agent_counts, cell.calls, cell.missing, cell.planned)
 
 
-def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int) -> tuple[str, ...]:
-    """Return what makes numbers doubtful, from the agent's counters, the calls and the missing trials.
+def doubts(
+    counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int
+) -> tuple[str, ...]:
+    """Return what makes numbers doubtful, from the agent's counters, the calls and the
+    missing trials.
 
-    Unusable answers of all kinds and missing trials are added up, because each kind alone may be rare.
+    Unusable answers of all kinds and missing trials are added up, because each kind
+    alone may be rare.
     """
-    calls, malformed = counts.get("calls", 0), 0 if asked is None else asked.totals.malformed
+    calls, malformed = (
+        counts.get("calls", 0),
+        0 if asked is None else asked.totals.malformed,
+    )
     kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
-    # A reply may be of several kinds; without the agent's own total, the kinds are added up.
+    # A reply may be of several kinds; without the agent's own total, the kinds are
+    # added up.
     unusable = min(counts.get("unusable", sum(kinds.values())), calls)
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
         return ()
-    shares = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
+    shares = [
+        f"{percent(count / calls)} of replies {said}"
+        for said, count in kinds.items()
+        if calls and count
+    ]
     if malformed:
-        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed or refused")
+        shares.append(
+            f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
+        )
     if missing:
         shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
@@ -329,21 +443,32 @@ def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, pla
 
 def with_doubts(cell: CellResult) -> str:
     """Return the reason of a verdict with any doubts about its numbers."""
-    return f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}." if cell.warnings else cell.reason
+    return (
+        f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}."
+        if cell.warnings
+        else cell.reason
+    )
 
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
     """Return a cell with the totals of its calls, which may make its numbers doubtful.
 
-    The agent's counters then cover all recorded trials. A model that never acted has not been tested.
+    The agent's counters then cover all recorded trials. A model that never acted has
+    not been tested.
     """
     own = [text for text in cell.warnings if text not in warnings(cell)]
-    cell = replace(cell, calls=calls, agent_counts=calls.counts if calls and calls.counts else cell.agent_counts)
+    cell = replace(
+        cell,
+        calls=calls,
+        agent_counts=calls.counts if calls and calls.counts else cell.agent_counts,
+    )
     cell = replace(cell, warnings=(*warnings(cell), *own))
     asked = cell.agent_counts.get("calls", 0)
     if not asked or cell.agent_counts.get("unparsed", 0) < asked:
         return cell
-    reason = f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested."
+    reason = (
+        f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested."
+    )
     return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
 
 
@@ -352,7 +477,9 @@ NEVER_ACTED = "No reply named an action"
 
 
 def with_causes(cell: CellResult) -> str:
-    """Return the reason of a cell that could not be measured, or whose budget was spent, with the causes."""
+    """Return the reason of a cell that could not be measured, or whose budget was
+    spent, with the causes.
+    """
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
     if spent and cell.verdict is Verdict.INCONCLUSIVE:
         return f"{cell.reason} Stopped by the budget: {spent}."
@@ -366,8 +493,16 @@ def with_causes(cell: CellResult) -> str:
 def shares(found: ClassShares) -> str:
     """Return the share of each name of a measure: ``direct 40 %, serial 60 %``."""
     total = sum(found.counts.values())
-    return ", ".join(f"{name} {percent(count / total)}" for name, count in found.counts.items())
+    return ", ".join(
+        f"{name} {percent(count / total)}" for name, count in found.counts.items()
+    )
 
 
 def shown_value(value: Value) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        "none"
+        if value is None
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

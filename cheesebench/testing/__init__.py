@@ -1,6 +1,7 @@
 """Conformance tests for authors of plugins: run ours in your own repository.
 
-A vendor's test file is five lines; each function raises AssertionError with every rule that is broken, by name:
+A vendor's test file is five lines; each function raises AssertionError with every rule
+that is broken, by name:
 
     from cheesebench.testing import assert_backend_sound
     from my_package import BACKEND
@@ -8,8 +9,9 @@ A vendor's test file is five lines; each function raises AssertionError with eve
     def test_my_backend():
         assert_backend_sound(BACKEND)
 
-``assert_agent_sound``, ``assert_respondent_sound``, ``assert_view_sound`` and ``assert_sound`` (the audit of a
-protocol file) are used the same way. ``broken_backend_rules`` and so on return the findings instead.
+``assert_agent_sound``, ``assert_respondent_sound``, ``assert_view_sound`` and
+``assert_sound`` (the audit of a protocol file) are used the same way.
+``broken_backend_rules`` and so on return the findings instead.
 
 ``cheesebench.testing.fake_server`` is a server that follows a script.
 """
@@ -31,14 +33,26 @@ if TYPE_CHECKING:
     from cheesebench.testing.rules import Broken
     from cheesebench.testing.views import assert_view_sound, broken_view_rules
 
-# They load on first use: the fake server, which is run with ``python -m``, needs none of them.
+# They load on first use: the fake server, which is run with ``python -m``, needs none
+# of them.
 _HOME = {
-    **dict.fromkeys(("assert_agent_sound", "broken_agent_rules"), "cheesebench.testing.agents"),
-    **dict.fromkeys(("assert_backend_sound", "broken_backend_rules"), "cheesebench.testing.backends"),
-    **dict.fromkeys(("QUICK", "assert_sound", "audit_protocol"), "cheesebench.testing.protocols"),
-    **dict.fromkeys(("assert_respondent_sound", "broken_respondent_rules"), "cheesebench.testing.agents"),
+    **dict.fromkeys(
+        ("assert_agent_sound", "broken_agent_rules"), "cheesebench.testing.agents"
+    ),
+    **dict.fromkeys(
+        ("assert_backend_sound", "broken_backend_rules"), "cheesebench.testing.backends"
+    ),
+    **dict.fromkeys(
+        ("QUICK", "assert_sound", "audit_protocol"), "cheesebench.testing.protocols"
+    ),
+    **dict.fromkeys(
+        ("assert_respondent_sound", "broken_respondent_rules"),
+        "cheesebench.testing.agents",
+    ),
     **dict.fromkeys(("Broken",), "cheesebench.testing.rules"),
-    **dict.fromkeys(("assert_view_sound", "broken_view_rules"), "cheesebench.testing.views"),
+    **dict.fromkeys(
+        ("assert_view_sound", "broken_view_rules"), "cheesebench.testing.views"
+    ),
 }
 
 __all__ = [

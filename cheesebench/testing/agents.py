@@ -1,4 +1,6 @@
-"""Rules for agents: with a language model or without, and for respondents in dialogues."""
+"""Rules for agents: with a language model or without, and for respondents in
+dialogues.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext, ModelAgentSpec
+from cheesebench.chat import (
+    ChatReply,
+    Message,
+    ModelAgent,
+    ModelAgentContext,
+    ModelAgentSpec,
+)
 from cheesebench.dialogue import Puzzle, RespondentSpec
 from cheesebench.errors import PluginError
 from cheesebench.interfaces import (
@@ -81,10 +89,36 @@ def environment(view: str, seed: int) -> SubjectEnvironment:
 MOST_ACTIONS = 100_000
 #: Replies and texts that must not break any agent.
 HOSTILE = (
-    *("", " ", "\n" * 500, "\x00\x1b[2J\x1b]0;owned\x07", "\ud800", "🐭" * 99, "ACTIONS:", "ACTIONS: , ,;|"),
-    *("ACTIONS: FLY, DIG", "ACTIONS: " + "FORWARD, " * 20_000, "FORWARD " * 20_000, "ACTIONS: ١٢٣ ²", "LEARNINGS:"),
-    *('{"actions": [0, 99, -1, null, 1e999]}', "[" * 5_000, "<think>" * 3_000, "</think>", "<think>ACTIONS: STAY"),
-    *("LEARNINGS: " + "x" * 200_000, "%s %(x)s {0} {x} ${x}", "ACTIONS: 1e9", "ACTIONS: -1, 4, 99999999999999999999"),
+    *(
+        "",
+        " ",
+        "\n" * 500,
+        "\x00\x1b[2J\x1b]0;owned\x07",
+        "\ud800",
+        "🐭" * 99,
+        "ACTIONS:",
+        "ACTIONS: , ,;|",
+    ),
+    *(
+        "ACTIONS: FLY, DIG",
+        "ACTIONS: " + "FORWARD, " * 20_000,
+        "FORWARD " * 20_000,
+        "ACTIONS: ١٢٣ ²",
+        "LEARNINGS:",
+    ),
+    *(
+        '{"actions": [0, 99, -1, null, 1e999]}',
+        "[" * 5_000,
+        "<think>" * 3_000,
+        "</think>",
+        "<think>ACTIONS: STAY",
+    ),
+    *(
+        "LEARNINGS: " + "x" * 200_000,
+        "%s %(x)s {0} {x} ${x}",
+        "ACTIONS: 1e9",
+        "ACTIONS: -1, 4, 99999999999999999999",
+    ),
 )
 
 RULES: Rules[AgentCase] = Rules()
@@ -117,11 +151,13 @@ def broken_agent_rules(
 ) -> list[Broken]:
     """Return the rules that an agent breaks.
 
-    ``view`` is the (text) view in which it is tested, ``settings`` are other ones than its defaults (of an agent
-    that asks a model), ``but`` names rules to skip.
+    ``view`` is the (text) view in which it is tested, ``settings`` are other ones than
+    its defaults (of an agent that asks a model), ``but`` names rules to skip.
     """
     if isinstance(spec, ModelAgentSpec):
-        return MODEL_RULES.broken(ModelAgentCase(spec, view, {**spec.settings, **(settings or {})}), but)
+        return MODEL_RULES.broken(
+            ModelAgentCase(spec, view, {**spec.settings, **(settings or {})}), but
+        )
     return RULES.broken(AgentCase(spec, view), but)
 
 
@@ -132,14 +168,24 @@ def assert_agent_sound(
     settings: Mapping[str, Any] | None = None,
     but: Collection[str] = (),
 ) -> None:
-    """Raise AssertionError with the rules that an agent breaks; see ``broken_agent_rules`` for the arguments."""
+    """Raise AssertionError with the rules that an agent breaks; see
+    ``broken_agent_rules`` for the arguments.
+    """
     broken = broken_agent_rules(spec, view=view, settings=settings, but=but)
     assert_none(f"the agent '{getattr(spec, 'name', spec)}'", broken)
 
 
 def check_name(name: object, memory: object, summary: str) -> None:
-    good = isinstance(name, str) and name and name == name.strip() and not set(name) & set("/:, @\n")
-    need(good, f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens")
+    good = (
+        isinstance(name, str)
+        and name
+        and name == name.strip()
+        and not set(name) & set("/:, @\n")
+    )
+    need(
+        good,
+        f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens",
+    )
     need(
         memory in get_args(Memory),
         f"memory is {memory!r}; {MEMORY_RULE}",
@@ -154,9 +200,15 @@ def untouched_randomness() -> Iterator[None]:
     arrays = _state_of_arrays()
     yield
     drawn = random.getstate() != before
-    need(not drawn, "draws from the global 'random': use random.Random(context.seed), or runs cannot be repeated")
+    need(
+        not drawn,
+        "draws from the global 'random': use random.Random(context.seed), or runs cannot be repeated",
+    )
     same = _state_of_arrays() == arrays
-    need(same, "draws from the global 'numpy.random': use numpy.random.default_rng(context.seed)")
+    need(
+        same,
+        "draws from the global 'numpy.random': use numpy.random.default_rng(context.seed)",
+    )
 
 
 def _state_of_arrays() -> tuple[object, ...]:
@@ -173,7 +225,10 @@ def _state_of_arrays() -> tuple[object, ...]:
 def _live(lives: Sequence[tuple[Agent, SubjectEnvironment]]) -> list[list[int]]:
     """Run agents in parallel, one step each in turn; return the actions of each."""
     chosen: list[list[int]] = [[] for _ in lives]
-    running = [_steps(agent, life, actions) for (agent, life), actions in zip(lives, chosen, strict=True)]
+    running = [
+        _steps(agent, life, actions)
+        for (agent, life), actions in zip(lives, chosen, strict=True)
+    ]
     while running:
         running = [steps for steps in running if next(steps, None) is not None]
     return chosen
@@ -193,12 +248,18 @@ def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterato
 
 def checked(actions: object, fewest: int = 1) -> list[int]:
     """Return actions as a list; raise BreachError if they are not valid actions."""
-    need(isinstance(actions, Sequence) and not isinstance(actions, str), f"answers {_kind(actions)}, not actions")
+    need(
+        isinstance(actions, Sequence) and not isinstance(actions, str),
+        f"answers {_kind(actions)}, not actions",
+    )
     found = list(actions) if isinstance(actions, Sequence) else []
     need(fewest <= len(found) <= MOST_ACTIONS, f"answers with {len(found)} actions")
     for action in found:
         whole = isinstance(action, int) and not isinstance(action, bool)
-        need(whole and 0 <= action < len(ACTIONS), f"answers with the action {action!r}; actions are 0 to 3")
+        need(
+            whole and 0 <= action < len(ACTIONS),
+            f"answers with the action {action!r}; actions are 0 to 3",
+        )
     return found
 
 
@@ -213,7 +274,10 @@ def _alone(case: AgentCase, seed: int) -> list[int]:
 
 @RULES.rule(DECLARATION)
 def _declaration(case: AgentCase) -> None:
-    need(isinstance(case.spec, AgentSpec), f"is a {type(case.spec).__name__}, but an AgentSpec is expected")
+    need(
+        isinstance(case.spec, AgentSpec),
+        f"is a {type(case.spec).__name__}, but an AgentSpec is expected",
+    )
     check_name(case.spec.name, case.spec.memory, case.spec.summary)
 
 
@@ -230,7 +294,10 @@ def _deterministic(case: AgentCase) -> None:
         random.seed(state)
         lives.append(_alone(case, 11))
         random.setstate(before)
-    need(lives[0] == lives[1], "two subjects of the same seed act differently: runs cannot be repeated")
+    need(
+        lives[0] == lives[1],
+        "two subjects of the same seed act differently: runs cannot be repeated",
+    )
 
 
 @RULES.rule("no global randomness")
@@ -245,7 +312,10 @@ def _independent(case: AgentCase) -> None:
     agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
     together = _live([(agent, environment(case.view, 7)) for agent in agents])
     alone = [_alone(case, seed) for seed in (21, 22)]
-    need(together == alone, "a subject acts differently when another one runs beside it: they share state")
+    need(
+        together == alone,
+        "a subject acts differently when another one runs beside it: they share state",
+    )
 
 
 @RULES.rule("any observation")
@@ -262,8 +332,12 @@ def _whatever_is_seen(case: AgentCase) -> None:
 # -- agents that ask a model
 
 
-def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) -> list[object]:
-    """Run with a model that gives these replies (by call number); return all prompts and actions of the agent."""
+def _converse(
+    case: ModelAgentCase, seed: int, replies: Callable[[int], str]
+) -> list[object]:
+    """Run with a model that gives these replies (by call number); return all prompts
+    and actions of the agent.
+    """
     agent, lived = _new(case, seed), environment(case.view, 7)
     record: list[object] = []
     calls = 0
@@ -274,12 +348,16 @@ def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) ->
             prompt = agent.prompt()
             _check_prompt(prompt)
             need(
-                agent.prompt() == prompt, "prompt() called twice returns two prompts: it must be a function of the past"
+                agent.prompt() == prompt,
+                "prompt() called twice returns two prompts: it must be a function of the past",
             )
             actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
             record += [prompt, *actions]
             calls, asked = calls + 1, asked + 1
-            need(asked <= 2000, "a trial takes over 2000 calls: read() never gives up on a reply without an action")
+            need(
+                asked <= 2000,
+                "a trial takes over 2000 calls: read() never gives up on a reply without an action",
+            )
             if actions:
                 loop.act(actions)
         record.append(_checked_tally(agent.tally()))
@@ -287,32 +365,64 @@ def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) ->
 
 
 def _new(case: ModelAgentCase, seed: int) -> ModelAgent:
-    return case.spec.create(ModelAgentContext(seed=seed, view=case.view, settings=case.settings))
+    return case.spec.create(
+        ModelAgentContext(seed=seed, view=case.view, settings=case.settings)
+    )
 
 
 def _check_prompt(prompt: object) -> None:
-    need(isinstance(prompt, tuple) and prompt, f"prompt() returns {_kind(prompt)}, but messages are expected")
+    need(
+        isinstance(prompt, tuple) and prompt,
+        f"prompt() returns {_kind(prompt)}, but messages are expected",
+    )
     messages = prompt if isinstance(prompt, tuple) else ()
     for message in messages:
-        need(isinstance(message, Message), f"prompt() holds {_kind(message)}, but a Message is expected")
-        need(message.role in ("system", "user", "assistant"), f"a message has the role {message.role!r}")
-        need(isinstance(message.parts, tuple), "a message's parts are not a tuple, so it cannot be kept")
+        need(
+            isinstance(message, Message),
+            f"prompt() holds {_kind(message)}, but a Message is expected",
+        )
+        need(
+            message.role in ("system", "user", "assistant"),
+            f"a message has the role {message.role!r}",
+        )
+        need(
+            isinstance(message.parts, tuple),
+            "a message's parts are not a tuple, so it cannot be kept",
+        )
         pictures = [part for part in message.parts if not isinstance(part, str)]
-        need(not pictures, "a prompt contains a picture, although every observation is text")
-    need(messages[-1].role == "user", "the last message is not the user's, so there is nothing to answer")
+        need(
+            not pictures,
+            "a prompt contains a picture, although every observation is text",
+        )
+    need(
+        messages[-1].role == "user",
+        "the last message is not the user's, so there is nothing to answer",
+    )
 
 
 def _checked_tally(tally: object) -> object:
-    need(isinstance(tally, Mapping), f"tally() returns {_kind(tally)}, but counts by name are expected")
+    need(
+        isinstance(tally, Mapping),
+        f"tally() returns {_kind(tally)}, but counts by name are expected",
+    )
     counts = dict(tally) if isinstance(tally, Mapping) else {}
     for name, count in counts.items():
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
-        need(isinstance(name, str) and whole, f"tally() counts {name!r} as {count!r}; it takes whole numbers from 0")
+        need(
+            isinstance(name, str) and whole,
+            f"tally() counts {name!r} as {count!r}; it takes whole numbers from 0",
+        )
     return counts
 
 
 def _sensible(number: int) -> str:
-    words = ("FORWARD", "ROTATE_LEFT, FORWARD", "ROTATE_RIGHT", "FORWARD, FORWARD", "STAY")
+    words = (
+        "FORWARD",
+        "ROTATE_LEFT, FORWARD",
+        "ROTATE_RIGHT",
+        "FORWARD, FORWARD",
+        "STAY",
+    )
     return f"LEARNINGS: call {number} went well.\nACTIONS: {words[number % len(words)]}"
 
 
@@ -323,12 +433,17 @@ def _model_declaration(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("settings")
 def _settings(case: ModelAgentCase) -> None:
-    """Settings are recorded and can be varied: plain values that pass the agent's own check."""
+    """Settings are recorded and can be varied: plain values that pass the agent's own
+    check.
+    """
     try:
         same = json.loads(json.dumps(dict(case.settings))) == dict(case.settings)
     except (TypeError, ValueError):
         same = False
-    need(same, "settings are not plain values (numbers, words, true or false), which the run log needs")
+    need(
+        same,
+        "settings are not plain values (numbers, words, true or false), which the run log needs",
+    )
     case.spec.check(case.settings)
     _new(case, 1)
 
@@ -342,7 +457,9 @@ def _prompts(case: ModelAgentCase) -> None:
 def _what_stays(case: ModelAgentCase) -> None:
     """Marks in prompts are kept: what is cached for nothing is paid for."""
     prompts = [one for one in _converse(case, 1, _sensible) if isinstance(one, tuple)]
-    for before, prompt, after in zip([(), *prompts], prompts, prompts[1:], strict=False):
+    for before, prompt, after in zip(
+        [(), *prompts], prompts, prompts[1:], strict=False
+    ):
         for number, message in enumerate(prompt, 1):
             kept = prompt[:number] in (before[:number], after[:number])
             need(
@@ -360,7 +477,10 @@ def _same_prompts(case: ModelAgentCase) -> None:
         random.seed(state)
         lives.append(_converse(case, 11, _sensible))
         random.setstate(before)
-    need(lives[0] == lives[1], "two subjects of the same seed ask or act differently after the same replies")
+    need(
+        lives[0] == lives[1],
+        "two subjects of the same seed ask or act differently after the same replies",
+    )
 
 
 @MODEL_RULES.rule("no global randomness")
@@ -377,21 +497,39 @@ def _model_independent(case: ModelAgentCase) -> None:
     other.begin_trial("elsewhere")
     other.read(ChatReply(text="LEARNINGS: all is blue.\nACTIONS: FORWARD"))
     other.observe(0, 5.0, "nowhere", True)
-    need(one.prompt() == before, "the experience of one subject changes the prompts of another: they share state")
+    need(
+        one.prompt() == before,
+        "the experience of one subject changes the prompts of another: they share state",
+    )
 
 
 @MODEL_RULES.rule("any reply")
 def _whatever_is_replied(case: ModelAgentCase) -> None:
-    """A model's reply is untrusted text: reading it never raises, and gives actions or nothing."""
+    """A model's reply is untrusted text: reading it never raises, and gives actions or
+    nothing.
+    """
     for text in HOSTILE:
-        for reply in (ChatReply(text=text, finish="length"), ChatReply(text=text, reasoning=text)):
+        for reply in (
+            ChatReply(text=text, finish="length"),
+            ChatReply(text=text, reasoning=text),
+        ):
             agent = _new(case, 5)
             agent.begin_trial("here")
             try:
                 actions = checked(agent.read(reply), fewest=0)
-            except (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            except (
+                ArithmeticError,
+                LookupError,
+                ValueError,
+                TypeError,
+                AttributeError,
+                RecursionError,
+            ) as error:
                 said = quoted(text, 40)
-                need(False, f"read() raises {type(error).__name__} ({quoted(str(error), 80)}) at the reply '{said}'")
+                need(
+                    False,
+                    f"read() raises {type(error).__name__} ({quoted(str(error), 80)}) at the reply '{said}'",
+                )
             else:
                 for action in actions[:20]:
                     agent.observe(action, -1e9, "here", False)
@@ -401,7 +539,9 @@ def _whatever_is_replied(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("trials end")
 def _gives_up(case: ModelAgentCase) -> None:
-    """A model that never names an action cannot hold its subject in one step endlessly."""
+    """A model that never names an action cannot hold its subject in one step
+    endlessly.
+    """
     _converse(case, 1, lambda number: "I would rather not say.")
 
 
@@ -418,21 +558,36 @@ def _say(way: Sequence[str]) -> str:
 def _puzzle(number: int | None) -> Puzzle:
     rewards = {"d": 1.0, "e": 5.0}
     keys = (_WALKS[1],)
-    return Puzzle(start="a", arcs=_ARCS, rewards=rewards, keys=keys, number=number, walks=lambda: _WALKS, say=_say)
+    return Puzzle(
+        start="a",
+        arcs=_ARCS,
+        rewards=rewards,
+        keys=keys,
+        number=number,
+        walks=lambda: _WALKS,
+        say=_say,
+    )
 
 
 #: One asks for a way, one for a number.
 _PUZZLES = (_puzzle(None), _puzzle(2))
 
 
-def broken_respondent_rules(spec: RespondentSpec, *, but: Collection[str] = ()) -> list[Broken]:
-    """Return the rules that a baseline for dialogues breaks; ``but`` names rules that are left out."""
+def broken_respondent_rules(
+    spec: RespondentSpec, *, but: Collection[str] = ()
+) -> list[Broken]:
+    """Return the rules that a baseline for dialogues breaks; ``but`` names rules that
+    are left out.
+    """
     return RESPONDENT_RULES.broken(spec, but)
 
 
 def assert_respondent_sound(spec: RespondentSpec, *, but: Collection[str] = ()) -> None:
     """Raise AssertionError with the rules that a baseline for dialogues breaks."""
-    assert_none(f"the baseline '{getattr(spec, 'name', spec)}'", broken_respondent_rules(spec, but=but))
+    assert_none(
+        f"the baseline '{getattr(spec, 'name', spec)}'",
+        broken_respondent_rules(spec, but=but),
+    )
 
 
 @RESPONDENT_RULES.rule(DECLARATION)
@@ -444,7 +599,9 @@ def _respondent_declaration(spec: RespondentSpec) -> None:
 def _answers(spec: RespondentSpec) -> None:
     for puzzle in _PUZZLES:
         reply: object = spec.reply(puzzle, "Where to?", 1)
-        need(isinstance(reply, str) and reply, f"answers {reply!r}, but text is expected")
+        need(
+            isinstance(reply, str) and reply, f"answers {reply!r}, but text is expected"
+        )
 
 
 @RESPONDENT_RULES.rule("same seed, same answer")
@@ -452,7 +609,10 @@ def _respondent_deterministic(spec: RespondentSpec) -> None:
     for puzzle in _PUZZLES:
         for seed in range(8):
             one, other = (spec.reply(puzzle, "Where to?", seed) for _ in range(2))
-            need(one == other, "gives two answers to the same question with the same seed")
+            need(
+                one == other,
+                "gives two answers to the same question with the same seed",
+            )
 
 
 @RESPONDENT_RULES.rule("no global randomness")

@@ -42,18 +42,30 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.experiment.language_models import is_count
 from cheesebench.redaction import quoted
 from cheesebench.testing.fake_server import Answer, Call, FakeServer, Script
-from cheesebench.testing.rules import DECLARATION, BreachError, Broken, Rules, assert_none, need
+from cheesebench.testing.rules import (
+    DECLARATION,
+    BreachError,
+    Broken,
+    Rules,
+    assert_none,
+    need,
+)
 
-#: Seconds between two wake-ups, and for which a loop may stand still beyond what is usual on this machine.
+#: Seconds between two wake-ups, and for which a loop may stand still beyond what is
+#: usual on this machine.
 TICK, GAP = 0.005, 0.1
-#: Calls that are timed. All but one must be slow: a disturbance of one call is no proof.
+#: Calls that are timed. All but one must be slow: a disturbance of one call is no
+#: proof.
 CALLS = 6
-#: Maximum number of stalled calls that are reported, and the seconds after which a call counts as stalled.
+#: Maximum number of stalled calls that are reported, and the seconds after which a call
+#: counts as stalled.
 ENOUGH, LONG = 3, 0.5
 
 
 class LoopStalls:
-    """Measures how long an event loop stands still: a task that wakes up all the time and notes when it could not."""
+    """Measures how long an event loop stands still: a task that wakes up all the time
+    and notes when it could not.
+    """
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -69,7 +81,9 @@ class LoopStalls:
         await asyncio.wait([self._task])
 
     def longest(self) -> float:
-        """Return the longest time (in seconds) between two wake-ups since the last call."""
+        """Return the longest time (in seconds) between two wake-ups since the last
+        call.
+        """
         self._note()
         found, self._longest = self._longest, 0.0
         return found
@@ -85,10 +99,12 @@ class LoopStalls:
 
 
 async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> float:
-    """Return for how many seconds the loop stands still in a call that takes ``seconds``; 0.0 if that is nothing.
+    """Return for how many seconds the loop stands still in a call that takes
+    ``seconds``; 0.0 if that is nothing.
 
-    A busy machine makes every loop stand still at times: the longest gap without calls is allowed for, and what
-    counts is a gap that nearly all of several calls have. The first call may import what it likes.
+    A busy machine makes every loop stand still at times: the longest gap without calls
+    is allowed for, and what counts is a gap that nearly all of several calls have. The
+    first call may import what it likes.
     """
     await call()
     gaps: list[float] = []
@@ -107,7 +123,9 @@ async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 def texts_of(error: BaseException) -> Iterator[str]:
-    """Give the texts of an error and of all that stands behind it, as a traceback would show them."""
+    """Give the texts of an error and of all that stands behind it, as a traceback would
+    show them.
+    """
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
@@ -118,25 +136,36 @@ def texts_of(error: BaseException) -> Iterator[str]:
         yield str(one)
         yield from getattr(one, "__notes__", ())
         # A cause suppressed by ``from None`` is not displayed.
-        waiting += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+        waiting += [
+            one.__cause__,
+            None if one.__suppress_context__ else one.__context__,
+        ]
         waiting += getattr(one, "exceptions", ())
 
 
 @contextlib.contextmanager
 def key_disclosures(secret: str, heard: list[str]) -> Iterator[None]:
-    """Append to ``heard`` each place that discloses ``secret``: standard output, standard error or a logging record.
+    """Append to ``heard`` each place that discloses ``secret``: standard output,
+    standard error or a logging record.
 
-    Printed text appears at the end. Records of all levels count, because any level can be turned on.
+    Printed text appears at the end. Records of all levels count, because any level can
+    be turned on.
     """
     ears, root = _Ears(secret, heard), logging.getLogger()
     out, err, level = io.StringIO(), io.StringIO(), root.level
     root.addHandler(ears)
     root.setLevel(logging.DEBUG)
-    loggers = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger) and one.level]
+    loggers = [
+        one
+        for one in logging.root.manager.loggerDict.values()
+        if isinstance(one, logging.Logger) and one.level
+    ]
     levels = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.DEBUG)
-    others = [(handler, handler.level) for handler in root.handlers if handler is not ears]
+    others = [
+        (handler, handler.level) for handler in root.handlers if handler is not ears
+    ]
     for handler, own in others:
         handler.setLevel(max(own, level))
     try:
@@ -149,7 +178,10 @@ def key_disclosures(secret: str, heard: list[str]) -> Iterator[None]:
             handler.setLevel(own)
         for logger, own in levels:
             logger.setLevel(own)
-        for name, stream, said in (("output", sys.stdout, out), ("error", sys.stderr, err)):
+        for name, stream, said in (
+            ("output", sys.stdout, out),
+            ("error", sys.stderr, err),
+        ):
             stream.write(said.getvalue())
             if secret in said.getvalue():
                 heard.append(f"the text on standard {name}")
@@ -166,7 +198,9 @@ class _Ears(logging.Handler):
         except Exception:  # its own mistake is not ours to tell
             text = f"{record.msg} {record.args}"
         if self._secret in text:
-            self._heard.append(f"a record of the logger '{record.name}' ({record.levelname})")
+            self._heard.append(
+                f"a record of the logger '{record.name}' ({record.levelname})"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +225,9 @@ def _kinds(*kinds: FaultKind) -> frozenset[FaultKind]:
 def _refusal(status: int, message: str, code: str = "", **headers: str) -> Answer:
     error = {"message": message, **({"code": code} if code else {})}
     return Answer(
-        status=status, error=error, headers={name.replace("_", "-"): value for name, value in headers.items()}
+        status=status,
+        error=error,
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
     )
 
 
@@ -205,23 +241,70 @@ FAULTS = (
     ),
     Mishap(
         *("quota", "status 429 that mentions the quota"),
-        _refusal(429, "You exceeded your current quota, please check your plan.", "insufficient_quota"),
+        _refusal(
+            429,
+            "You exceeded your current quota, please check your plan.",
+            "insufficient_quota",
+        ),
         _kinds("quota"),
     ),
-    Mishap("overload", "status 503", _refusal(503, "The server is overloaded."), _kinds("overload")),
-    Mishap("server error", "status 500", _refusal(500, "Internal server error."), _kinds("server")),
-    Mishap("time-out", "a server that never answers", Answer(fault="hang"), _kinds("timeout")),
-    Mishap("drip", "a reply that comes byte by byte", Answer(fault="drip", text="x" * 300), _kinds("timeout")),
-    Mishap("refused", "a connection that is refused", Answer(), _kinds("connection"), refused=True),
-    Mishap("reset", "a connection that is reset", Answer(fault="reset"), _kinds("connection")),
+    Mishap(
+        "overload",
+        "status 503",
+        _refusal(503, "The server is overloaded."),
+        _kinds("overload"),
+    ),
+    Mishap(
+        "server error",
+        "status 500",
+        _refusal(500, "Internal server error."),
+        _kinds("server"),
+    ),
+    Mishap(
+        "time-out",
+        "a server that never answers",
+        Answer(fault="hang"),
+        _kinds("timeout"),
+    ),
+    Mishap(
+        "drip",
+        "a reply that comes byte by byte",
+        Answer(fault="drip", text="x" * 300),
+        _kinds("timeout"),
+    ),
+    Mishap(
+        "refused",
+        "a connection that is refused",
+        Answer(),
+        _kinds("connection"),
+        refused=True,
+    ),
+    Mishap(
+        "reset",
+        "a connection that is reset",
+        Answer(fault="reset"),
+        _kinds("connection"),
+    ),
     Mishap(
         *("truncated", "a connection that is reset in the middle of the reply"),
         Answer(fault="reset_in_body", text="x" * 999),
         _kinds("connection", "malformed"),
     ),
-    Mishap("not HTTP", "an answer that is not HTTP", Answer(fault="noise"), _kinds("malformed", "connection")),
-    Mishap("malformed", "an answer that is not JSON", Answer(body=b"\x00\xff<html>"), _kinds("malformed")),
-    Mishap("no body", "an answer without a body", Answer(body=b""), _kinds("malformed")),
+    Mishap(
+        "not HTTP",
+        "an answer that is not HTTP",
+        Answer(fault="noise"),
+        _kinds("malformed", "connection"),
+    ),
+    Mishap(
+        "malformed",
+        "an answer that is not JSON",
+        Answer(body=b"\x00\xff<html>"),
+        _kinds("malformed"),
+    ),
+    Mishap(
+        "no body", "an answer without a body", Answer(body=b""), _kinds("malformed")
+    ),
     Mishap(
         *("no reply", "a JSON object with no reply in it"),
         Answer(body={"unexpected": []}),
@@ -239,10 +322,19 @@ FAULTS = (
     ),
     Mishap(
         *("context too long", "status 400 of the context's length"),
-        _refusal(400, "This model's maximum context length is 9 tokens.", "context_length_exceeded"),
+        _refusal(
+            400,
+            "This model's maximum context length is 9 tokens.",
+            "context_length_exceeded",
+        ),
         _kinds("context_too_long"),
     ),
-    Mishap("bad request", "status 400", _refusal(400, "temprature: unknown field"), _kinds("bad_request")),
+    Mishap(
+        "bad request",
+        "status 400",
+        _refusal(400, "temprature: unknown field"),
+        _kinds("bad_request"),
+    ),
 )
 
 
@@ -259,8 +351,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class BackendCase:
-    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds what several rules use: the
-    outcomes of calls that something happened to, and the numbers of their attempts.
+    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds
+    what several rules use: the outcomes of calls that something happened to, and the
+    numbers of their attempts.
     """
 
     spec: BackendSpec
@@ -272,7 +365,9 @@ class BackendCase:
     but: frozenset[str] = frozenset()
     kept: dict[str, tuple[Outcome | BreachError, int]] = field(default_factory=dict)
     left_open: list[int] = field(default_factory=list)
-    """Connections to the server that were still there after ``close()``, play by play."""
+    """Connections to the server that were still there after ``close()``, play by
+    play.
+    """
     key_sent: bool = False
     """Whether a header that the server was sent held the key."""
     heard: list[str] = field(default_factory=list)
@@ -282,7 +377,10 @@ class BackendCase:
 
     def request(self, *texts: str, **fields: Any) -> ChatRequest:
         messages = tuple(Message("user", (text,)) for text in texts or ("Which way?",))
-        return replace(ChatRequest(model=self.model, messages=messages, timeout=self.patience), **fields)
+        return replace(
+            ChatRequest(model=self.model, messages=messages, timeout=self.patience),
+            **fields,
+        )
 
     def context(self, base_url: str | None) -> BackendContext:
         return BackendContext(
@@ -297,10 +395,14 @@ class BackendCase:
         script: str | Answer | Sequence[str | Answer] | Script,
         scene: Callable[[Connection, FakeServer], Awaitable[T]],
     ) -> tuple[T, FakeServer]:
-        """Connect to a server that follows the script, let the scene run, close; return its result and the server."""
+        """Connect to a server that follows the script, let the scene run, close; return
+        its result and the server.
+        """
         assert self.server is not None
         with self.environment(), self.server(script) as server:
-            return self._in_thread(lambda connection: scene(connection, server), server), server
+            return self._in_thread(
+                lambda connection: scene(connection, server), server
+            ), server
 
     def play_refused(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
         """Like ``play``, for an address where no server listens (any more)."""
@@ -317,7 +419,9 @@ class BackendCase:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Set the key's environment variable and disable proxies; restore both at the end."""
+        """Set the key's environment variable and disable proxies; restore both at the
+        end.
+        """
         wanted = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
         if self.key_env:
             wanted[self.key_env] = KEY
@@ -333,16 +437,27 @@ class BackendCase:
                     os.environ[name] = value
 
     def _in_thread(
-        self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None, base_url: str | None = None
+        self,
+        scene: Callable[[Connection], Awaitable[T]],
+        server: FakeServer | None,
+        base_url: str | None = None,
     ) -> T:
-        """Run a scene in an event loop of its own; raise BreachError if it does not end."""
+        """Run a scene in an event loop of its own; raise BreachError if it does not
+        end.
+        """
         results: list[T] = []
         failures: list[BaseException] = []
 
         async def main() -> None:
-            connection = self.spec.connect(self.context(server.base_url if server else base_url))
+            connection = self.spec.connect(
+                self.context(server.base_url if server else base_url)
+            )
             try:
-                results.append(await _within(self.patience, scene(connection), "a call is not done"))
+                results.append(
+                    await _within(
+                        self.patience, scene(connection), "a call is not done"
+                    )
+                )
             finally:
                 await _within(self.patience, connection.close(), "close() is not done")
                 if server is not None:
@@ -360,7 +475,8 @@ class BackendCase:
             thread.start()
             thread.join(2 * self.patience + 2)
         if thread.is_alive():
-            # A backend that blocks the loop's own thread is released when the server stops.
+            # A backend that blocks the loop's own thread is released when the server
+            # stops.
             if server is not None:
                 server.stop()
             thread.join(self.patience)
@@ -396,7 +512,9 @@ async def ask(connection: Connection, request: ChatRequest) -> Outcome:
             f"raises {type(error).__name__} ({quoted(str(error), 120)}), but only ChatFaultError is understood"
         ) from error
     if not isinstance(reply, ChatReply):
-        raise BreachError(f"returns {type(reply).__name__}, but a ChatReply is expected")
+        raise BreachError(
+            f"returns {type(reply).__name__}, but a ChatReply is expected"
+        )
     return reply
 
 
@@ -430,11 +548,15 @@ def _messages(case: BackendCase) -> None:
         Message("user", ("second-question",)),
     )
     outcome, server = case.play(
-        Answer(text="ACTIONS: FORWARD"), lambda connection, server: ask(connection, case.request(messages=talk))
+        Answer(text="ACTIONS: FORWARD"),
+        lambda connection, server: ask(connection, case.request(messages=talk)),
     )
     need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
     text = getattr(outcome, "text", "")
-    need(text == "ACTIONS: FORWARD", f"the reply 'ACTIONS: FORWARD' is read as '{quoted(text, 60)}'")
+    need(
+        text == "ACTIONS: FORWARD",
+        f"the reply 'ACTIONS: FORWARD' is read as '{quoted(text, 60)}'",
+    )
     sent = json.dumps(server.calls[0].body)
     places = [sent.find(message.text) for message in talk]
     need(min(places) >= 0, f"'{talk[places.index(min(places))].text}' is not sent")
@@ -442,25 +564,39 @@ def _messages(case: BackendCase) -> None:
 
 
 def _model_id(case: BackendCase) -> None:
-    outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, case.request()))
+    outcome, server = case.play(
+        "ACTIONS: STAY", lambda connection, server: ask(connection, case.request())
+    )
     need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
     call = server.calls[0]
     sent = [json.dumps(call.body), call.path, *call.headers.values()]
     # Of PROVIDER/ID some libraries send the second half.
     named = any(case.model.rpartition("/")[2] in text for text in sent)
-    need(named, f"the model's id '{case.model}' is sent neither in the body nor in the URL nor in a header")
+    need(
+        named,
+        f"the model's id '{case.model}' is sent neither in the body nor in the URL nor in a header",
+    )
 
 
 def _parameters(case: BackendCase) -> None:
-    """What is set is sent, or declared as not supported; what is None is left to the server."""
+    """What is set is sent, or declared as not supported; what is None is left to the
+    server.
+    """
     sampling = Sampling(temperature=0.625, max_tokens=217, seed=90210, stop=("END-7",))
 
-    async def scene(connection: Connection, server: FakeServer) -> tuple[Outcome, Outcome]:
-        return await ask(connection, case.request(sampling=sampling)), await ask(connection, case.request())
+    async def scene(
+        connection: Connection, server: FakeServer
+    ) -> tuple[Outcome, Outcome]:
+        return await ask(connection, case.request(sampling=sampling)), await ask(
+            connection, case.request()
+        )
 
     outcomes, server = case.play("ACTIONS: STAY", scene)
     for outcome in outcomes:
-        need(isinstance(outcome, ChatReply), f"a call with parameters causes the fault: {outcome}")
+        need(
+            isinstance(outcome, ChatReply),
+            f"a call with parameters causes the fault: {outcome}",
+        )
     able = case.spec.capabilities
     declared = {"temperature": able.temperature, "seed": able.seed, "stop": able.stop}
     wanted = {"temperature": 0.625, "max_tokens": 217, "seed": 90210, "stop": "END-7"}
@@ -469,21 +605,38 @@ def _parameters(case: BackendCase) -> None:
         if not declared.get(name, True) or holds(asked, value):
             continue
         instead, always = named(asked, name), named(unasked, name)
-        remedy = f"send it, or declare Capabilities({name}=False)" if name in declared else "it limits the cost"
+        remedy = (
+            f"send it, or declare Capabilities({name}=False)"
+            if name in declared
+            else "it limits the cost"
+        )
         if instead:
             how = "as a constant" if instead == always else f"where {value!r} is set"
-            raise BreachError(f"{name} is sent as {quoted(repr(instead[0]), 60)}, {how}: {remedy}")
+            raise BreachError(
+                f"{name} is sent as {quoted(repr(instead[0]), 60)}, {how}: {remedy}"
+            )
         raise BreachError(f"{name} is not sent: {remedy}")
     needless = [name for name in ("temperature", "seed") if named(unasked, name)]
-    need(not needless, f"{', '.join(needless)} is sent although it is None, which means that the server decides")
+    need(
+        not needless,
+        f"{', '.join(needless)} is sent although it is None, which means that the server decides",
+    )
 
 
 def _served(case: BackendCase) -> None:
     request = case.request(extra={"top_p": 0.375})
-    outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, request))
-    need(isinstance(outcome, ChatReply), f"a call with a served setting causes the fault: {outcome}")
+    outcome, server = case.play(
+        "ACTIONS: STAY", lambda connection, server: ask(connection, request)
+    )
+    need(
+        isinstance(outcome, ChatReply),
+        f"a call with a served setting causes the fault: {outcome}",
+    )
     sent = holds(server.calls[0].body, 0.375)
-    need(sent, "top_p of ChatRequest.extra is not sent: a model's 'served' settings belong in the body unchanged")
+    need(
+        sent,
+        "top_p of ChatRequest.extra is not sent: a model's 'served' settings belong in the body unchanged",
+    )
 
 
 def holds(body: object, value: object) -> bool:
@@ -510,11 +663,18 @@ def _pictures(case: BackendCase) -> None:
         return
     message = Message("user", ("look: ", PIXEL, " well?"))
     outcome, server = case.play(
-        "ACTIONS: STAY", lambda connection, server: ask(connection, case.request(messages=(message,)))
+        "ACTIONS: STAY",
+        lambda connection, server: ask(connection, case.request(messages=(message,))),
     )
-    need(isinstance(outcome, ChatReply), f"a message with a picture causes the fault: {outcome}")
+    need(
+        isinstance(outcome, ChatReply),
+        f"a message with a picture causes the fault: {outcome}",
+    )
     sent = base64.b64encode(PIXEL).decode() in json.dumps(server.calls[0].body)
-    need(sent, "the picture is not sent as base64; send it, or declare Capabilities(images=False)")
+    need(
+        sent,
+        "the picture is not sent as base64; send it, or declare Capabilities(images=False)",
+    )
 
 
 #: Comes first, because much follows from it.
@@ -523,9 +683,15 @@ NO_RETRIES = "no retries"
 ECHOES = tuple(
     Mishap(name, name, answer, frozenset())
     for name, answer in {
-        "a refusal that echoes the key": Answer(status=401, error={"message": f"Incorrect API key provided: {KEY}"}),
-        "a long error that echoes the key": Answer(status=500, error={"message": "x" * 285 + KEY}),
-        "a refusal in plain text that echoes the key": Answer(status=400, body=f"oh {KEY}".encode()),
+        "a refusal that echoes the key": Answer(
+            status=401, error={"message": f"Incorrect API key provided: {KEY}"}
+        ),
+        "a long error that echoes the key": Answer(
+            status=500, error={"message": "x" * 285 + KEY}
+        ),
+        "a refusal in plain text that echoes the key": Answer(
+            status=400, body=f"oh {KEY}".encode()
+        ),
         "a page that echoes the key": Answer(body=f"<html>{KEY}".encode()),
     }.items()
 )
@@ -543,9 +709,13 @@ def add_last(rules: Rules[BackendCase]) -> None:
 
 
 def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
-    """Return the result of a call whose first attempt meets this mishap, and the number of attempts."""
+    """Return the result of a call whose first attempt meets this mishap, and the number
+    of attempts.
+    """
     if mishap.name not in case.kept:
-        request = case.request(timeout=SHORT if mishap.kinds == {"timeout"} else case.patience)
+        request = case.request(
+            timeout=SHORT if mishap.kinds == {"timeout"} else case.patience
+        )
         requests: list[int] = []
         outcome: Outcome | BreachError
         try:
@@ -553,10 +723,14 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
                 outcome = case.play_refused(lambda connection: ask(connection, request))
             else:
                 script: list[str | Answer] = [mishap.answer, "without an error"]
-                outcome, server = case.play(script, lambda connection, server: ask(connection, request))
+                outcome, server = case.play(
+                    script, lambda connection, server: ask(connection, request)
+                )
                 requests.append(server.count)
                 headers = [dict(call.headers) for call in server.calls]
-                case.key_sent |= any(KEY in value for one in headers for value in one.values())
+                case.key_sent |= any(
+                    KEY in value for one in headers for value in one.values()
+                )
         except BreachError as breach:
             outcome = breach
         case.kept[mishap.name] = outcome, sum(requests)
@@ -564,17 +738,26 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
 
 
 def _follows(case: BackendCase, mishap: Mishap) -> bool:
-    """Return whether the result of a mishap only repeats that there was a second attempt."""
+    """Return whether the result of a mishap only repeats that there was a second
+    attempt.
+    """
     outcome, attempts = _met(case, mishap)
-    if mishap.refused and isinstance(outcome, BreachError):  # not counted: a backend that retries does so here, too
+    if mishap.refused and isinstance(
+        outcome, BreachError
+    ):  # not counted: a backend that retries does so here, too
         attempts = max(count for _, count in case.kept.values())
     return attempts > 1 and NO_RETRIES not in case.but
 
 
 def _no_retries(case: BackendCase) -> None:
     counts = {mishap.name: _met(case, mishap)[1] for mishap in FAULTS}
-    retried = [f"{name} ({count} requests)" for name, count in counts.items() if count > 1]
-    need(not retried, f"retries by itself: {', '.join(retried)}. One call must be one request; CheeseBench retries")
+    retried = [
+        f"{name} ({count} requests)" for name, count in counts.items() if count > 1
+    ]
+    need(
+        not retried,
+        f"retries by itself: {', '.join(retried)}. One call must be one request; CheeseBench retries",
+    )
 
 
 def _check_fault(mishap: Mishap, case: BackendCase) -> None:
@@ -585,14 +768,25 @@ def _check_fault(mishap: Mishap, case: BackendCase) -> None:
         raise outcome
     kinds = " or ".join(sorted(mishap.kinds))
     if not isinstance(outcome, ChatFaultError):
-        raise BreachError(f"{mishap.what} is read as a reply; it is the fault '{kinds}'")
-    need(outcome.kind in mishap.kinds, f"{mishap.what} is reported as '{outcome.kind}'; it is '{kinds}' ({outcome})")
+        raise BreachError(
+            f"{mishap.what} is read as a reply; it is the fault '{kinds}'"
+        )
+    need(
+        outcome.kind in mishap.kinds,
+        f"{mishap.what} is reported as '{outcome.kind}'; it is '{kinds}' ({outcome})",
+    )
     need(str(outcome).strip(), f"{mishap.what} is reported without a message")
-    need(len(str(outcome)) < 1000, f"{mishap.what} is reported in {len(str(outcome))} characters: shorten the message")
+    need(
+        len(str(outcome)) < 1000,
+        f"{mishap.what} is reported in {len(str(outcome))} characters: shorten the message",
+    )
     if mishap.retry_after is not None:
         wish = outcome.retry_after
         heard = wish is not None and abs(wish - mishap.retry_after) < 0.5
-        need(heard, f"the server's Retry-After of {mishap.retry_after:g} s is reported as {wish}")
+        need(
+            heard,
+            f"the server's Retry-After of {mishap.retry_after:g} s is reported as {wish}",
+        )
 
 
 def _no_key(case: BackendCase) -> None:
@@ -600,12 +794,24 @@ def _no_key(case: BackendCase) -> None:
         return
     for mishap in (*ECHOES, *FAULTS):
         outcome, _ = _met(case, mishap)
-        # Half a key is a secret, too: a text that is shortened first and searched afterwards keeps it.
-        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in texts_of(outcome)):
-            what = "text of the fault" if HALF_KEY in str(outcome) else "cause or context of the fault"
-            what = "exception that is raised" if isinstance(outcome, BreachError) else what
+        # Half a key is a secret, too: a text that is shortened first and searched
+        # afterwards keeps it.
+        if isinstance(outcome, Exception) and any(
+            HALF_KEY in text for text in texts_of(outcome)
+        ):
+            what = (
+                "text of the fault"
+                if HALF_KEY in str(outcome)
+                else "cause or context of the fault"
+            )
+            what = (
+                "exception that is raised" if isinstance(outcome, BreachError) else what
+            )
             raise BreachError(f"the {what} contains the key ({mishap.what})")
-    need(case.key_sent, f"the key in {case.key_env} is not sent in a header, so its use cannot be checked")
+    need(
+        case.key_sent,
+        f"the key in {case.key_env} is not sent in a header, so its use cannot be checked",
+    )
     need(not case.heard, f"the key is in {case.heard[0] if case.heard else ''}")
 
 
@@ -632,11 +838,12 @@ def broken_backend_rules(
 ) -> list[Broken]:
     """Return the rules that a backend breaks, in the order in which they are checked.
 
-    ``server`` makes the server that it is pointed at with ``base_url``: FakeServer speaks OpenAI's protocol, a
-    subclass of it another one; None is for a backend that calls no server (its calls are then only checked for what
-    can be seen from outside). ``key_env`` names the environment variable from which it takes the key, ``options``
-    are those of its BackendContext. ``but`` names rules that are left out, ``patience`` is in seconds: after that, a
-    call counts as one that never ends.
+    ``server`` makes the server that it is pointed at with ``base_url``: FakeServer
+    speaks OpenAI's protocol, a subclass of it another one; None is for a backend that
+    calls no server (its calls are then only checked for what can be seen from outside).
+    ``key_env`` names the environment variable from which it takes the key, ``options``
+    are those of its BackendContext. ``but`` names rules that are left out, ``patience``
+    is in seconds: after that, a call counts as one that never ends.
     """
     for name in but:
         _check_name(name)
@@ -653,15 +860,21 @@ def broken_backend_rules(
     if server is None or any(one.rule == DECLARATION for one in found):
         return found
     found += SERVER_RULES.broken(case, [name for name in but if name in SERVER_RULES])
-    return sorted(found, key=lambda one: one.rule != NO_RETRIES)  # the cause before what may follow from it
+    return sorted(
+        found, key=lambda one: one.rule != NO_RETRIES
+    )  # the cause before what may follow from it
 
 
 def _check_name(name: str) -> None:
-    """Raise UnknownNameError for what is no rule; a fault alone is not the name of its rule."""
+    """Raise UnknownNameError for what is no rule; a fault alone is not the name of its
+    rule.
+    """
     known = [*RULES, *SERVER_RULES]
     if name not in known:
         fault = f"fault: {name}"
-        raise UnknownNameError("rule", name, known, whole=fault if fault in known else None)
+        raise UnknownNameError(
+            "rule", name, known, whole=fault if fault in known else None
+        )
 
 
 def assert_backend_sound(
@@ -674,9 +887,17 @@ def assert_backend_sound(
     but: Collection[str] = (),
     patience: float = 20.0,
 ) -> None:
-    """Raise AssertionError with the rules that a backend breaks; see ``broken_backend_rules`` for the arguments."""
+    """Raise AssertionError with the rules that a backend breaks; see
+    ``broken_backend_rules`` for the arguments.
+    """
     broken = broken_backend_rules(
-        spec, model=model, server=server, key_env=key_env, options=options, but=but, patience=patience
+        spec,
+        model=model,
+        server=server,
+        key_env=key_env,
+        options=options,
+        but=but,
+        patience=patience,
     )
     assert_none(f"the backend '{getattr(spec, 'name', spec)}'", broken)
 
@@ -687,19 +908,28 @@ def assert_backend_sound(
 @RULES.rule(DECLARATION)
 def _declaration(case: BackendCase) -> None:
     spec = case.spec
-    need(isinstance(spec, BackendSpec), f"is a {type(spec).__name__}, but a BackendSpec is expected")
+    need(
+        isinstance(spec, BackendSpec),
+        f"is a {type(spec).__name__}, but a BackendSpec is expected",
+    )
     need(
         re.fullmatch(r"[a-z0-9][a-z0-9._-]*", spec.name),
         f"the name '{quoted(spec.name, 60)}' cannot be written as --model NAME/ID: use a-z, 0-9 and hyphens",
     )
-    need(isinstance(spec.capabilities, Capabilities), "capabilities is not a Capabilities object")
+    need(
+        isinstance(spec.capabilities, Capabilities),
+        "capabilities is not a Capabilities object",
+    )
     need(callable(spec.connect), "connect is not callable")
     need(spec.summary.strip(), "summary is empty: 'cheesebench list' shows it")
     options: Mapping[Any, Any] = spec.options
     words = all(isinstance(one, str) for pair in options.items() for one in pair)
     need(words, "options does not map names to descriptions")
     odd = sorted(set(case.options) - set(spec.options))
-    need(not odd, f"the test passes the option '{', '.join(odd)}', which the backend does not declare")
+    need(
+        not odd,
+        f"the test passes the option '{', '.join(odd)}', which the backend does not declare",
+    )
     if spec.account is not None:
         with case.environment():
             account: Any = spec.account(case.context("http://127.0.0.1:9/v1"))
@@ -713,7 +943,9 @@ def _replies(case: BackendCase) -> None:
 
     async def scene(connection: Connection) -> list[Outcome]:
         odd = ("\ud800 half a character", "\x00\x1b[31m", "x" * 50_000)
-        return [await ask(connection, case.request(text)) for text in ("Which way?", *odd)]
+        return [
+            await ask(connection, case.request(text)) for text in ("Which way?", *odd)
+        ]
 
     first, *others = _played(case, scene)
     need(isinstance(first, ChatReply), f"a plain question causes the fault: {first}")
@@ -725,12 +957,23 @@ def _replies(case: BackendCase) -> None:
 def _check_types(reply: ChatReply) -> None:
     for name in ("text", "reasoning", "model"):
         value = getattr(reply, name)
-        need(isinstance(value, str), f"{name} is {type(value).__name__}, but text is expected")
-        need("\ud800" not in value, f"{name} contains half a character (a lone surrogate), which no log can store")
-    need(reply.finish in get_args(Finish), f"finish is '{quoted(str(reply.finish), 30)}'")
+        need(
+            isinstance(value, str),
+            f"{name} is {type(value).__name__}, but text is expected",
+        )
+        need(
+            "\ud800" not in value,
+            f"{name} contains half a character (a lone surrogate), which no log can store",
+        )
+    need(
+        reply.finish in get_args(Finish), f"finish is '{quoted(str(reply.finish), 30)}'"
+    )
     need(isinstance(reply.usage, Usage), "usage is not a Usage object")
     for name, count in dataclasses.asdict(reply.usage).items():
-        need(is_count(count), f"usage.{name} is {count!r}, but a number of tokens is expected")
+        need(
+            is_count(count),
+            f"usage.{name} is {count!r}, but a number of tokens is expected",
+        )
 
 
 @RULES.rule("concurrent calls")
@@ -742,7 +985,9 @@ def _many(case: BackendCase) -> None:
 
     gap, _ = case.play(
         Answer(text="ACTIONS: STAY", delay=UNDER_WAY),
-        lambda connection, server: standstill(lambda: ask(connection, case.request()), UNDER_WAY),
+        lambda connection, server: standstill(
+            lambda: ask(connection, case.request()), UNDER_WAY
+        ),
     )
     case.blocks = gap > 0
     need(
@@ -752,8 +997,14 @@ def _many(case: BackendCase) -> None:
     )
 
     async def scene(connection: Connection, server: FakeServer) -> int:
-        tasks = [asyncio.ensure_future(ask(connection, case.request(f"call {i}"))) for i in range(MANY)]
-        await until(lambda: server.in_flight == MANY or any(task.done() for task in tasks), case.patience / 2)
+        tasks = [
+            asyncio.ensure_future(ask(connection, case.request(f"call {i}")))
+            for i in range(MANY)
+        ]
+        await until(
+            lambda: server.in_flight == MANY or any(task.done() for task in tasks),
+            case.patience / 2,
+        )
         reached = server.peak
         for task in tasks:
             task.cancel()
@@ -761,12 +1012,19 @@ def _many(case: BackendCase) -> None:
         return reached
 
     reached, _ = case.play(Answer(fault="hang"), scene)
-    need(reached == MANY, f"of {MANY} calls at once {reached} are in flight; CheeseBench sets the limit, not a backend")
+    need(
+        reached == MANY,
+        f"of {MANY} calls at once {reached} are in flight; CheeseBench sets the limit, not a backend",
+    )
 
 
 def _many_alone(case: BackendCase) -> None:
     async def scene(connection: Connection) -> list[Outcome]:
-        return list(await asyncio.gather(*(ask(connection, case.request(f"call {i}")) for i in range(MANY))))
+        return list(
+            await asyncio.gather(
+                *(ask(connection, case.request(f"call {i}")) for i in range(MANY))
+            )
+        )
 
     outcomes = case.play_alone(scene)
     lost = sum(not isinstance(one, ChatReply) for one in outcomes)
@@ -791,20 +1049,32 @@ add_requests(SERVER_RULES)
 def _usage(case: BackendCase) -> None:
     usage = _reported_usage(case)
     counts = (usage.prompt, usage.completion)
-    need(counts == (100, 20), f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}")
+    need(
+        counts == (100, 20),
+        f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}",
+    )
 
 
 @SERVER_RULES.rule("usage: cached")
 def _cached(case: BackendCase) -> None:
     cached = _reported_usage(case).cached
-    need(cached == 96, f"96 cached tokens of 100 are read as {cached}, so their cost would be wrong")
+    need(
+        cached == 96,
+        f"96 cached tokens of 100 are read as {cached}, so their cost would be wrong",
+    )
 
 
 def _reported_usage(case: BackendCase) -> Usage:
-    """Return the usage that is reported for a call with 100 tokens of prompt, 96 of them cached, and 20 of reply."""
+    """Return the usage that is reported for a call with 100 tokens of prompt, 96 of
+    them cached, and 20 of reply.
+    """
     counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-    answer = Answer(text="hm", usage=counted | {"prompt_tokens_details": {"cached_tokens": 96}})
-    outcome, _ = case.play(answer, lambda connection, server: ask(connection, case.request()))
+    answer = Answer(
+        text="hm", usage=counted | {"prompt_tokens_details": {"cached_tokens": 96}}
+    )
+    outcome, _ = case.play(
+        answer, lambda connection, server: ask(connection, case.request())
+    )
     if not isinstance(outcome, ChatReply):
         raise BreachError(f"a plain call causes the fault: {outcome}")
     return outcome.usage
@@ -813,12 +1083,24 @@ def _reported_usage(case: BackendCase) -> Usage:
 @SERVER_RULES.rule("cut-off and empty replies")
 def _odd_replies(case: BackendCase) -> None:
     cut, _ = case.play(
-        Answer(text="ACTIONS: FOR", finish="length"), lambda connection, server: ask(connection, case.request())
+        Answer(text="ACTIONS: FOR", finish="length"),
+        lambda connection, server: ask(connection, case.request()),
     )
-    need(isinstance(cut, ChatReply), f"a reply that ends at max_tokens causes the fault: {cut}")
-    need(getattr(cut, "finish", "") == "length", "a reply that ends at max_tokens does not have finish 'length'")
-    empty, _ = case.play(Answer(text=""), lambda connection, server: ask(connection, case.request()))
-    need(isinstance(empty, ChatReply), f"an empty reply is behaviour of the model, not the fault: {empty}")
+    need(
+        isinstance(cut, ChatReply),
+        f"a reply that ends at max_tokens causes the fault: {cut}",
+    )
+    need(
+        getattr(cut, "finish", "") == "length",
+        "a reply that ends at max_tokens does not have finish 'length'",
+    )
+    empty, _ = case.play(
+        Answer(text=""), lambda connection, server: ask(connection, case.request())
+    )
+    need(
+        isinstance(empty, ChatReply),
+        f"an empty reply is behaviour of the model, not the fault: {empty}",
+    )
     need(getattr(empty, "text", "x") == "", "an empty reply is not read as empty")
 
 
@@ -832,12 +1114,19 @@ def _own_replies(case: BackendCase) -> None:
     many = 4 if case.blocks else MANY
 
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
-        return list(await asyncio.gather(*(ask(connection, case.request(f"call {i};")) for i in range(many))))
+        return list(
+            await asyncio.gather(
+                *(ask(connection, case.request(f"call {i};")) for i in range(many))
+            )
+        )
 
     outcomes, _ = case.play(echo, scene)
     texts = [one.text if isinstance(one, ChatReply) else str(one) for one in outcomes]
     mixed = [i for i, text in enumerate(texts) if text != str(i)]
-    need(not mixed, f"calls at once do not get their own replies: call {mixed[:1]} gets '{_shown(texts, mixed)}'")
+    need(
+        not mixed,
+        f"calls at once do not get their own replies: call {mixed[:1]} gets '{_shown(texts, mixed)}'",
+    )
 
 
 def _shown(texts: list[str], mixed: list[int]) -> str:
@@ -850,12 +1139,17 @@ def _no_cache(case: BackendCase) -> None:
         return [await ask(connection, case.request()) for _ in range(3)]
 
     _, server = case.play("ACTIONS: STAY", scene)
-    need(server.count == 3, f"3 equal calls reach the server {server.count} times: do not cache, CheeseBench does")
+    need(
+        server.count == 3,
+        f"3 equal calls reach the server {server.count} times: do not cache, CheeseBench does",
+    )
 
 
 @SERVER_RULES.rule("cancellation")
 def _cancellation(case: BackendCase) -> None:
-    async def scene(connection: Connection, server: FakeServer) -> tuple[bool, bool, Outcome]:
+    async def scene(
+        connection: Connection, server: FakeServer
+    ) -> tuple[bool, bool, Outcome]:
         task = asyncio.ensure_future(ask(connection, case.request("hang")))
         await until(lambda: server.in_flight == 1 or task.done(), case.patience / 2)
         task.cancel()
@@ -869,30 +1163,53 @@ def _cancellation(case: BackendCase) -> None:
 
     (ended, freed, after), server = case.play(script, scene)
     need(ended, "a cancelled call continues: let CancelledError pass")
-    need(freed and server.given_up == 1, "a call that is cancelled keeps its connection to the server open")
-    need(isinstance(after, ChatReply), f"after a cancelled call the next one causes the fault: {after}")
+    need(
+        freed and server.given_up == 1,
+        "a call that is cancelled keeps its connection to the server open",
+    )
+    need(
+        isinstance(after, ChatReply),
+        f"after a cancelled call the next one causes the fault: {after}",
+    )
 
 
 @SERVER_RULES.rule("redirects")
 def _redirects(case: BackendCase) -> None:
-    """Call a server that sends the caller elsewhere: the key was given for the address that the user named."""
+    """Call a server that sends the caller elsewhere: the key was given for the address
+    that the user named.
+    """
     assert case.server is not None
     with case.server("fine") as elsewhere:
         place = urlsplit(elsewhere.base_url).netloc
 
         def script(call: Call) -> Answer:
-            return Answer(status=307, headers={"Location": f"http://{place}{call.path}"})
+            return Answer(
+                status=307, headers={"Location": f"http://{place}{call.path}"}
+            )
 
-        with contextlib.suppress(BreachError):  # what it makes of such a reply is not asked here
-            case.play(script, lambda connection, server: ask(connection, case.request()))
-        told = [call for call in elsewhere.calls if HALF_KEY in f"{call.path} {call.body} {dict(call.headers)}"]
-    need(not told, "a redirect to another address is followed with the key: do not follow redirects")
+        with contextlib.suppress(
+            BreachError
+        ):  # what it makes of such a reply is not asked here
+            case.play(
+                script, lambda connection, server: ask(connection, case.request())
+            )
+        told = [
+            call
+            for call in elsewhere.calls
+            if HALF_KEY in f"{call.path} {call.body} {dict(call.headers)}"
+        ]
+    need(
+        not told,
+        "a redirect to another address is followed with the key: do not follow redirects",
+    )
 
 
 @SERVER_RULES.rule("close")
 def _close(case: BackendCase) -> None:
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
-        return list(await asyncio.gather(*(ask(connection, case.request()) for _ in range(4))))
+        return list(
+            await asyncio.gather(*(ask(connection, case.request()) for _ in range(4)))
+        )
 
     case.play("ACTIONS: STAY", scene)
     left = case.left_open[-1]

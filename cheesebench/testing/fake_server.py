@@ -1,6 +1,8 @@
-"""A real HTTP server on loopback that speaks the OpenAI protocol and follows a script, for tests of backends.
+"""A real HTTP server on loopback that speaks the OpenAI protocol and follows a script,
+for tests of backends.
 
-It runs in a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it:
+It runs in a thread of its own, so that tests, worker processes and ``pytest`` inside
+pytest can all call it:
 
     from cheesebench.testing.fake_server import Answer, FakeServer
 
@@ -9,12 +11,14 @@ It runs in a thread of its own, so that tests, worker processes and ``pytest`` i
     assert server.peak <= 64
 
     def flaky(call):  # every third call is rejected, the others are echoed
-        return Answer(status=429, headers={"Retry-After": "1"}) if call.number % 3 == 0 else call.prompt[:20]
+        return Answer(status=429, headers={"Retry-After": "1"}) if call.number % 3 == 0
+        else call.prompt[:20]
 
-``python -m cheesebench.testing.fake_server --help`` runs it as a process of its own, for benchmarks.
+``python -m cheesebench.testing.fake_server --help`` runs it as a process of its own,
+for benchmarks.
 
-The module is longer than most so that the server, its scripted faults and its command line stay in one file that can
-be copied into another project.
+The module is longer than most so that the server, its scripted faults and its command
+line stay in one file that can be copied into another project.
 """
 
 from __future__ import annotations
@@ -36,9 +40,10 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from aiohttp import web
 
-#: What a server can do instead of answering. ``hang``: nothing at all. ``reset``: the connection is cut before
-#: the reply, ``reset_in_body`` in the middle of it. ``noise``: bytes that are no HTTP. ``drip``: the reply comes
-#: byte by byte, ten a second. ``huge``: a reply of 100 MB that is valid JSON.
+#: What a server can do instead of answering. ``hang``: nothing at all. ``reset``: the
+#: connection is cut before the reply, ``reset_in_body`` in the middle of it. ``noise``:
+#: bytes that are no HTTP. ``drip``: the reply comes byte by byte, ten a second.
+#: ``huge``: a reply of 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
 #: Bytes of a ``huge`` reply.
 HUGE = 100 * 1024 * 1024
@@ -48,7 +53,9 @@ DRIP = 0.1
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One request as the server saw it. Times are ``time.monotonic()``; ``begun`` is when capacity was free for it."""
+    """One request as the server saw it. Times are ``time.monotonic()``; ``begun`` is
+    when capacity was free for it.
+    """
 
     number: int
     """Counts from 0 in the order of arrival."""
@@ -56,7 +63,9 @@ class Call:
     headers: Mapping[str, str]
     arrived: float
     path: str = ""
-    """Where it went: path and query, decoded, with whatever comes below ``base_url`` at its end."""
+    """Where it went: path and query, decoded, with whatever comes below ``base_url`` at
+    its end.
+    """
     begun: float = 0.0
     ended: float = 0.0
     """0.0 while it is served, and for a call that the client gave up."""
@@ -75,9 +84,10 @@ class Call:
 class Answer:
     """What the server does with one call.
 
-    ``body`` replaces the whole body: bytes as they are, anything else as JSON. A status other than 200 without a
-    body gets an error body of OpenAI's form with ``error`` as its ``error`` object. ``usage`` is sent as it is
-    (default: about four characters to a token, nothing cached). ``delay`` (seconds) comes on top of the latency.
+    ``body`` replaces the whole body: bytes as they are, anything else as JSON. A status
+    other than 200 without a body gets an error body of OpenAI's form with ``error`` as
+    its ``error`` object. ``usage`` is sent as it is (default: about four characters to
+    a token, nothing cached). ``delay`` (seconds) comes on top of the latency.
     """
 
     text: str | None = ""
@@ -98,30 +108,48 @@ class Answer:
 Script = Callable[[Call], Answer | str]
 
 
-#: How servers of reasoning models send thoughts, by name; in ``Reasoner``, the texts are thoughts and answer.
+#: How servers of reasoning models send thoughts, by name; in ``Reasoner``, the texts
+#: are thoughts and answer.
 SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
-    "reasoning_content": lambda thoughts, answer: {"content": answer, "reasoning_content": thoughts},
+    "reasoning_content": lambda thoughts, answer: {
+        "content": answer,
+        "reasoning_content": thoughts,
+    },
     "reasoning": lambda thoughts, answer: {"content": answer, "reasoning": thoughts},
     "parts": lambda thoughts, answer: {
-        "content": [{"type": "thinking", "thinking": thoughts}, {"type": "text", "text": answer}]
+        "content": [
+            {"type": "thinking", "thinking": thoughts},
+            {"type": "text", "text": answer},
+        ]
     },
-    "thought_parts": lambda thoughts, answer: {"content": [{"thought": True, "text": thoughts}, {"text": answer}]},
+    "thought_parts": lambda thoughts, answer: {
+        "content": [{"thought": True, "text": thoughts}, {"text": answer}]
+    },
     "summary": lambda thoughts, answer: {
         "content": [
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": thoughts}]},
+            {
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": thoughts}],
+            },
             {"type": "output_text", "text": answer},
         ]
     },
     "hidden": lambda thoughts, answer: {"content": answer},
     "think": lambda thoughts, answer: {"content": f"<think>{thoughts}</think>{answer}"},
     "template": lambda thoughts, answer: {"content": f"{thoughts}</think>{answer}"},
-    "seed": lambda thoughts, answer: {"content": f"<seed:think>{thoughts}</seed:think>{answer}"},
+    "seed": lambda thoughts, answer: {
+        "content": f"<seed:think>{thoughts}</seed:think>{answer}"
+    },
     "channels": lambda thoughts, answer: {
         "content": f"<|channel|>analysis<|message|>{thoughts}<|end|>"
         f"<|start|>assistant<|channel|>final<|message|>{answer}"
     },
-    "command": lambda thoughts, answer: {"content": f"<|START_THINKING|>{thoughts}<|END_THINKING|>{answer}"},
-    "internal": lambda thoughts, answer: {"content": f"<internal_reasoning>{thoughts}</internal_reasoning>{answer}"},
+    "command": lambda thoughts, answer: {
+        "content": f"<|START_THINKING|>{thoughts}<|END_THINKING|>{answer}"
+    },
+    "internal": lambda thoughts, answer: {
+        "content": f"<internal_reasoning>{thoughts}</internal_reasoning>{answer}"
+    },
     "solution": lambda thoughts, answer: {
         "content": f"<|begin_of_thought|>{thoughts}<|end_of_thought|><|begin_of_solution|>{answer}<|end_of_solution|>"
     },
@@ -131,10 +159,12 @@ SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoner:
-    """A script that answers as the server of a reasoning model: in a ``shape``, with its refusals.
+    """A script that answers as the server of a reasoning model: in a ``shape``, with
+    its refusals.
 
-    A call whose limit is below ``needs`` tokens is cut off in the middle of its thoughts; with ``strict``, it is
-    refused with status 400, as are a temperature and the limit's old name, ``max_tokens``.
+    A call whose limit is below ``needs`` tokens is cut off in the middle of its
+    thoughts; with ``strict``, it is refused with status 400, as are a temperature and
+    the limit's old name, ``max_tokens``.
     """
 
     shape: str
@@ -148,16 +178,27 @@ class Reasoner:
         body = call.body
         limit = body.get("max_completion_tokens") or body.get("max_tokens") or 0
         if self.strict and "max_tokens" in body:
-            text = "Unsupported parameter: 'max_tokens' is not supported with this model. "
-            return Answer(status=400, error={"message": f"{text}Use 'max_completion_tokens' instead."})
+            text = (
+                "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            )
+            return Answer(
+                status=400,
+                error={"message": f"{text}Use 'max_completion_tokens' instead."},
+            )
         if self.strict and "temperature" in body:
-            text = "Unsupported value: 'temperature' does not support 0.7 with this model."
+            text = (
+                "Unsupported value: 'temperature' does not support 0.7 with this model."
+            )
             return Answer(status=400, error={"message": text})
         cut_off = limit < self.needs
         if cut_off and self.strict:
             text = "Could not finish the message because max_tokens or model output limit was reached."
             return Answer(status=400, error={"message": text})
-        thoughts, answer = (self.thoughts[: len(self.thoughts) // 2], "") if cut_off else (self.thoughts, self.answer)
+        thoughts, answer = (
+            (self.thoughts[: len(self.thoughts) // 2], "")
+            if cut_off
+            else (self.thoughts, self.answer)
+        )
         message = {"role": "assistant", **SHAPES[self.shape](thoughts, answer)}
         if cut_off and isinstance(message["content"], str) and message["content"]:
             # Without the tags that stand after the place where it was cut.
@@ -166,26 +207,34 @@ class Reasoner:
         usage = {
             "prompt_tokens": 100,
             "completion_tokens": spent,
-            "completion_tokens_details": {"reasoning_tokens": min(spent, len(thoughts) // 4)},
+            "completion_tokens_details": {
+                "reasoning_tokens": min(spent, len(thoughts) // 4)
+            },
         }
         finish = "length" if cut_off else "stop"
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        return Answer(body={"model": body.get("model"), "choices": [choice], "usage": usage})
+        return Answer(
+            body={"model": body.get("model"), "choices": [choice], "usage": usage}
+        )
 
 
 class FakeServer:
-    """The server: started by ``with`` (or ``start``), stopped at its end (or by ``stop``).
+    """The server: started by ``with`` (or ``start``), stopped at its end (or by
+    ``stop``).
 
-    ``script`` answers: one text for all, a list of answers (one for each call, the last one for all that follow), or
-    a function of the call. Every call takes ``latency`` seconds. At most ``capacity`` calls are served at once; the
-    others wait, or are refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models`` they must
-    name one of them. ``keep`` bounds the list of calls that are remembered. ``facts`` are JSON by path (``/props``),
-    for what servers say about themselves.
+    ``script`` answers: one text for all, a list of answers (one for each call, the last
+    one for all that follow), or a function of the call. Every call takes ``latency``
+    seconds. At most ``capacity`` calls are served at once; the others wait, or are
+    refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models``
+    they must name one of them. ``keep`` bounds the list of calls that are remembered.
+    ``facts`` are JSON by path (``/props``), for what servers say about themselves.
 
-    A server that speaks another protocol is a subclass with another ``path``, ``reply_body`` and ``error_body``.
+    A server that speaks another protocol is a subclass with another ``path``,
+    ``reply_body`` and ``error_body``.
     """
 
-    #: Where calls go, below ``base_url``; a part in braces stands for anything (``/models/{model}/say``).
+    #: Where calls go, below ``base_url``; a part in braces stands for anything
+    #: (``/models/{model}/say``).
     path = "/chat/completions"
 
     def __init__(
@@ -207,7 +256,8 @@ class FakeServer:
         self.key, self.models, self.port = key, models, port
         #: The calls so far, in the order of arrival (the last ``keep`` of them).
         self.calls: deque[Call] = deque(maxlen=keep)
-        #: How many calls there were, how many are being served, and how many were at most.
+        #: How many calls there were, how many are being served, and how many were at
+        #: most.
         self.count = self.in_flight = self.peak = 0
         #: Calls whose client went away before the answer.
         self.given_up = 0
@@ -237,7 +287,9 @@ class FakeServer:
     def start(self) -> FakeServer:
         """Start serving; return when it can be called."""
         self._ready.clear()
-        self._thread = threading.Thread(target=self._serve, name="fake-server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, name="fake-server", daemon=True
+        )
         self._thread.start()
         self._ready.wait(30)
         if self._failure is not None:
@@ -279,7 +331,12 @@ class FakeServer:
         application.router.add_get("/health", self._health)
         application.router.add_get("/stats", self._stats)
         # A client that disconnects frees its place.
-        runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(
+            application,
+            handler_cancellation=True,
+            access_log=None,
+            shutdown_timeout=0.1,
+        )
         await runner.setup()
         self._runner = runner
         try:
@@ -287,7 +344,8 @@ class FakeServer:
             self.port = runner.addresses[0][1]
             self._ready.set()
             await self._stopping.wait()
-            # asyncio would forget, unclosed, what it has accepted in the turn in which it stops.
+            # asyncio would forget, unclosed, what it has accepted in the turn in which
+            # it stops.
             self._loop.remove_reader(listener)
             for _ in range(2):
                 await asyncio.sleep(0)
@@ -306,10 +364,12 @@ class FakeServer:
         return web.json_response(self.stats())
 
     def stats(self) -> dict[str, float]:
-        """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy`` and ``cpu`` (of the process).
+        """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy``
+        and ``cpu`` (of the process).
 
-        ``busy`` grows by one second in a second for every call that is being served. Between two polls it has grown
-        by capacity x time where the whole capacity was used.
+        ``busy`` grows by one second in a second for every call that is being served.
+        Between two polls it has grown by capacity x time where the whole capacity was
+        used.
         """
         self._occupy(0)
         return {
@@ -321,7 +381,9 @@ class FakeServer:
         }
 
     def _occupy(self, change: int) -> None:
-        """Count the time since the last change of the number of calls that are being served."""
+        """Count the time since the last change of the number of calls that are being
+        served.
+        """
         now = time.monotonic()
         self._busy += self.in_flight * (now - self._counted)
         self._counted = now
@@ -336,14 +398,19 @@ class FakeServer:
     async def _list_models(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        data = [{"id": name, "object": "model", "owned_by": "cheesebench"} for name in self.models or ("fake",)]
+        data = [
+            {"id": name, "object": "model", "owned_by": "cheesebench"}
+            for name in self.models or ("fake",)
+        ]
         return web.json_response({"object": "list", "data": data})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         try:
             body = json.loads(await request.read())
         except ValueError:
-            return self._response(Answer(status=400, error={"message": "the body is not JSON"}), None)
+            return self._response(
+                Answer(status=400, error={"message": "the body is not JSON"}), None
+            )
         call = Call(
             number=self.count,
             body=body,
@@ -370,14 +437,28 @@ class FakeServer:
         return response
 
     def _refusal(self, call: Call) -> Answer | None:
-        if self.key is not None and call.headers.get("Authorization") != f"Bearer {self.key}":
-            return Answer(status=401, error={"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        if (
+            self.key is not None
+            and call.headers.get("Authorization") != f"Bearer {self.key}"
+        ):
+            return Answer(
+                status=401,
+                error={
+                    "message": "Incorrect API key provided.",
+                    "code": "invalid_api_key",
+                },
+            )
         model = call.body.get("model")
         if self.models is not None and model not in self.models:
             message = f"The model `{model}` does not exist."
-            return Answer(status=404, error={"message": message, "code": "model_not_found"})
+            return Answer(
+                status=404, error={"message": message, "code": "model_not_found"}
+            )
         if self.refuse and self._room.locked():
-            return Answer(status=429, error={"message": "Rate limit reached.", "code": "rate_limit_exceeded"})
+            return Answer(
+                status=429,
+                error={"message": "Rate limit reached.", "code": "rate_limit_exceeded"},
+            )
         return None
 
     async def _answer(self, request: web.Request, call: Call) -> web.StreamResponse:
@@ -392,16 +473,19 @@ class FakeServer:
     def reply_body(self, answer: Answer, call: Call) -> Any:
         """Return the JSON of a reply: here as OpenAI's servers and vLLM send it.
 
-        ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names (``prompt_tokens``,
-        ``completion_tokens``, ``prompt_tokens_details.cached_tokens``), and is None where a test says nothing of it.
+        ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names
+        (``prompt_tokens``, ``completion_tokens``,
+        ``prompt_tokens_details.cached_tokens``), and is None where a test says nothing
+        of it.
         """
         return _completion(answer, call)
 
     def error_body(self, answer: Answer) -> Any:
         """Return the JSON of a status other than 200.
 
-        ``answer.error`` has ``message`` and perhaps ``code``; a wish for a pause is ``answer.headers["Retry-After"]``
-        (seconds), which is sent as a header in any case.
+        ``answer.error`` has ``message`` and perhaps ``code``; a wish for a pause is
+        ``answer.headers["Retry-After"]`` (seconds), which is sent as a header in any
+        case.
         """
         return {"error": {"message": "", **answer.error}}
 
@@ -410,7 +494,11 @@ class FakeServer:
 
         body = answer.body
         if body is None:
-            body = self.reply_body(answer, call) if answer.status == 200 and call else self.error_body(answer)
+            body = (
+                self.reply_body(answer, call)
+                if answer.status == 200 and call
+                else self.error_body(answer)
+            )
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **answer.headers}
         return web.Response(status=answer.status, body=data, headers=headers)
@@ -432,7 +520,11 @@ def _completion(answer: Answer, call: Call) -> dict[str, Any]:
     if usage is None:
         prompt = len(str(call.body.get("messages"))) // 4 + 1
         completion = len((answer.text or "") + answer.reasoning) // 4 + 1
-        usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        usage = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
     return {
         "id": f"chatcmpl-{call.number}",
         "object": "chat.completion",
@@ -444,7 +536,10 @@ def _completion(answer: Answer, call: Call) -> dict[str, Any]:
 
 
 async def _misbehave(
-    answer: Answer, reply_body: Callable[[Answer, Call], Any], call: Call, request: web.Request
+    answer: Answer,
+    reply_body: Callable[[Answer, Call], Any],
+    call: Call,
+    request: web.Request,
 ) -> web.StreamResponse:
     from aiohttp import web
 
@@ -452,7 +547,9 @@ async def _misbehave(
         await asyncio.Event().wait()
     if answer.fault in ("reset", "noise"):
         if answer.fault == "noise" and request.transport is not None:
-            request.transport.write(b"\x00\xff SSH-2.0 I am no web server \x1b[31m\r\n\r\n")
+            request.transport.write(
+                b"\x00\xff SSH-2.0 I am no web server \x1b[31m\r\n\r\n"
+            )
             await asyncio.sleep(0.05)
         _cut(request)
         return web.Response()
@@ -462,7 +559,8 @@ async def _misbehave(
         length = HUGE
     else:
         head, tail, length = "", "", len(data)
-    # The length is announced, or each piece is (a test of a client's bounds needs both).
+    # The length is announced, or each piece is (a test of a client's bounds needs
+    # both).
     headers = {"Content-Type": "application/json", **answer.headers}
     if "Transfer-Encoding" not in headers:
         headers["Content-Length"] = str(length)
@@ -488,7 +586,9 @@ async def _misbehave(
 
 
 def _cut(request: web.Request) -> None:
-    """Reset the connection (without lingering, the other side gets RST and not a clean end)."""
+    """Reset the connection (without lingering, the other side gets RST and not a clean
+    end).
+    """
     if request.transport is not None:
         end: socket.socket | None = request.transport.get_extra_info("socket")
         if end is not None:
@@ -497,19 +597,33 @@ def _cut(request: web.Request) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as a process of its own: print the base URL, then serve until standard input ends."""
+    """Serve as a process of its own: print the base URL, then serve until standard
+    input ends.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m cheesebench.testing.fake_server",
         description=(__doc__ or "").split("\n")[0],
         epilog="It prints its base URL and serves until standard input ends "
         "(in the background: sleep infinity | python -m ...).",
     )
-    parser.add_argument("--text", default="ACTIONS: STAY", help="the reply to every call")
-    parser.add_argument("--latency", type=float, default=0.0, help="duration of every call in seconds")
-    parser.add_argument("--capacity", type=int, help="number of calls served at once; the others wait")
+    parser.add_argument(
+        "--text", default="ACTIONS: STAY", help="the reply to every call"
+    )
+    parser.add_argument(
+        "--latency", type=float, default=0.0, help="duration of every call in seconds"
+    )
+    parser.add_argument(
+        "--capacity", type=int, help="number of calls served at once; the others wait"
+    )
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     options = parser.parse_args(arguments)
-    server = FakeServer(options.text, latency=options.latency, capacity=options.capacity, port=options.port, keep=100)
+    server = FakeServer(
+        options.text,
+        latency=options.latency,
+        capacity=options.capacity,
+        port=options.port,
+        keep=100,
+    )
     with server:
         print(server.base_url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):

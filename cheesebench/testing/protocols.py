@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.interfaces import AuditPart
 
-#: Trials of a quick audit: it finds what is badly wrong in some seconds. ``cheesebench audit`` takes 2000.
+#: Trials of a quick audit: it finds what is badly wrong in some seconds. ``cheesebench
+#: audit`` takes 2000.
 QUICK = 200
 
 
@@ -35,17 +36,24 @@ def audit_protocol(
 ) -> AuditReport:
     """Return the audit of a protocol file in all installed views.
 
-    ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all but ``lesions``, which takes minutes and
-    has to be asked for: ``parts=["lesions"]``), ``effort`` how long is planned; equal seeds give equal findings.
-    Raises ProtocolError when the file has errors.
+    ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all but
+    ``lesions``, which takes minutes and has to be asked for: ``parts=["lesions"]``),
+    ``effort`` how long is planned; equal seeds give equal findings. Raises
+    ProtocolError when the file has errors.
     """
     from cheesebench.auditing import audit_specification
     from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
     from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol import Catalogue
 
-    specification = with_arena(Catalogue(installed_plugins().protocol_directories).load(Path(path)))
-    wanted = tuple(part for part in AUDIT_PARTS if (part in parts if parts is not None else part != "lesions"))
+    specification = with_arena(
+        Catalogue(installed_plugins().protocol_directories).load(Path(path))
+    )
+    wanted = tuple(
+        part
+        for part in AUDIT_PARTS
+        if (part in parts if parts is not None else part != "lesions")
+    )
     settings = AuditSettings(trials=trials, seed=seed, parts=wanted, effort=effort)
     return audit_specification(specification, settings)
 
@@ -58,8 +66,12 @@ def assert_sound(
     parts: Sequence[AuditPart] | None = None,
     effort: float = 1.0,
 ) -> AuditReport:
-    """Audit a protocol file; raise AssertionError with the rules that fail, else return the report."""
+    """Audit a protocol file; raise AssertionError with the rules that fail, else return
+    the report.
+    """
     report = audit_protocol(path, trials=trials, seed=seed, parts=parts, effort=effort)
     failures = "\n".join(f"{one.rule}: {one.text}" for one in report.failures)
-    assert report.passed, f"{report.path}: {len(report.failures)} of the audit's rules fail\n{failures}"
+    assert report.passed, (
+        f"{report.path}: {len(report.failures)} of the audit's rules fail\n{failures}"
+    )
     return report

@@ -1,4 +1,6 @@
-"""Rules with names: a suite is a list of them, and its result is the list of broken rules."""
+"""Rules with names: a suite is a list of them, and its result is the list of broken
+rules.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Rules(Generic[Case]):
     def __init__(self) -> None:
         self._checks: dict[str, Callable[[Case], None]] = {}
 
-    def rule(self, name: str) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
+    def rule(
+        self, name: str
+    ) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
         def keep(check: Callable[[Case], None]) -> Callable[[Case], None]:
             self._checks[name] = check
             return check
@@ -52,9 +56,11 @@ class Rules(Generic[Case]):
         return iter(self._checks)
 
     def broken(self, case: Case, but: Collection[str] = ()) -> list[Broken]:
-        """Check all rules but those named in ``but``; UnknownNameError if there is no such rule.
+        """Check all rules but those named in ``but``; UnknownNameError if there is no
+        such rule.
 
-        Whatever breaks the rule ``declaration`` is not tried further: it is something else.
+        Whatever breaks the rule ``declaration`` is not tried further: it is something
+        else.
         """
         if unknown := [name for name in but if name not in self._checks]:
             raise UnknownNameError("rule", unknown[0], self._checks)
@@ -66,8 +72,12 @@ class Rules(Generic[Case]):
                 check(case)
             except BreachError as breach:
                 broken.append(Broken(name, str(breach)))
-            except Exception as error:  # whatever a plugin raises, the other rules are checked too
-                broken.append(Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}"))
+            except (
+                Exception
+            ) as error:  # whatever a plugin raises, the other rules are checked too
+                broken.append(
+                    Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
+                )
             if broken and name == DECLARATION:
                 break
         return broken

@@ -1,4 +1,6 @@
-"""What every view must do: bounded, pure, different for every heading, and with every cue in it."""
+"""What every view must do: bounded, pure, different for every heading, and with every
+cue in it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, n
 RULES: Rules[View] = Rules()
 
 #: How the drawings below are read.
-_KINDS: dict[str, TileKind] = {"#": "wall", " ": "void", "+": "door", "L": "solid", "1": "landmark", "2": "landmark"}
+_KINDS: dict[str, TileKind] = {
+    "#": "wall",
+    " ": "void",
+    "+": "door",
+    "L": "solid",
+    "1": "landmark",
+    "2": "landmark",
+}
 #: An open field, crossing corridors, and a room so small that one can only turn.
 _DRAWINGS = (
     "###1###\n#.....#\n#..o..#\n2.....L\n#.....#\n#.....#\n#######",
@@ -42,14 +51,23 @@ def broken_view_rules(view: View, *, but: Collection[str] = ()) -> list[Broken]:
 def assert_view_sound(view: View, *, but: Collection[str] = ()) -> None:
     """Raise AssertionError with the rules that a view breaks.
 
-    ``cheesebench audit PROTOCOL --view NAME`` says of each protocol whether its cues can be seen in the view.
+    ``cheesebench audit PROTOCOL --view NAME`` says of each protocol whether its cues
+    can be seen in the view.
     """
-    assert_none(f"the view '{getattr(view, 'name', view)}'", broken_view_rules(view, but=but))
+    assert_none(
+        f"the view '{getattr(view, 'name', view)}'", broken_view_rules(view, but=but)
+    )
 
 
 def scene_of(drawing: str, *text: str) -> Scene:
     rows = drawing.split("\n")
-    return Scene(tuple(tuple(Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row) for row in rows), text)
+    return Scene(
+        tuple(
+            tuple(Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row)
+            for row in rows
+        ),
+        text,
+    )
 
 
 def poses(scene: Scene) -> Iterator[tuple[int, int, int]]:
@@ -62,16 +80,30 @@ def poses(scene: Scene) -> Iterator[tuple[int, int, int]]:
 
 
 def cues() -> Iterator[Cue]:
-    """Yield every kind of cue: landmarks, a glyph on the floor, a solid, a closed door, and words."""
+    """Yield every kind of cue: landmarks, a glyph on the floor, a solid, a closed door,
+    and words.
+    """
     for drawing in _DRAWINGS[:2]:
-        for glyph, name in (("1", "landmark"), ("2", "another landmark"), ("o", "glyph on the floor")):
+        for glyph, name in (
+            ("1", "landmark"),
+            ("2", "another landmark"),
+            ("o", "glyph on the floor"),
+        ):
             if glyph in drawing:
                 without = "." if glyph == "o" else "#"
-                yield Cue(name, scene_of(drawing), scene_of(drawing.replace(glyph, without)))
-        for glyph, name in (("L", "solid"), ("+", "closed door"), (",", "glyph at an end")):
+                yield Cue(
+                    name, scene_of(drawing), scene_of(drawing.replace(glyph, without))
+                )
+        for glyph, name in (
+            ("L", "solid"),
+            ("+", "closed door"),
+            (",", "glyph at an end"),
+        ):
             if glyph in drawing:
                 without = "#" if glyph == "L" else "."
-                yield Cue(name, scene_of(drawing), scene_of(drawing.replace(glyph, without)))
+                yield Cue(
+                    name, scene_of(drawing), scene_of(drawing.replace(glyph, without))
+                )
         yield Cue("word", scene_of(drawing, "TONE"), scene_of(drawing))
 
 
@@ -84,7 +116,10 @@ def _scenes() -> Iterator[Scene]:
 @RULES.rule(DECLARATION)
 def _declaration(view: View) -> None:
     name: Any = view.name
-    need(isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(), f"the name {name!r} is not a word")
+    need(
+        isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
+        f"the name {name!r} is not a word",
+    )
     need(isinstance(view.characters, str), "characters is not text")
     reading: Any = getattr(view, "reading", "")
     good = isinstance(reading, str) and len(reading) < 1000
@@ -93,14 +128,22 @@ def _declaration(view: View) -> None:
 
 @RULES.rule("pure")
 def _pure(view: View) -> None:
-    """What is rendered depends on the arguments alone; observations are kept, and drawn once."""
+    """What is rendered depends on the arguments alone; observations are kept, and drawn
+    once.
+    """
     for scene in _scenes():
         first = {pose: view.render(scene, *pose) for pose in poses(scene)}
         for pose in reversed(list(first)):
-            need(view.render(scene, *pose) == first[pose], f"the same pose {pose} of a scene is drawn in two ways")
+            need(
+                view.render(scene, *pose) == first[pose],
+                f"the same pose {pose} of a scene is drawn in two ways",
+            )
         twin = replace(scene)
         pose = next(iter(first))
-        need(view.render(twin, *pose) == first[pose], "two equal scenes are drawn in two ways")
+        need(
+            view.render(twin, *pose) == first[pose],
+            "two equal scenes are drawn in two ways",
+        )
 
 
 @RULES.rule("bounded")
@@ -109,20 +152,31 @@ def _bounded(view: View) -> None:
         most = view.max_length(scene)
         for pose in poses(scene):
             observation = view.render(scene, *pose)
-            need(isinstance(observation, str), f"render returns {type(observation).__name__}, but text is expected")
+            need(
+                isinstance(observation, str),
+                f"render returns {type(observation).__name__}, but text is expected",
+            )
             length = len(observation)
-            need(length <= most, f"an observation has {length} characters, but max_length is {most}")
+            need(
+                length <= most,
+                f"an observation has {length} characters, but max_length is {most}",
+            )
 
 
 @RULES.rule("characters")
 def _characters(view: View) -> None:
     for scene in _scenes():
         allowed = (
-            set(view.characters) | {tile.glyph for row in scene.tiles for tile in row} | set("\n".join(scene.text))
+            set(view.characters)
+            | {tile.glyph for row in scene.tiles for tile in row}
+            | set("\n".join(scene.text))
         )
         for pose in poses(scene):
             odd = "".join(sorted(set(str(view.render(scene, *pose))) - allowed))
-            need(not odd, f"draws '{quoted(odd, 40)}', which is neither in the scene nor in 'characters'")
+            need(
+                not odd,
+                f"draws '{quoted(odd, 40)}', which is neither in the scene nor in 'characters'",
+            )
 
 
 @RULES.rule("heading")
@@ -134,7 +188,10 @@ def _heading(view: View) -> None:
             observation = view.render(scene, column, row, heading)
             other = seen.setdefault(observation, heading)
             both = f"{HEADINGS[other]} and {HEADINGS[heading]}"
-            need(other == heading, f"{both} look the same: the observation does not show the heading")
+            need(
+                other == heading,
+                f"{both} look the same: the observation does not show the heading",
+            )
 
 
 @RULES.rule("cues")
@@ -142,7 +199,10 @@ def _cues(view: View) -> None:
     hidden = []
     for cue in cues():
         standing = set(poses(cue.present)) & set(poses(cue.absent))
-        if not any(view.render(cue.present, *pose) != view.render(cue.absent, *pose) for pose in sorted(standing)):
+        if not any(
+            view.render(cue.present, *pose) != view.render(cue.absent, *pose)
+            for pose in sorted(standing)
+        ):
             hidden.append(cue.name)
     names = ", ".join(dict.fromkeys(hidden))
     need(not hidden, f"looks the same as its absence from every position: {names}")
@@ -162,21 +222,37 @@ def _words(view: View) -> None:
 
 @RULES.rule("pictures")
 def _pictures(view: View) -> None:
-    """A view of pictures says how large they are, and they are; a view of text returns no pictures."""
+    """A view of pictures says how large they are, and they are; a view of text returns
+    no pictures.
+    """
     for scene in _scenes():
         pose = next(poses(scene))
         observation = view.render(scene, *pose)
         if not isinstance(view, PictureView):
-            need(not isinstance(observation, Picture), "returns pictures but has no picture_size")
+            need(
+                not isinstance(observation, Picture),
+                "returns pictures but has no picture_size",
+            )
             continue
-        need(isinstance(observation, Picture), "has picture_size but returns no Picture")
+        need(
+            isinstance(observation, Picture), "has picture_size but returns no Picture"
+        )
         if isinstance(observation, Picture):
             size, drawn = view.picture_size(scene), png_size(observation.png)
-            need(size == drawn, f"picture_size is {size}, but the picture has {drawn} pixels")
-            need(max(drawn) <= MOST_PIXELS, f"a picture of {drawn} pixels is larger than models accept")
+            need(
+                size == drawn,
+                f"picture_size is {size}, but the picture has {drawn} pixels",
+            )
+            need(
+                max(drawn) <= MOST_PIXELS,
+                f"a picture of {drawn} pixels is larger than models accept",
+            )
 
 
 def png_size(png: bytes) -> tuple[int, int]:
     """Return width and height of a PNG; BreachError where it is none."""
-    need(png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR", "a picture is not a PNG file")
+    need(
+        png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR",
+        "a picture is not a PNG file",
+    )
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")

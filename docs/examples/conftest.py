@@ -2,8 +2,9 @@
 
     pytest --model trained-q --protocols ./easy_t_maze.protocol.yaml --seed 100
 
-They read ``*.policy.json``, ``*.ppo.zip`` and ``life_q.json`` from the working directory, or from where LEARNT_IN says.
-The first two learn nothing more: what is judged is the policy. The third one learns during each life.
+They read ``*.policy.json``, ``*.ppo.zip`` and ``life_q.json`` from the working
+directory, or from where LEARNT_IN says. The first two learn nothing more: what is
+judged is the policy. The third one learns during each life.
 """
 
 from __future__ import annotations
@@ -27,18 +28,26 @@ def learnt(pattern: str) -> Path:
     found = sorted(LEARNT_IN.glob(pattern))
     if len(found) != 1:
         remedy = (
-            "Keep each in a folder of its own, and set LEARNT_IN to one of them." if found else "Train, with --save."
+            "Keep each in a folder of its own, and set LEARNT_IN to one of them."
+            if found
+            else "Train, with --save."
         )
-        raise FileError(f"There must be one {pattern} in {LEARNT_IN}, and there are {len(found)}. {remedy}")
+        raise FileError(
+            f"There must be one {pattern} in {LEARNT_IN}, and there are {len(found)}. {remedy}"
+        )
     return found[0]
 
 
 class TrainedQ:
-    """Takes the best action that q_learning.py knows for a text, and a random one where it knows none."""
+    """Takes the best action that q_learning.py knows for a text, and a random one where
+    it knows none.
+    """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
-        self._values: dict[str, list[float]] = json.loads(learnt("*.policy.json").read_text(encoding="utf-8"))
+        self._values: dict[str, list[float]] = json.loads(
+            learnt("*.policy.json").read_text(encoding="utf-8")
+        )
 
     def begin_trial(self, observation: str) -> None:
         """Nothing is kept from trial to trial."""
@@ -46,12 +55,15 @@ class TrainedQ:
     def act(self, observation: str) -> list[int]:
         """Return an action."""
         values = self._values.get(observation)
-        # Now and then a random one: a policy that nothing disturbs may walk in a circle for ever (5 % as in training).
+        # Now and then a random one: a policy that nothing disturbs may walk in a circle
+        # for ever (5 % as in training).
         if values is None or self._random.random() < 0.05:
             return [self._random.randrange(4)]
         return [values.index(max(values))]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Nothing is learnt."""
 
 
@@ -71,9 +83,13 @@ class TrainedPPO:
         path = learnt("*.ppo.zip")
         self._model: Any = PPO.load(path, device="cpu")
         # Encodes as in training; nothing else of it is used.
-        environment = gymnasium.make("/".join(path.name.split(".")[:2]), view=context.view)
+        environment = gymnasium.make(
+            "/".join(path.name.split(".")[:2]), view=context.view
+        )
         if not context.view.startswith("ascii"):
-            raise OptionError(f"The network was trained on text, and the view is {context.view}.")
+            raise OptionError(
+                f"The network was trained on text, and the view is {context.view}."
+            )
         self._encode = OneHotCharacters(environment).observation
 
     def begin_trial(self, observation: str) -> None:
@@ -83,7 +99,9 @@ class TrainedPPO:
         """Return an action."""
         return [int(self._model.predict(self._encode(observation))[0])]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Nothing is learnt."""
 
 
@@ -91,13 +109,21 @@ def life_q(context: AgentContext) -> Agent:
     """Return the learner of life_q.py with the settings that were found for it."""
     from life_q import LifeQ
 
-    return LifeQ(context, **json.loads(learnt("life_q.json").read_text(encoding="utf-8")))
+    return LifeQ(
+        context, **json.loads(learnt("life_q.json").read_text(encoding="utf-8"))
+    )
 
 
 def cheesebench_agents() -> list[AgentSpec]:
-    """Return the agents. ``memory`` says what they keep between trials; statistics go by subject in any case."""
+    """Return the agents. ``memory`` says what they keep between trials; statistics go
+    by subject in any case.
+    """
     return [
-        AgentSpec("trained-q", TrainedQ, memory="none", summary="the table of q_learning.py"),
-        AgentSpec("trained-ppo", TrainedPPO, memory="none", summary="the network of ppo.py"),
+        AgentSpec(
+            "trained-q", TrainedQ, memory="none", summary="the table of q_learning.py"
+        ),
+        AgentSpec(
+            "trained-ppo", TrainedPPO, memory="none", summary="the network of ppo.py"
+        ),
         AgentSpec("life-q", life_q, memory="life", summary="the learner of life_q.py"),
     ]

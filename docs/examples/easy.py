@@ -1,6 +1,8 @@
-"""Two tasks that a table learns within seconds: ``easy/TMaze-v1`` and ``easy/ShuttleBox-v1``, made by importing this.
+"""Two tasks that a table learns within seconds: ``easy/TMaze-v1`` and
+``easy/ShuttleBox-v1``, made by importing this.
 
-Their protocols, beside this file, are for trying learners out. They are not validated and give no verdict.
+Their protocols, beside this file, are for trying learners out. They are not validated
+and give no verdict.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""A learner with memory: its table is empty when a life begins, and it learns from trial to trial, as the animal does.
+"""A learner with memory: its table is empty when a life begins, and it learns from
+trial to trial, as the animal does.
 
     python life_q.py --save .                          # life_q.json: see conftest.py
     python life_q.py --environment easy/ShuttleBox-v1  # any other
 
-Training does not fill the table. It looks for the learning rate and the exploration with which whole lives go best.
+Training does not fill the table. It looks for the learning rate and the exploration
+with which whole lives go best.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ class LifeQ:
     """Q-learning over texts, from the first step of a life to its last.
 
     Args:
-        context: what CheeseBench gives an agent; only its seed is used.
-        rate: learning rate, from 0 to 1.
-        exploration: share of random actions in the first trial; it falls with the root of the number of trials.
+        context: what CheeseBench gives an agent; only its seed is used. rate: learning
+        rate, from 0 to 1. exploration: share of random actions in the first trial; it
+        falls with the root of the number of trials.
     """
 
     def __init__(self, context: AgentContext, rate: float, exploration: float) -> None:
@@ -56,9 +58,15 @@ class LifeQ:
             return [self._random.randrange(4)]
         values = self._of(observation)
         best = max(values)
-        return [self._random.choice([action for action in range(4) if values[action] == best])]
+        return [
+            self._random.choice(
+                [action for action in range(4) if values[action] == best]
+            )
+        ]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Learn from a trial at its end, from the last step to the first."""
         self._steps.append((self._seen, action, reward, None if ended else observation))
         self._seen = observation
@@ -73,7 +81,9 @@ class LifeQ:
 
 
 def live(agent: LifeQ, environment: WholeLife, seed: int | None) -> float:
-    """Live the next life (with a seed, the first one under it) and return the rate of success of its trials."""
+    """Live the next life (with a seed, the first one under it) and return the rate of
+    success of its trials.
+    """
     observation, info = environment.reset(seed=seed)
     agent.begin_trial(observation)
     successes: list[bool] = []
@@ -91,13 +101,20 @@ def live(agent: LifeQ, environment: WholeLife, seed: int | None) -> float:
     return sum(successes) / len(successes)
 
 
-def search(name: str, seed: int, candidates: int = CANDIDATES, lives: int = LIVES) -> tuple[float, dict[str, Any]]:
-    """Return the rate of success of the best settings among random ones, and these. All live the same lives."""
+def search(
+    name: str, seed: int, candidates: int = CANDIDATES, lives: int = LIVES
+) -> tuple[float, dict[str, Any]]:
+    """Return the rate of success of the best settings among random ones, and these. All
+    live the same lives.
+    """
     environment = WholeLife(gymnasium.make(name))
     chance = random.Random(seed)
     found: list[tuple[float, dict[str, Any]]] = []
     for _ in range(candidates):
-        settings = {"rate": round(chance.uniform(0.05, 1), 3), "exploration": round(chance.uniform(0, 0.6), 3)}
+        settings = {
+            "rate": round(chance.uniform(0.05, 1), 3),
+            "exploration": round(chance.uniform(0, 0.6), 3),
+        }
         rates = []
         for life in range(lives):
             agent = LifeQ(AgentContext(seed=life, view="ascii_2d"), **settings)
@@ -108,15 +125,24 @@ def search(name: str, seed: int, candidates: int = CANDIDATES, lives: int = LIVE
 
 def main() -> None:
     """Print the settings that are best, and write them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--environment", default="cheesebench/OperantChamber-v1")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", type=Path, metavar="DIR", help="write the settings into this directory")
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="DIR",
+        help="write the settings into this directory",
+    )
     options = parser.parse_args()
     rate, settings = search(options.environment, options.seed)
     print(f"{options.environment}: success {rate:.1%} with {settings}")
     if options.save:
-        (options.save / "life_q.json").write_text(json.dumps(settings), encoding="utf-8")
+        (options.save / "life_q.json").write_text(
+            json.dumps(settings), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The arena family: maps and generators, movement tables, the step kernel, and the Gymnasium classes."""
+"""The arena family: maps and generators, movement tables, the step kernel, and the
+Gymnasium classes.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,18 @@ class ArenaParadigm(Paradigm):
 
         return ArenaSubject(self.program, view, seed, subject)
 
-    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
+    def still(
+        self,
+        view: View,
+        seed: int,
+        subject: int,
+        state: str | None = None,
+        trial: int = 1,
+    ) -> Still:
         """Return how a trial of this life begins, or what ``state`` would show then.
 
-        Earlier trials are waited out. ``place`` of ``state`` has no effect: the subject stays where it is.
+        Earlier trials are waited out. ``place`` of ``state`` has no effect: the subject
+        stays where it is.
         """
         from cheesebench.interfaces import RUNNING, STAY, Still
         from cheesebench.paradigms.arena.life import ArenaSubject
@@ -70,7 +80,11 @@ class ArenaParadigm(Paradigm):
         from cheesebench.interfaces import Ground
 
         gallery = self.program.gallery(Words())
-        return Ground(gallery.scene(gallery.geometry.arena.doors, (), ()), gallery.canvas.left, gallery.canvas.top)
+        return Ground(
+            gallery.scene(gallery.geometry.arena.doors, (), ()),
+            gallery.canvas.left,
+            gallery.canvas.top,
+        )
 
     def with_cues(self, how: CueControl, seed: int) -> ArenaParadigm:
         from cheesebench.paradigms.arena import controls
@@ -90,7 +104,9 @@ class ArenaParadigm(Paradigm):
     def yoked_environment(
         self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
     ) -> SubjectEnvironment:
-        """Return a life yoked to the one in which ``subject`` took these actions; see ``controls.YokedSubject``."""
+        """Return a life yoked to the one in which ``subject`` took these actions; see
+        ``controls.YokedSubject``.
+        """
         from cheesebench.paradigms.arena.controls import YokedSubject
 
         return YokedSubject(self.program, view, seed, subject, trials)
@@ -100,7 +116,9 @@ class ArenaParadigm(Paradigm):
 
         return run_tests(self, view)
 
-    def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
+    def audit(
+        self, views: Sequence[View], settings: AuditSettings
+    ) -> Iterable[AuditFinding]:
         from cheesebench.paradigms.arena.audit import audit
 
         return audit(self, views, settings)

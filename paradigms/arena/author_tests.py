@@ -1,4 +1,6 @@
-"""Runs the tests of a protocol (``tests:``): trials that are played and compared with the author's expectations."""
+"""Runs the tests of a protocol (``tests:``): trials that are played and compared with
+the author's expectations.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, RUNNING, STAY, Value
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import names_in
-from cheesebench.paradigms.arena.tables import Destination, Geometry, Tables, arrives, destination, shortest_path
+from cheesebench.paradigms.arena.tables import (
+    Destination,
+    Geometry,
+    Tables,
+    arrives,
+    destination,
+    shortest_path,
+)
 from cheesebench.protocol import Arena
 from cheesebench.protocol.documents import Test
 
@@ -26,9 +35,10 @@ TOLERANCE = 1e-9
 class TestReport:
     """The result of one of a protocol's tests.
 
-    ``index`` counts from 0 in the order of the file, ``position`` is the test's position (in a parent's file if it is
-    inherited), ``actions`` has one letter (``FLRS``) for each step played in the tested trial. ``differences`` are
-    sentences such as ``outcome: expected correct, was timeout``; empty if it passed.
+    ``index`` counts from 0 in the order of the file, ``position`` is the test's
+    position (in a parent's file if it is inherited), ``actions`` has one letter
+    (``FLRS``) for each step played in the tested trial. ``differences`` are sentences
+    such as ``outcome: expected correct, was timeout``; empty if it passed.
     """
 
     __test__: ClassVar[bool] = False  # not for pytest to collect
@@ -44,42 +54,61 @@ class TestReport:
 
     def __str__(self) -> str:
         number = f"{self.position}: test {self.index + 1}"
-        return f"{number} passed" if self.passed else f"{number} failed: {'; '.join(self.differences)}"
+        return (
+            f"{number} passed"
+            if self.passed
+            else f"{number} failed: {'; '.join(self.differences)}"
+        )
 
 
 def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
     """Play all tests of a protocol; results do not depend on the view.
 
-    The subject waits with STAY through the trials before the tested one. Then it executes the ``actions``, or visits
-    the names in ``visit`` in order. A visit is one *event*: entering a zone (or the nearest member of a group or set),
-    or pressing a solid. So a zone that is named twice is left and entered again, and a zone in which the subject
-    already stands is left first. A variable is read when its turn comes, and while the subject walks to it. The path is
-    the shortest with the present doors, and is found again when they change; while nothing moves or no way is open, the
-    subject waits with STAY. After the list it waits until the trial ends. If the trial ends earlier, the rest of the
-    list is dropped. Rewards of all steps of the trial count.
+    The subject waits with STAY through the trials before the tested one. Then it
+    executes the ``actions``, or visits the names in ``visit`` in order. A visit is one
+    *event*: entering a zone (or the nearest member of a group or set), or pressing a
+    solid. So a zone that is named twice is left and entered again, and a zone in which
+    the subject already stands is left first. A variable is read when its turn comes,
+    and while the subject walks to it. The path is the shortest with the present doors,
+    and is found again when they change; while nothing moves or no way is open, the
+    subject waits with STAY. After the list it waits until the trial ends. If the trial
+    ends earlier, the rest of the list is dropped. Rewards of all steps of the trial
+    count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)
-    return [_run(paradigm, view, index, test, position) for index, (test, position) in enumerate(pairs)]
+    return [
+        _run(paradigm, view, index, test, position)
+        for index, (test, position) in enumerate(pairs)
+    ]
 
 
-def _run(paradigm: ArenaParadigm, view: View, index: int, test: Test, position: Position) -> TestReport:
+def _run(
+    paradigm: ArenaParadigm, view: View, index: int, test: Test, position: Position
+) -> TestReport:
     life = ArenaSubject(paradigm.program, view, test.seed, test.subject)
     played: list[int] = []
     try:
         differences = _play(life, paradigm.program.geometry, test, played)
     except CheeseBenchError as error:
-        # Errors that show only at run time, such as an invalid place, are failures of the test.
+        # Errors that show only at run time, such as an invalid place, are failures of
+        # the test.
         differences = [str(error)]
     letters = "".join(ACTION_LETTERS[action] for action in played)
     return TestReport(index, position, letters, tuple(differences))
 
 
-def _play(life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]) -> list[str]:
-    """Live up to the tested trial and through it; return the differences, and in ``played`` the actions."""
+def _play(
+    life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]
+) -> list[str]:
+    """Live up to the tested trial and through it; return the differences, and in
+    ``played`` the actions.
+    """
     for before in range(test.trial):
         if life.begin_trial() is None:
-            return [f"trial: expected trial {test.trial}, but the schedule ends after {before}"]
+            return [
+                f"trial: expected trial {test.trial}, but the schedule ends after {before}"
+            ]
         if before < test.trial - 1:
             _wait_out(life)
     reward, status = 0.0, RUNNING
@@ -99,9 +128,14 @@ def _wait_out(life: ArenaSubject) -> None:
 
 
 def _read_actions(actions: Sequence[str] | str) -> list[int]:
-    """Return the numbers of actions given as letters, full names, or one string of letters (blanks are ignored)."""
+    """Return the numbers of actions given as letters, full names, or one string of
+    letters (blanks are ignored).
+    """
     words = actions.replace(" ", "") if isinstance(actions, str) else actions
-    return [ACTIONS.index(word) if word in ACTIONS else ACTION_LETTERS.index(word) for word in words]
+    return [
+        ACTIONS.index(word) if word in ACTIONS else ACTION_LETTERS.index(word)
+        for word in words
+    ]
 
 
 # -- visits
@@ -112,8 +146,14 @@ def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
     planned: tuple[Destination, Tables, int] | None = None
     while True:
         goal, tables, pose = _goal(life, geometry.arena, name), life.tables, life.pose
-        # The last step may have closed a door, changed the variable, or placed the subject elsewhere.
-        if planned is None or goal != planned[0] or tables is not planned[1] or pose != planned[2]:
+        # The last step may have closed a door, changed the variable, or placed the
+        # subject elsewhere.
+        if (
+            planned is None
+            or goal != planned[0]
+            or tables is not planned[1]
+            or pose != planned[2]
+        ):
             path = iter(shortest_path(geometry, tables, pose, goal) or ())
         index = pose + next(path, STAY)
         planned = (goal, tables, tables.moves[index])
@@ -151,7 +191,9 @@ def _differences(life: ArenaSubject, test: Test, reward: float) -> Iterator[str]
     yield from _compare_all("variable", expect.variables, variables)
 
 
-def _compare_all(kind: str, expected: Mapping[str, object], actual: Mapping[str, Value]) -> Iterator[str]:
+def _compare_all(
+    kind: str, expected: Mapping[str, object], actual: Mapping[str, Value]
+) -> Iterator[str]:
     for name, value in expected.items():
         yield from _compare(f"{kind} {name}", value, actual.get(name))
 
@@ -164,7 +206,9 @@ def _compare(what: str, expected: object, actual: Value) -> Iterable[str]:
 
 def _same(expected: object, actual: Value) -> bool:
     if isinstance(expected, list):  # a set
-        return isinstance(actual, list) and {str(value) for value in expected} == set(actual)
+        return isinstance(actual, list) and {str(value) for value in expected} == set(
+            actual
+        )
     if isinstance(expected, int | float) and isinstance(actual, int | float):
         return math.isclose(expected, actual, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return actual == (None if expected == "none" else expected)

@@ -27,8 +27,13 @@ FRESH_TEXT = "zup"
 
 
 def without_cues(specification: Specification) -> Specification:
-    """Return the protocol without landmarks, shown glyphs and texts; doors, solids and drawn zones remain."""
-    states = {name: dataclasses.replace(state, say=(), show=()) for name, state in specification.states.items()}
+    """Return the protocol without landmarks, shown glyphs and texts; doors, solids and
+    drawn zones remain.
+    """
+    states = {
+        name: dataclasses.replace(state, say=(), show=())
+        for name, state in specification.states.items()
+    }
     arena = dataclasses.replace(specification.arena, landmarks=())
     return dataclasses.replace(specification, states=states, arena=arena)
 
@@ -37,7 +42,9 @@ def without_cues(specification: Specification) -> Specification:
 
 
 class CuesDrawnAnew(ArenaParadigm):
-    """Landmarks, shown glyphs and texts are random, and independent of state, draws and position."""
+    """Landmarks, shown glyphs and texts are random, and independent of state, draws and
+    position.
+    """
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         return ShuffledCueSubject(self.program, view, seed, subject)
@@ -46,10 +53,11 @@ class CuesDrawnAnew(ArenaParadigm):
 class ShuffledCueSubject(ArenaSubject):
     """An environment that differs from the plain one only in what is visible.
 
-    In every trial the landmarks swap glyphs at random, and draws that determine cues are drawn again independently. On
-    every entry into a state (and when its clock restarts), glyphs and texts are those of a state drawn uniformly from
-    all states. If a variable that rules change gives a cue's place, a member of the same group is drawn instead. Doors
-    and freezing are not cues: they are those of the actual state.
+    In every trial the landmarks swap glyphs at random, and draws that determine cues
+    are drawn again independently. On every entry into a state (and when its clock
+    restarts), glyphs and texts are those of a state drawn uniformly from all states. If
+    a variable that rules change gives a cue's place, a member of the same group is
+    drawn instead. Doors and freezing are not cues: they are those of the actual state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -59,10 +67,14 @@ class ShuffledCueSubject(ArenaSubject):
         self._states = list(program.states.values())
         # Rows are independent between trials, whatever the protocol's order is.
         again = [
-            dataclasses.replace(draw, per="trial", order="random", copies=1, max_run=None, keep_if=None)
+            dataclasses.replace(
+                draw, per="trial", order="random", copies=1, max_run=None, keep_if=None
+            )
             for draw in specification.draws
         ]
-        self._other_draws = [(draw, DrawSequence(draw, self._chance, subject)) for draw in again]
+        self._other_draws = [
+            (draw, DrawSequence(draw, self._chance, subject)) for draw in again
+        ]
 
     def begin_trial(self) -> str | None:
         arena, chance = self._program.specification.arena, self._chance
@@ -70,8 +82,13 @@ class ShuffledCueSubject(ArenaSubject):
         for draw, sequence in self._other_draws:
             row = sequence.next(dealt(draw, arena.groups, self._other))
             self._other.update(zip(draw.columns, row, strict=True))
-        glyphs = chance.shuffled([mark.glyph for mark in arena.landmarks], f"landmarks|{self._trial_number}")
-        self._marks = tuple((LANDMARK + mark.name, glyph) for mark, glyph in zip(arena.landmarks, glyphs, strict=True))
+        glyphs = chance.shuffled(
+            [mark.glyph for mark in arena.landmarks], f"landmarks|{self._trial_number}"
+        )
+        self._marks = tuple(
+            (LANDMARK + mark.name, glyph)
+            for mark, glyph in zip(arena.landmarks, glyphs, strict=True)
+        )
         return super().begin_trial()
 
     def _appearance(self, state: State) -> LookKey:
@@ -79,14 +96,21 @@ class ShuffledCueSubject(ArenaSubject):
         key = f"cues|{self._trial_number}|{self._entered}"
         source = self._states[self._chance.below(len(self._states), key)]
         moved = {
-            name: self._moved(self.values[name], f"{key}|{name}") for name in self._program.specification.variables
+            name: self._moved(self.values[name], f"{key}|{name}")
+            for name in self._program.specification.variables
         }
-        _, _, shown, text = source.read_look(_Memory({**self.values, **moved, **self._other}))
+        _, _, shown, text = source.read_look(
+            _Memory({**self.values, **moved, **self._other})
+        )
         return closed, frozen, (*self._marks, *shown), text
 
     def _moved(self, value: Any, key: str) -> Any:
         groups = self._program.specification.arena.groups.values()
-        group = next((members for members in groups if value in members), None) if isinstance(value, str) else None
+        group = (
+            next((members for members in groups if value in members), None)
+            if isinstance(value, str)
+            else None
+        )
         return value if group is None else group[self._chance.below(len(group), key)]
 
 
@@ -101,12 +125,16 @@ class _Memory:
 
 
 class LabelsSwapped(ArenaParadigm):
-    """Labels are permuted for the whole run: each means what another one means in the plain world."""
+    """Labels are permuted for the whole run: each means what another one means in the
+    plain world.
+    """
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
         chance = Stream(seed, f"{specification.paradigm}|labels", 0)
-        self._glyphs = _cycle(chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs"))
+        self._glyphs = _cycle(
+            chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
+        )
         # A text with values in it stays: no other text can replace it.
         lines = [
             line
@@ -122,14 +150,18 @@ class LabelsSwapped(ArenaParadigm):
         known = self._views.get(view.name)
         if known is None or known.view is not view:
             # One view for all subjects, so that drawn observations are cached.
-            known = self._views[view.name] = SwappedView(view, self._glyphs, self._texts)
+            known = self._views[view.name] = SwappedView(
+                view, self._glyphs, self._texts
+            )
         return ArenaSubject(self.program, known, seed, subject)
 
 
 class SwappedView:
     """A view of the same scene with other glyphs and texts."""
 
-    def __init__(self, view: View, glyphs: Mapping[str, str], texts: Mapping[str, str]) -> None:
+    def __init__(
+        self, view: View, glyphs: Mapping[str, str], texts: Mapping[str, str]
+    ) -> None:
         self.view, self._glyphs, self._texts = view, glyphs, texts
         self.name = view.name
         self.characters = view.characters
@@ -144,12 +176,21 @@ class SwappedView:
 
     def _swapped(self, scene: Scene) -> Scene:
         if self._last is None or self._last[0] is not scene:
-            tiles = tuple(tuple(self._tile(tile) for tile in row) for row in scene.tiles)
-            self._last = scene, Scene(tiles, tuple(self._texts.get(line, line) for line in scene.text))
+            tiles = tuple(
+                tuple(self._tile(tile) for tile in row) for row in scene.tiles
+            )
+            self._last = (
+                scene,
+                Scene(tiles, tuple(self._texts.get(line, line) for line in scene.text)),
+            )
         return self._last[1]
 
     def _tile(self, tile: Tile) -> Tile:
-        return tile if tile.kind == "door" else Tile(tile.kind, self._glyphs.get(tile.glyph, tile.glyph))
+        return (
+            tile
+            if tile.kind == "door"
+            else Tile(tile.kind, self._glyphs.get(tile.glyph, tile.glyph))
+        )
 
 
 def _labels(specification: Specification) -> list[str]:
@@ -165,7 +206,11 @@ def _labels(specification: Specification) -> list[str]:
                 glyphs.append(str(specification.variables[glyph.name].initial))
             else:
                 glyphs += specification.drawn(glyph.name)
-    return [glyph for glyph in dict.fromkeys(glyphs) if len(glyph) == 1 and glyph not in STRUCTURE]
+    return [
+        glyph
+        for glyph in dict.fromkeys(glyphs)
+        if len(glyph) == 1 and glyph not in STRUCTURE
+    ]
 
 
 def _fresh(specification: Specification) -> str:
@@ -181,7 +226,9 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject; it exposes the rules that fire, and the changes of state."""
+    """The replayed master of a yoked subject; it exposes the rules that fire, and the
+    changes of state.
+    """
 
     taken: Rule | None = None
     arrivals = 0
@@ -199,16 +246,26 @@ class Master(ArenaSubject):
 class YokedSubject(ArenaSubject):
     """A subject in the world of another one (the master), which it cannot change.
 
-    Body and memory are its own: it walks under the master's doors and freezing, and its ``watch`` rules record its own
-    events. When the master's state changes, the entry effects and those of the rule are executed for the subject, too,
-    so it is placed when the master is placed. Rewards, states and the end of the trial are the master's.
+    Body and memory are its own: it walks under the master's doors and freezing, and its
+    ``watch`` rules record its own events. When the master's state changes, the entry
+    effects and those of the rule are executed for the subject, too, so it is placed
+    when the master is placed. Rewards, states and the end of the trial are the
+    master's.
 
-    The outcome is the one that the subject would have had alone: the ``end`` of the first rule that its own events
-    would have fired, or the first ``finish`` that its own counters would have met; else, if a clock ended the master's
-    trial, that end; else ``timeout``.
+    The outcome is the one that the subject would have had alone: the ``end`` of the
+    first rule that its own events would have fired, or the first ``finish`` that its
+    own counters would have met; else, if a clock ended the master's trial, that end;
+    else ``timeout``.
     """
 
-    def __init__(self, program: Program, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        view: View,
+        seed: int,
+        subject: int,
+        trials: Sequence[Sequence[int]],
+    ) -> None:
         super().__init__(program, view, seed, subject)
         self._master = Master(program, view, seed, subject)
         self._trials = iter(trials)
@@ -221,7 +278,9 @@ class YokedSubject(ArenaSubject):
             return None
         self._actions, self._would = actions, None
         observation = super().begin_trial()
-        if observation is not None and self.state != self._master.state:  # the two subjects' pasts differ
+        if (
+            observation is not None and self.state != self._master.state
+        ):  # the two subjects' pasts differ
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()
@@ -239,7 +298,9 @@ class YokedSubject(ArenaSubject):
         """
         master = self._master
         if self._ended or self.steps >= len(self._actions):
-            raise StepAfterEndError("This trial has ended. Begin the next one before you step.")
+            raise StepAfterEndError(
+                "This trial has ended. Begin the next one before you step."
+            )
         arrivals, master.taken = master.arrivals, None
         _, reward, status = master.step(self._actions[self.steps])
         index = self._pose + action
@@ -258,47 +319,70 @@ class YokedSubject(ArenaSubject):
         return self._observation(), reward, status
 
     def _live_own_step(self, bits: int) -> None:
-        """Record the subject's own events and the outcome that they would have; they have no other effect."""
+        """Record the subject's own events and the outcome that they would have; they
+        have no other effect.
+        """
         program, state, fired = self._program, self._current, False
         if bits & program.where_mask:
             self._update_occupied(self._geometry.cell(self._pose))
         for number, rule in enumerate(program.watch):
-            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
+            if (not rule.mask or bits & rule.mask) and self._holds(
+                rule, bits, "watch", number
+            ):
                 fired = True
                 self._fire(rule)
         for number, rule in enumerate(state.rules):
-            if rule.after is None and bits & rule.mask and self._holds(rule, bits, state.name, number):
+            if (
+                rule.after is None
+                and bits & rule.mask
+                and self._holds(rule, bits, state.name, number)
+            ):
                 fired = True
                 self._would = self._would or rule.end
                 break
         if fired and self._would is None:
             self._would = next(
-                (end for guard, end, go, _ in program.finish if go != self.state and (guard is None or guard(self))),
+                (
+                    end
+                    for guard, end, go, _ in program.finish
+                    if go != self.state and (guard is None or guard(self))
+                ),
                 None,
             )
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
         if taken is not None:
             self.it = self._master.it
-            self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))
+            self._events.append(
+                (self.steps, self.state, taken.text, "by the master", taken.source)
+            )
             self._apply(taken.effects, "place")
         if entered:
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that is due by the clock: the master determines when, the subject's own state which one."""
+        """Return the end that is due by the clock: the master determines when, the
+        subject's own state which one.
+        """
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue
-            # The master has already drawn `p` for the rule that fired; do not draw for the others.
-            if (rule.guard is None or rule.guard(self)) and (rule.p is None or rule.source == taken.source):
+            # The master has already drawn `p` for the rule that fired; do not draw for
+            # the others.
+            if (rule.guard is None or rule.guard(self)) and (
+                rule.p is None or rule.source == taken.source
+            ):
                 return rule.end
         return None
 
     def _end(self, status: int) -> None:
         master = self._master
         taken = master.taken if status == TERMINATED else None
-        by_clock = self._due(taken) or master.outcome if taken is not None and taken.after is not None else None
+        by_clock = (
+            self._due(taken) or master.outcome
+            if taken is not None and taken.after is not None
+            else None
+        )
         self.outcome = self._would or by_clock or TIMEOUT
         self._ended = True
         self._close()

@@ -1,7 +1,9 @@
-"""Gymnasium environments: one class per protocol, observations in any view and four actions.
+"""Gymnasium environments: one class per protocol, observations in any view and four
+actions.
 
-One episode is one trial; a session is a series of resets of the same environment. At the end of the schedule it starts
-again for the same subject (with the subject's draws), so that training can continue indefinitely.
+One episode is one trial; a session is a series of resets of the same environment. At
+the end of the schedule it starts again for the same subject (with the subject's draws),
+so that training can continue indefinitely.
 """
 
 from __future__ import annotations
@@ -27,7 +29,13 @@ from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, 
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification, expressions, load_protocol, with_arena
+from cheesebench.protocol import (
+    Catalogue,
+    Specification,
+    expressions,
+    load_protocol,
+    with_arena,
+)
 from cheesebench.protocol.documents import MAX_NAME
 from cheesebench.wrappers import checked_options
 
@@ -37,32 +45,42 @@ Pixels = NDArray[np.uint8]
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31
-#: The largest number of a subject: expressions compute with it, and floats hold it exactly.
+#: The largest number of a subject: expressions compute with it, and floats hold it
+#: exactly.
 MAX_SUBJECT = 10**15
 #: The view that ``render`` uses for pictures where the observations are texts.
 WATCHED_IN = "topdown_2d"
 
 
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
-    """A paradigm as a Gymnasium environment; ``environment_class`` creates its subclasses.
+    """A paradigm as a Gymnasium environment; ``environment_class`` creates its
+    subclasses.
 
-    Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows separated by newlines, then what the state
-    says); in a view of pictures a dict of ``picture`` (uint8, height x width x 3, RGB) and ``text`` (what the state
-    says). Action: ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size. ``terminated``
-    is True when a rule or ``finish`` ended the trial, ``truncated`` at the step limit.
+    Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows separated
+    by newlines, then what the state says); in a view of pictures a dict of ``picture``
+    (uint8, height x width x 3, RGB) and ``text`` (what the state says). Action:
+    ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size.
+    ``terminated`` is True when a rule or ``finish`` ended the trial, ``truncated`` at
+    the step limit.
 
-    ``info`` has ``state`` (str) on every step, and at the end of a trial ``outcome`` (str), ``success`` (bool or
-    None), ``measures`` (dict), ``counters`` (dict) and ``life_over`` (bool: this was the last trial of the subject's
-    schedule); after a reset ``block`` (str), ``session`` and ``trial`` (int, from 1) and ``subject`` (int, from 0).
+    ``info`` has ``state`` (str) on every step, and at the end of a trial ``outcome``
+    (str), ``success`` (bool or None), ``measures`` (dict), ``counters`` (dict) and
+    ``life_over`` (bool: this was the last trial of the subject's schedule); after a
+    reset ``block`` (str), ``session`` and ``trial`` (int, from 1) and ``subject`` (int,
+    from 0).
 
-    A copied or unpickled environment is newly created with the same arguments: it has no current trial.
+    A copied or unpickled environment is newly created with the same arguments: it has
+    no current trial.
 
     Args:
-        view: name of a registered view.
-        subject: number of the subject whose life this is. ``reset(options={"subject": n})`` changes it; so does the
-            attribute ``subject`` at the next reset, which a vector environment sets in each lane (``set_attr``).
-        render_mode: ``"ansi"`` makes ``render`` return the current observation as text (of a picture, the text alone);
-            ``"rgb_array"`` makes it return the arena from above (in a view of pictures, the observation) as pixels.
+        view: name of a registered view. subject: number of the subject whose life this
+        is. ``reset(options={"subject": n})`` changes it; so does the
+            attribute ``subject`` at the next reset, which a vector environment sets in
+            each lane (``set_attr``).
+        render_mode: ``"ansi"`` makes ``render`` return the current observation as text
+        (of a picture, the text alone);
+            ``"rgb_array"`` makes it return the arena from above (in a view of pictures,
+            the observation) as pixels.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
@@ -73,26 +91,42 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     paradigm: ClassVar[ArenaParadigm]
 
     def __init__(
-        self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None, **unknown: object
+        self,
+        view: str = "ascii_2d",
+        subject: int = 0,
+        render_mode: str | None = None,
+        **unknown: object,
     ) -> None:
         refuse_arguments(unknown, ("view", "subject", "render_mode"))
         self._view = view_named(view)
-        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
+        self.render_mode = checked_render_mode(
+            render_mode, self.metadata["render_modes"]
+        )
         self.subject = subject
-        self._arguments = {"view": view, "subject": self._subject, "render_mode": render_mode}
+        self._arguments = {
+            "view": view,
+            "subject": self._subject,
+            "render_mode": render_mode,
+        }
         self._life: ArenaSubject | None = None
         self._observation = ""
         self.action_space = spaces.Discrete(len(ACTIONS))
         self.observation_space = observation_space(self.paradigm, self._view)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options), of a new subject."""
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options), of
+        a new subject.
+        """
         super().reset(seed=seed)
         self.subject = checked_options(options).get("subject", self._subject)
         life = self._life
         if life is None or seed is not None or life.subject != self._subject:
             number = seed if seed is not None else int(self.np_random.integers(SEEDS))
-            life = self._life = ArenaSubject(self.paradigm.program, self._view, number, self._subject)
+            life = self._life = ArenaSubject(
+                self.paradigm.program, self._view, number, self._subject
+            )
         self._observation = life.begin_next_trial()
         return observed(self._observation), beginning(life)
 
@@ -104,18 +138,36 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         try:
             number = index(action)
         except TypeError:
-            raise OptionError(f"An action must be a whole number from 0 to 3, not {action!r}.") from None
+            raise OptionError(
+                f"An action must be a whole number from 0 to 3, not {action!r}."
+            ) from None
         if not 0 <= number < 4:
-            raise OptionError(f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
+            raise OptionError(
+                f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}."
+            )
         self._observation, reward, status = life.step(number)
         if not status:
-            return observed(self._observation), reward, False, False, {"state": life.state}
+            return (
+                observed(self._observation),
+                reward,
+                False,
+                False,
+                {"state": life.state},
+            )
         info = {"state": life.state, **ending(life)}
-        return observed(self._observation), reward, status == TERMINATED, status == TRUNCATED, info
+        return (
+            observed(self._observation),
+            reward,
+            status == TERMINATED,
+            status == TRUNCATED,
+            info,
+        )
 
     @property
     def subject(self) -> int:
-        """Number of the subject, from 0. Set to another one, the next ``reset`` begins that subject's life."""
+        """Number of the subject, from 0. Set to another one, the next ``reset`` begins
+        that subject's life.
+        """
         return self._subject
 
     @subject.setter
@@ -124,27 +176,39 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     @property
     def life_over(self) -> bool:
-        """Whether the latest trial was the last one of the subject's life, also if it was broken off."""
+        """Whether the latest trial was the last one of the subject's life, also if it
+        was broken off.
+        """
         return self._life is not None and self._life.life_over
 
     def render(self) -> str | Pixels | None:
-        """Return the observation as text (``"ansi"``), or uint8 of shape (height, width, 3) (``"rgb_array"``)."""
+        """Return the observation as text (``"ansi"``), or uint8 of shape (height,
+        width, 3) (``"rgb_array"``).
+        """
         if self.render_mode != "rgb_array":
             return str(self._observation) if self.render_mode == "ansi" else None
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before render().")
-        watched = self._view if isinstance(self._view, PictureView) else installed_plugins().view(WATCHED_IN)
+        watched = (
+            self._view
+            if isinstance(self._view, PictureView)
+            else installed_plugins().view(WATCHED_IN)
+        )
         return pixels(life.drawn_in(self.paradigm.program.gallery(watched)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle (and copy) the constructor's arguments; generated classes cannot be found by name."""
+        """Pickle (and copy) the constructor's arguments; generated classes cannot be
+        found by name.
+        """
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
 
 def check_own(kind: type) -> None:
-    """Raise TypeError for a subclass of a protocol's class, because its copy would be the plain paradigm."""
+    """Raise TypeError for a subclass of a protocol's class, because its copy would be
+    the plain paradigm.
+    """
     if "specification" not in vars(kind):
         raise TypeError(
             f"'{kind.__name__}' is a subclass, so it cannot be copied or pickled here. Write a wrapper "
@@ -152,12 +216,19 @@ def check_own(kind: type) -> None:
         )
 
 
-def _made_again(specification: Specification, arguments: dict[str, Any]) -> ArenaEnvironment:
+def _made_again(
+    specification: Specification, arguments: dict[str, Any]
+) -> ArenaEnvironment:
     return environment_class(specification)(**arguments)
 
 
 def beginning(life: ArenaSubject) -> dict[str, Any]:
-    return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
+    return {
+        "block": life.block,
+        "session": life.session,
+        "trial": life.trial,
+        "subject": life.subject,
+    }
 
 
 def ending(life: ArenaSubject) -> dict[str, Any]:
@@ -172,7 +243,9 @@ def ending(life: ArenaSubject) -> dict[str, Any]:
 
 
 def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:
-    """Raise UnknownNameError for the first argument of ``gymnasium.make`` that does not exist."""
+    """Raise UnknownNameError for the first argument of ``gymnasium.make`` that does not
+    exist.
+    """
     for name in unknown:
         raise UnknownNameError("argument", name, known)
 
@@ -187,7 +260,9 @@ def checked_subject(subject: object) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_SUBJECT:
-        raise OptionError(f"A subject must be a whole number from 0 to {MAX_SUBJECT}, not {subject!r}.")
+        raise OptionError(
+            f"A subject must be a whole number from 0 to {MAX_SUBJECT}, not {subject!r}."
+        )
     return number
 
 
@@ -199,12 +274,15 @@ def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | 
 
 # -- the classes of protocols
 
-#: By path and text of the protocol, so that the lanes of a vector environment share what is compiled and drawn.
+#: By path and text of the protocol, so that the lanes of a vector environment share
+#: what is compiled and drawn.
 _classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Return the environment class of a checked protocol; the same class for the same protocol."""
+    """Return the environment class of a checked protocol; the same class for the same
+    protocol.
+    """
     key = specification.path, specification.text
     if key not in _classes:
         members = {
@@ -213,13 +291,17 @@ def environment_class(specification: Specification) -> type[ArenaEnvironment]:
             "specification": specification,
             "paradigm": ArenaParadigm(specification),
         }
-        _classes[key] = type(class_name(specification.name), (ArenaEnvironment,), members)
+        _classes[key] = type(
+            class_name(specification.name), (ArenaEnvironment,), members
+        )
     return _classes[key]
 
 
 @cache
 def class_named(name: str) -> type[ArenaEnvironment]:
-    """Return the class of an installed protocol by class name. Raises AttributeError."""
+    """Return the class of an installed protocol by class name. Raises
+    AttributeError.
+    """
     catalogue = Catalogue(installed_plugins().protocol_directories)
     for stem, path in catalogue.files.items():
         if class_name(stem) == name:
@@ -227,17 +309,25 @@ def class_named(name: str) -> type[ArenaEnvironment]:
     raise AttributeError(f"no protocol has a class called {name!r}")
 
 
-def make_from_file(protocol: str | Path | None = None, **options: Any) -> ArenaEnvironment:
-    """Return an environment of any protocol: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)``."""
+def make_from_file(
+    protocol: str | Path | None = None, **options: Any
+) -> ArenaEnvironment:
+    """Return an environment of any protocol:
+    ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)``.
+    """
     return environment_class(find_protocol(protocol))(**options)
 
 
 def find_protocol(protocol: str | Path | None) -> Specification:
     if not isinstance(protocol, str | Path):
-        raise OptionError(f"'protocol' must be the file or the name of a protocol, not {protocol!r}.")
+        raise OptionError(
+            f"'protocol' must be the file or the name of a protocol, not {protocol!r}."
+        )
     if Path(protocol).is_file():
         return load_protocol(protocol)
-    found: Specification = with_arena(Catalogue(installed_plugins().protocol_directories).find(str(protocol)))
+    found: Specification = with_arena(
+        Catalogue(installed_plugins().protocol_directories).find(str(protocol))
+    )
     return found
 
 
@@ -247,39 +337,59 @@ def find_protocol(protocol: str | Path | None) -> Specification:
 class TextSpace(spaces.Text):
     """``Text`` that refuses to be shared between processes.
 
-    ``AsyncVectorEnv`` (Gymnasium 1.1 to 1.4) reads texts from shared memory only once, when it is created, so that
-    every observation would be a row of newlines. The error asks for ``shared_memory=False``.
+    ``AsyncVectorEnv`` (Gymnasium 1.1 to 1.4) reads texts from shared memory only once,
+    when it is created, so that every observation would be a row of newlines. The error
+    asks for ``shared_memory=False``.
     """
 
 
 @create_shared_memory.register(TextSpace)
 def _refuse(space: TextSpace, n: int = 1, ctx: Any = None) -> Any:
-    raise CustomSpaceError("AsyncVectorEnv cannot pass texts through shared memory. Pass shared_memory=False.")
+    raise CustomSpaceError(
+        "AsyncVectorEnv cannot pass texts through shared memory. Pass shared_memory=False."
+    )
 
 
 def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     gallery = paradigm.program.gallery(view)
-    scenes = [gallery.scene((), (), text) for text in _longest_texts(paradigm.specification)]
+    scenes = [
+        gallery.scene((), (), text) for text in _longest_texts(paradigm.specification)
+    ]
     characters = frozenset(view.characters) | gallery.characters(paradigm.specification)
     return TextSpace(
         min_length=0,
         max_length=max(1, *(view.max_length(scene) for scene in scenes)),
-        # Text numbers characters in this order; the order of a set differs between processes.
+        # Text numbers characters in this order; the order of a set differs between
+        # processes.
         charset="".join(sorted(characters)),
     )
 
 
 def _longest_texts(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the text of each state, filled with values at least as long as any real one."""
+    """Return the text of each state, filled with values at least as long as any real
+    one.
+    """
     rows = [value for draw in specification.draws for row in draw.rows for value in row]
     held = [variable.initial for variable in specification.variables.values()]
     held += [value for block in specification.schedule for _, value in block.set]
     longest = max(MAX_NAME, *map(len, map(expressions.as_text, [*rows, *held])), 0)
-    everything = len({*rows, *held}) + len(specification.arena.zones) + len(specification.arena.solids)
-    kinds = {name: variable.type.kind for name, variable in specification.variables.items()}
+    everything = (
+        len({*rows, *held})
+        + len(specification.arena.zones)
+        + len(specification.arena.solids)
+    )
+    kinds = {
+        name: variable.type.kind for name, variable in specification.variables.items()
+    }
     kinds |= {name: type_.kind for name, type_ in specification.columns.items()}
-    values = {name: "m" * (longest * (everything if kind == "set" else 1)) for name, kind in kinds.items()}
-    return [tuple(expressions.filled(line, values) for line in state.say) for state in specification.states.values()]
+    values = {
+        name: "m" * (longest * (everything if kind == "set" else 1))
+        for name, kind in kinds.items()
+    }
+    return [
+        tuple(expressions.filled(line, values) for line in state.say)
+        for state in specification.states.values()
+    ]
 
 
 def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
@@ -287,7 +397,9 @@ def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
     if not isinstance(view, PictureView):
         return text
     width, height = view.picture_size(paradigm.program.gallery(view).scene((), (), ()))
-    return spaces.Dict({"picture": spaces.Box(0, 255, (height, width, 3), np.uint8), "text": text})
+    return spaces.Dict(
+        {"picture": spaces.Box(0, 255, (height, width, 3), np.uint8), "text": text}
+    )
 
 
 def observed(observation: str) -> Any:

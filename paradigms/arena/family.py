@@ -44,7 +44,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         """Return True: the arena accepts every file that no other family accepts."""
         return True
 
-    def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
+    def load(
+        self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    ) -> Specification | None:
         from cheesebench.protocol.checks import check
         from cheesebench.protocol.csv_files import embed_animals, embed_tables
         from cheesebench.protocol.resolve import resolve
@@ -53,7 +55,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         errors = len(diagnostics.errors)
         tree = embed_tables(tree, diagnostics)
         if len(diagnostics.errors) > errors:
-            return None  # without its columns, everything that reads them would be an error, too
+            # without its columns, everything that reads them would be an error, too
+            return None
         tree = embed_animals(tree, diagnostics)
         if self._is_strange(tree, diagnostics):
             return None
@@ -62,10 +65,18 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
-        """Report a file of a family that is not installed: it has no arena, but an unknown key."""
+        """Report a file of a family that is not installed: it has no arena, but an
+        unknown key.
+        """
         known = self.document.model_fields
-        strange = [name for name in tree.keys if name not in known and not closest(name, known)]
-        if tree.find(["version"]).value != 1 or tree.child("arena") is not None or not strange:
+        strange = [
+            name for name in tree.keys if name not in known and not closest(name, known)
+        ]
+        if (
+            tree.find(["version"]).value != 1
+            or tree.child("arena") is not None
+            or not strange
+        ):
             return False
         remedy = (
             "Write 'arena: ...' instead; or, if a plugin's family reads such files, install the plugin (a family in a "
@@ -84,7 +95,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         from cheesebench.protocol.validation import SAID, construct_status, doubts
 
         document = specification.document
-        rodent = None if specification.reference is None else specification.reference.value
+        rodent = (
+            None if specification.reference is None else specification.reference.value
+        )
         chance = document.chance.value if document.chance else None
         construct = specification.construct
         proved = construct is not None and next(doubts(specification), None) is None
@@ -107,12 +120,18 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 "trials x limit": f"{trials} x {limit}",
                 "rodent": _animals(specification.judged),
                 "random": _rate(chance),
-                "validity": "not validated" if validity == "not validated" else SAID[validity],
+                "validity": "not validated"
+                if validity == "not validated"
+                else SAID[validity],
             },
         )
 
-    def cells(self, specification: Specification, request: CellRequest) -> Iterable[CellPlan]:
-        """Return the plain cell, or a study's, in every view; each with its controls."""
+    def cells(
+        self, specification: Specification, request: CellRequest
+    ) -> Iterable[CellPlan]:
+        """Return the plain cell, or a study's, in every view; each with its
+        controls.
+        """
         if request.model in request.plugins.respondents:
             known = ", ".join(sorted(request.plugins.agents))
             raise UnsuitableError(
@@ -134,11 +153,17 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                     raise UnsuitableError(reason)
         return cells
 
-    def _plan_cells(self, specification: Specification, request: CellRequest) -> Iterator[CellPlan]:
+    def _plan_cells(
+        self, specification: Specification, request: CellRequest
+    ) -> Iterator[CellPlan]:
         from cheesebench.experiment.cells import plan_cell, variant_of, varied
 
         language = request.language
-        memory = language.agent.memory if language else request.plugins.agent(request.model).memory
+        memory = (
+            language.agent.memory
+            if language
+            else request.plugins.agent(request.model).memory
+        )
         for view in request.views:
             for changes in request.study.variants() if request.study else ({},):
                 plain = plan_cell(
@@ -156,11 +181,19 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 yield from self.with_controls(plain, specification, request)
 
     def _check_view(self, specification: Specification, view: View) -> None:
-        """Raise UnsuitableError if the view hides a cue: a failure there would not be one of ability."""
-        from cheesebench.paradigms.arena.audit.validity import FEWEST_LOOKS, looks, visible_cues
+        """Raise UnsuitableError if the view hides a cue: a failure there would not be
+        one of ability.
+        """
+        from cheesebench.paradigms.arena.audit.validity import (
+            FEWEST_LOOKS,
+            looks,
+            visible_cues,
+        )
 
         paradigm = self.compile(specification)
-        seen = visible_cues(paradigm, view, looks(paradigm, FEWEST_LOOKS, 0), random.Random(0))
+        seen = visible_cues(
+            paradigm, view, looks(paradigm, FEWEST_LOOKS, 0), random.Random(0)
+        )
         if hidden := [name for name, is_visible in seen.items() if not is_visible]:
             more = f" (and {len(hidden) - 1} more)" if len(hidden) > 1 else ""
             raise UnsuitableError(
@@ -170,7 +203,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
 
 
 def _animals(judged: ReferenceSpec | None) -> str:
-    """Return the value that a verdict compares with, and in a word whether it was not measured on the same event."""
+    """Return the value that a verdict compares with, and in a word whether it was not
+    measured on the same event.
+    """
     if judged is None:
         return "no reference"
     value = _rate(judged.value) if judged.measure == "success" else f"{judged.value:g}"

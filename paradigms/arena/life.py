@@ -1,4 +1,6 @@
-"""The step kernel: one subject in an arena. Numbers in comments are clauses of the language page."""
+"""The step kernel: one subject in an arena. Numbers in comments are clauses of the
+language page.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,14 @@ from cheesebench.paradigms.arena.program import (
     read_place,
 )
 from cheesebench.paradigms.arena.scenes import Gallery, Look, LookKey, squares_of
-from cheesebench.paradigms.arena.schedule import AlternativeStream, DrawSequence, Noted, Schedule, Stream, dealt
+from cheesebench.paradigms.arena.schedule import (
+    AlternativeStream,
+    DrawSequence,
+    Noted,
+    Schedule,
+    Stream,
+    dealt,
+)
 from cheesebench.paradigms.arena.tables import Geometry, Tables
 from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.expressions import Recent, RuntimeValue
@@ -55,9 +64,11 @@ class Ending(NamedTuple):
 
 
 class ArenaSubject:
-    """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED or TRUNCATED, and so on.
+    """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED
+    or TRUNCATED, and so on.
 
-    Expressions read the public attributes (``program``); do not write them from outside.
+    Expressions read the public attributes (``program``); do not write them from
+    outside.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -66,7 +77,10 @@ class ArenaSubject:
         self._gallery = program.gallery(view)
         self._geometry = program.geometry
         self._stream = Stream(seed, specification.paradigm, subject)
-        self._draws = [(draw, DrawSequence(draw, self._stream, subject)) for draw in specification.draws]
+        self._draws = [
+            (draw, DrawSequence(draw, self._stream, subject))
+            for draw in specification.draws
+        ]
         self._schedule = Schedule(specification.schedule)
         self._trial_number = -1
         self._session_number = 0
@@ -89,7 +103,8 @@ class ArenaSubject:
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        #: Step, state, rule, `it` (where the rule has one) and source; TaskEvents are made of them on demand.
+        #: Step, state, rule, `it` (where the rule has one) and source; TaskEvents are
+        #: made of them on demand.
         self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
         self._placings = 0
@@ -98,7 +113,8 @@ class ArenaSubject:
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
         self._look: Look
-        # What the fast path of a step reads: tables, events with rules, the next step at which something is due, pay.
+        # What the fast path of a step reads: tables, events with rules, the next step
+        # at which something is due, pay.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -115,11 +131,15 @@ class ArenaSubject:
 
     @property
     def life_over(self) -> bool:
-        """Whether this trial is the last of the schedule; where that depends on how it ends, known at its end."""
+        """Whether this trial is the last of the schedule; where that depends on how it
+        ends, known at its end.
+        """
         return self._schedule.over
 
     def begin_next_trial(self) -> str:
-        """Begin the next trial like ``begin_trial``, restarting the schedule at its end."""
+        """Begin the next trial like ``begin_trial``, restarting the schedule at its
+        end.
+        """
         observation = self.begin_trial()
         if observation is None:
             self.repeat_schedule()
@@ -128,7 +148,9 @@ class ArenaSubject:
         return observation
 
     def begin_trial(self) -> str | None:
-        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        """Advance the schedule and return the first observation, or None when the
+        schedule is over.
+        """
         position = self._schedule.next()
         if position is None:
             return None
@@ -143,7 +165,9 @@ class ArenaSubject:
         self._begin_scopes(block, began)
         self._draw_rows(began)
         limit = self._program.specification.limit
-        self._limit = limit if isinstance(limit, int) else self._held_limit(self.values[limit])
+        self._limit = (
+            limit if isinstance(limit, int) else self._held_limit(self.values[limit])
+        )
         self._place_at_start("session" in began)
         for guard, initial in self._program.entry:  # 5
             if guard is None or guard(self):
@@ -154,14 +178,19 @@ class ArenaSubject:
         return self._observation()
 
     def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
-        """2: variables of the scopes that begin take their initial value, or the one that the block sets."""
+        """2: variables of the scopes that begin take their initial value, or the one
+        that the block sets.
+        """
         values = self.values
         values.update(dict.fromkeys(self._program.specification.counters, 0))
         for name, variable in self._program.specification.variables.items():
             if variable.per in began:
                 values[name] = variable.initial
         for name, value in block.set:
-            if "block" in began or self._program.specification.variables[name].per in began:
+            if (
+                "block" in began
+                or self._program.specification.variables[name].per in began
+            ):
                 values[name] = value
 
     def _draw_rows(self, began: set[Scope]) -> None:
@@ -172,23 +201,34 @@ class ArenaSubject:
             keep_if = self._program.keep_if.get(draw.name)
             if not (sequence.count and keep_if is not None and keep_if(self)):
                 members = dealt(draw, self._geometry.arena.groups, self.values)
-                self.values.update(zip(draw.columns, sequence.next(members), strict=True))
+                self.values.update(
+                    zip(draw.columns, sequence.next(members), strict=True)
+                )
 
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:
-            raise self._mistake(f"The limit of the trial is {limit}", "Set its variable to 1 or more.")
+            raise self._mistake(
+                f"The limit of the trial is {limit}", "Set its variable to 1 or more."
+            )
         return int(min(limit, NEVER))
 
     def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
         """The sentence names the state, except while a trial begins."""
         where = f", in the state '{self.state}'" if self.steps else ""
-        return ProtocolError(f"{self._program.specification.path}: {sentence}{where}. {remedy}")
+        return ProtocolError(
+            f"{self._program.specification.path}: {sentence}{where}. {remedy}"
+        )
 
     def _no_floor(self, place: str) -> ProtocolError:
-        return self._mistake(f"The subject would be placed at '{place}', which is not floor", "Name a zone.")
+        return self._mistake(
+            f"The subject would be placed at '{place}', which is not floor",
+            "Name a zone.",
+        )
 
     def _place_at_start(self, session_begins: bool) -> None:
-        """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
+        """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first
+        trial of a session.
+        """
         self.occupied = dict.fromkeys(self._geometry.member_at)
         if self._program.specification.start.carry and not session_begins:
             self._update_occupied(self._geometry.cell(self._pose))
@@ -199,7 +239,9 @@ class ArenaSubject:
         cells = self._cells(name)
         if not cells:
             raise self._no_floor(plain_name(name))
-        cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
+        cell = (
+            cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
+        )
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
 
@@ -218,7 +260,9 @@ class ArenaSubject:
         if self._program.face is not None:
             return self._program.face
         start = self._program.specification.start
-        face = plain_name(self.values[start.face]) if start.face_variable else start.face
+        face = (
+            plain_name(self.values[start.face]) if start.face_variable else start.face
+        )
         headings = self._geometry.arena.headings
         if face == "random":
             return headings[self._stream.below(len(headings), f"{key}|face")]
@@ -230,7 +274,9 @@ class ArenaSubject:
     # -- steps
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action; return the observation, the reward and RUNNING, TERMINATED or TRUNCATED."""
+        """Execute one action; return the observation, the reward and RUNNING,
+        TERMINATED or TRUNCATED.
+        """
         index = self._pose + action
         self.steps = steps = self.steps + 1  # 6
         self._pose = pose = self._moves[index]  # 7
@@ -249,11 +295,15 @@ class ArenaSubject:
         if bits & program.where_mask:  # 9
             self._update_occupied(self._geometry.cell(self._pose))
         for number, rule in enumerate(program.watch):  # 10
-            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
+            if (not rule.mask or bits & rule.mask) and self._holds(
+                rule, bits, "watch", number
+            ):
                 fired = True
                 reward += self._fire(rule)
         for number, rule in enumerate(state.rules):  # 11
-            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, state.name, number):
+            if (not rule.mask or bits & rule.mask) and self._holds(
+                rule, bits, state.name, number
+            ):
                 fired = True
                 reward += self._fire(rule)  # 12
                 if rule.end is not None:
@@ -268,12 +318,21 @@ class ArenaSubject:
             self.outcome, status = TIMEOUT, TRUNCATED
         if self.outcome is None:  # 16
             now = self._current
-            reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
+            reward += (
+                self._apply(now.each, "each") + self._apply(program.each, "each")
+                if now.busy
+                else now.pay
+            )
         else:
             self._ended = True
             self._close()
             self._schedule.note(self.noted)
-        if self._ended or not state.steady or self._current is not state or self._entered == self.steps:
+        if (
+            self._ended
+            or not state.steady
+            or self._current is not state
+            or self._entered == self.steps
+        ):
             self._look_around()
         return self._observation(), reward, status  # 17
 
@@ -295,7 +354,15 @@ class ArenaSubject:
         return self._stream.happens(rule.p(self), f"{key}|{times}")
 
     def _fire(self, rule: Rule) -> float:
-        self._events.append((self.steps, self.state, rule.text, None if rule.who is None else self.it, rule.source))
+        self._events.append(
+            (
+                self.steps,
+                self.state,
+                rule.text,
+                None if rule.who is None else self.it,
+                rule.source,
+            )
+        )
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
@@ -311,7 +378,10 @@ class ArenaSubject:
                 raise self._mistake(f"A reward is {reward}", "Guard the division.")
         if effects.place is not None:
             # The count distinguishes two placements in one step.
-            self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
+            self._place(
+                effects.place(self),
+                f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}",
+            )
             self._placings += 1
             self._trace.placed[self.steps] = self._pose
         if effects.put is not None:
@@ -330,11 +400,15 @@ class ArenaSubject:
         if (found := self._finishing()) is None:
             return 0.0
         _, self.outcome, go, source = found
-        self._events.append((self.steps, self.state, f"finish {self.outcome or go}", None, source))
+        self._events.append(
+            (self.steps, self.state, f"finish {self.outcome or go}", None, source)
+        )
         return 0.0 if go is None else self._enter(go)
 
     def _finishing(self) -> Finish | None:
-        """Return the first entry of `finish` that holds, and does not lead to the state that the trial is in."""
+        """Return the first entry of `finish` that holds, and does not lead to the state
+        that the trial is in.
+        """
         for entry in self._program.finish:
             guard, _, go, _ = entry
             if go != self.state and (guard is None or guard(self)):
@@ -354,10 +428,16 @@ class ArenaSubject:
         return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
-        """Record how the trial ended; success may depend on recent outcomes, so these come first."""
+        """Record how the trial ended; success may depend on recent outcomes, so these
+        come first.
+        """
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
-            so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
+            so = (
+                self.is_success()
+                if noted.outcome is None
+                else self.outcome == noted.outcome
+            )
             now = (*self._past[number], so)[-noted.trials :]
             self._past = (*self._past[:number], now, *self._past[number + 1 :])
 
@@ -412,7 +492,9 @@ class ArenaSubject:
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
-        """Whether the trial, which has ended, is a success; None where the protocol defines none."""
+        """Whether the trial, which has ended, is a success; None where the protocol
+        defines none.
+        """
         success = self._program.success
         return None if success is None else bool(success(self))
 
@@ -420,7 +502,9 @@ class ArenaSubject:
         return bool(self.success())
 
     def recent(self, what: Recent) -> int:
-        """How many of the last trials had this ending; includes the present one once it has ended."""
+        """How many of the last trials had this ending; includes the present one once it
+        has ended.
+        """
         return sum(self._past[self._program.recents[what]])
 
     # -- what authors' tools and the audit read
@@ -467,17 +551,28 @@ class ArenaSubject:
         program, held = self._program, self.it
         for (trigger, name), bit in self._geometry.bit.items():
             if trigger in ("enter", "inside", "press"):
-                own = next((rule for rule in self._current.rules if self._would_fire(rule, bit)), None)
+                own = next(
+                    (
+                        rule
+                        for rule in self._current.rules
+                        if self._would_fire(rule, bit)
+                    ),
+                    None,
+                )
                 for rule in (*program.watch, *filter(None, [own])):
-                    if rule.effects.may_pay and (rule is own or self._would_fire(rule, bit)):
-                        found.setdefault(rule.effects.constant or math.inf, set()).update(
-                            squares_of(program.specification.arena, name)
-                        )
+                    if rule.effects.may_pay and (
+                        rule is own or self._would_fire(rule, bit)
+                    ):
+                        found.setdefault(
+                            rule.effects.constant or math.inf, set()
+                        ).update(squares_of(program.specification.arena, name))
         self.it = held
         return frozenset(found[max(found)]) if found else frozenset()
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
-        """Return whether an event fires a rule that is about it, chances aside; sets ``it``."""
+        """Return whether an event fires a rule that is about it, chances aside; sets
+        ``it``.
+        """
         if rule.who is None or not rule.mask & bit:
             return False
         self.it = rule.who(self, bit)
@@ -499,10 +594,16 @@ class ArenaSubject:
     def _look_around(self) -> None:
         state = self._current
         look = self._look = self._gallery.look(self._appearance(state))
-        self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
+        self._moves, self._bits, self._frames = (
+            look.tables.moves,
+            look.tables.events,
+            look.frames,
+        )
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            self._moves = self._geometry.still  # a step after the end is an error and moves nothing
+            self._moves = (
+                self._geometry.still
+            )  # a step after the end is an error and moves nothing
         if self._ended or state.busy:
             self._wake = 0
             return
@@ -521,7 +622,9 @@ class ArenaSubject:
         return gallery.draw(gallery.look(self._look.key), self._pose)
 
     def _observation(self) -> str:
-        return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)
+        return self._frames[self._pose >> 2] or self._gallery.draw(
+            self._look, self._pose
+        )
 
     # -- copies that go on by themselves (``audit``)
 
@@ -551,7 +654,9 @@ class ArenaSubject:
         return self._limit
 
     def use_alternative_stream(self, number: int) -> None:
-        """From now on, draw every `p` from random stream ``number``; everything else stays the same."""
+        """From now on, draw every `p` from random stream ``number``; everything else
+        stays the same.
+        """
         self._stream = AlternativeStream(self._stream, number)
 
     # -- after the trial
@@ -559,12 +664,17 @@ class ArenaSubject:
     def ending(self) -> Ending:
         """18: evaluate ``success`` and ``measures`` with the final variables."""
         if not self._ended or self.outcome is None:
-            raise StepAfterEndError("The trial has not ended yet. Step it to its end first.")
+            raise StepAfterEndError(
+                "The trial has not ended yet. Step it to its end first."
+            )
         program = self._program
         return Ending(
             self.outcome,
             self.success(),
-            {name: plain_value(measure(self)) for name, measure in program.measures.items()},
+            {
+                name: plain_value(measure(self))
+                for name, measure in program.measures.items()
+            },
             {name: self.values[name] for name in program.specification.counters},
         )
 
@@ -579,7 +689,11 @@ class ArenaSubject:
             compared=self._program.where is None or bool(self._program.where(self)),
             counters=counters,
             measures=measures,
-            variables={name: plain_value(value) for name, value in self.values.items() if name not in counters},
+            variables={
+                name: plain_value(value)
+                for name, value in self.values.items()
+                if name not in counters
+            },
             path_length=path_length,
             bumps=bumps,
             events=self.events,
@@ -596,7 +710,8 @@ def plain_value(value: Any) -> Value:
     return recorded
 
 
-#: Distance in cells at which the initial direction is measured: shorter paths have few directions.
+#: Distance in cells at which the initial direction is measured: shorter paths have few
+#: directions.
 DEPARTURE = 3.0
 #: Poses, each plus an action: indices into tables.
 Entries = NDArray[np.intp]
@@ -609,8 +724,8 @@ Way = tuple[float, float]
 class Trace:
     """The poses of a trial so far.
 
-    ``entries`` has pose + action after each step, ``first`` the pose at its beginning, ``placed`` the pose after the
-    steps (from 1) on which the subject was put elsewhere.
+    ``entries`` has pose + action after each step, ``first`` the pose at its beginning,
+    ``placed`` the pose after the steps (from 1) on which the subject was put elsewhere.
     """
 
     geometry: Geometry
@@ -639,7 +754,9 @@ class Trace:
         return int(np.count_nonzero(inside[after] & ~inside[before]))
 
     def path(self) -> tuple[int, int]:
-        """Count FORWARDs that moved the subject, and those that did not (pressing a lever is no bump)."""
+        """Count FORWARDs that moved the subject, and those that did not (pressing a
+        lever is no bump).
+        """
         before, after = self._steps()
         forward = after & 3 == FORWARD
         same = after >> 2 == before >> 2
@@ -647,10 +764,11 @@ class Trace:
         return int(np.count_nonzero(forward & ~same)), int(np.count_nonzero(bumped))
 
     def departure_error(self, places: tuple[str, ...]) -> float:
-        """Return the angle between the first direction walked and the direction of places.
+        """Return the angle between the first direction walked and the direction of
+        places.
 
-        Both are measured from where the trial began or the subject was last placed. NaN before the subject is far
-        enough from there.
+        Both are measured from where the trial began or the subject was last placed. NaN
+        before the subject is far enough from there.
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))
@@ -659,16 +777,22 @@ class Trace:
         if out is None:
             return math.nan
         way = _way(origin, _square(self.geometry, out))
-        return _between(_bearing(way), _bearing(_way(origin, self.geometry.middle(places))))
+        return _between(
+            _bearing(way), _bearing(_way(origin, self.geometry.middle(places)))
+        )
 
     def _steps(self) -> tuple[Entries, Entries]:
-        """Return, for each step, the pose before it (plus any action) and the pose after it plus the action.
+        """Return, for each step, the pose before it (plus any action) and the pose
+        after it plus the action.
 
-        Being placed is not a step. Several measures are computed in a row, so the arrays are kept until the next step.
+        Being placed is not a step. Several measures are computed in a row, so the
+        arrays are kept until the next step.
         """
         if len(self._after) != len(self.entries) or self._placings != len(self.placed):
             self._after = np.array(self.entries, np.intp)
-            self._before = np.array([self.first, *self.entries[:-1]], np.intp)[: len(self.entries)]
+            self._before = np.array([self.first, *self.entries[:-1]], np.intp)[
+                : len(self.entries)
+            ]
             for number, pose in self.placed.items():
                 self._before[number : number + 1] = pose
             self._placings = len(self.placed)
@@ -683,7 +807,9 @@ def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
 
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the angle (0 to 180) between the heading and the middle of places; NaN when standing in that middle."""
+    """Return the angle (0 to 180) between the heading and the middle of places; NaN
+    when standing in that middle.
+    """
     way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))
 

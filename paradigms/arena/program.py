@@ -1,4 +1,6 @@
-"""The compiled form of a protocol: rules with event masks, states with clocks and looks, expressions as closures."""
+"""The compiled form of a protocol: rules with event masks, states with clocks and
+looks, expressions as closures.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from cheesebench.protocol.expressions import (
     walk,
 )
 
-#: Takes a life (``life.ArenaSubject``), whose attributes and methods are the names and functions of the language.
+#: Takes a life (``life.ArenaSubject``), whose attributes and methods are the names and
+#: functions of the language.
 Function = Callable[[Any], Any]
 #: Later than any step.
 NEVER = 2**62
@@ -35,12 +38,14 @@ EXACT = 2.0**53
 
 
 def _divide(left: float, right: float) -> float:
-    # An undefined value is NaN: comparisons are false, and a measure is recorded as missing.
+    # An undefined value is NaN: comparisons are false, and a measure is recorded as
+    # missing.
     return left / right + 0 if right else float("nan")
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Convert integers that floats cannot represent exactly to floats: `n: n * n` would fill the memory.
+    """Convert integers that floats cannot represent exactly to floats: `n: n * n` would
+    fill the memory.
 
     ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are identical.
     """
@@ -53,7 +58,9 @@ def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _modulo(left: float, right: float) -> float:
-    """The result has the sign of the divisor, as in Python; NaN where it is undefined."""
+    """The result has the sign of the divisor, as in Python; NaN where it is
+    undefined.
+    """
     if not right or math.isinf(left):
         return math.nan
     rest = float(left) % float(right) + 0.0
@@ -89,8 +96,12 @@ _ONE: Mapping[str, Callable[[float], float]] = {
     "abs": lambda number: abs(number) + 0, "round": _whole(round), "floor": _whole(math.floor),
     "exp": _exponential, "log": _logarithm,
 }  # fmt: skip
-_SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {"min": _smallest, "max": _largest}
-#: An expression is cached if it has this many operators, and reads at most this many names.
+_SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "min": _smallest,
+    "max": _largest,
+}
+#: An expression is cached if it has this many operators, and reads at most this many
+#: names.
 _LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -100,20 +111,34 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compile_expression(tree: ex.Expression) -> Function:
-    """Return a function of a subject (``life.ArenaSubject``) that computes the expression's value."""
+    """Return a function of a subject (``life.ArenaSubject``) that computes the
+    expression's value.
+    """
     names = _read_by_long(tree)
-    return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
+    return (
+        _function(tree, compile_expression)
+        if names is None
+        else _remembering(_plain_function(tree), names)
+    )
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return the variables of an expression that is worth caching: long, few variables, no path."""
+    """Return the variables of an expression that is worth caching: long, few variables,
+    no path.
+    """
     nodes = list(ex.walk(tree))
-    names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
+    names = dict.fromkeys(
+        node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn)
+    )
     moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
     paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
     paths |= {"recent" for node in nodes if isinstance(node, ex.Recent)}
     long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
-    return list(names) if long and len(names) <= _FEW and not moments and not paths else None
+    return (
+        list(names)
+        if long and len(names) <= _FEW and not moments and not paths
+        else None
+    )
 
 
 @dataclass(slots=True)
@@ -125,7 +150,9 @@ class _Held:
 
 
 def _remembering(function: Function, names: Sequence[str]) -> Function:
-    """Cache a function of these names; numbers of different types are different keys."""
+    """Cache a function of these names; numbers of different types are different
+    keys.
+    """
 
     @lru_cache(maxsize=1024, typed=True)
     def compute(it: str | None, *values: Any) -> Any:
@@ -133,15 +160,21 @@ def _remembering(function: Function, names: Sequence[str]) -> Function:
 
     variables = [name for name in names if name != "it"]
     if "it" not in names:
-        return lambda memory: compute(None, *[memory.values[name] for name in variables])
-    return lambda memory: compute(memory.it, *[memory.values[name] for name in variables])
+        return lambda memory: compute(
+            None, *[memory.values[name] for name in variables]
+        )
+    return lambda memory: compute(
+        memory.it, *[memory.values[name] for name in variables]
+    )
 
 
 def _plain_function(tree: ex.Expression) -> Function:
     return _function(tree, _plain_function)
 
 
-def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]) -> Function:
+def _function(
+    tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
+) -> Function:
     match tree:
         case ex.Number(value) | ex.Constant(value) | ex.Members(value):
             return lambda memory: value
@@ -163,11 +196,20 @@ def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
             number, of_one = compiled(argument), _ONE[function]
             return lambda memory: of_one(number(memory))
         case ex.Compute(function, arguments):
-            numbers, of_all = [compiled(argument) for argument in arguments], _SEVERAL[function]
+            numbers, of_all = (
+                [compiled(argument) for argument in arguments],
+                _SEVERAL[function],
+            )
             return lambda memory: of_all([number(memory) for number in numbers])
         case ex.Classes(cases):
-            guarded = [(None if guard is None else compiled(guard), name) for guard, name in cases]
-            return lambda memory: next((name for guard, name in guarded if guard is None or guard(memory)), None)
+            guarded = [
+                (None if guard is None else compiled(guard), name)
+                for guard, name in cases
+            ]
+            return lambda memory: next(
+                (name for guard, name in guarded if guard is None or guard(memory)),
+                None,
+            )
         case ex.Unary("not", operand):
             truth = compiled(operand)
             return lambda memory: not truth(memory)
@@ -180,7 +222,9 @@ def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
         case ex.Binary("or", left, right):
             first, second = compiled(left), compiled(right)
             return lambda memory: bool(first(memory) or second(memory))
-        case ex.Binary(sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)):
+        case ex.Binary(
+            sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)
+        ):
             first, compute = compiled(left), _OPERATORS[sign]
             return lambda memory: compute(first(memory), value)
         case ex.Binary(sign, ex.Number(value), right):
@@ -189,7 +233,9 @@ def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
         case ex.Binary(sign, left, right):
             first, second, compute = compiled(left), compiled(right), _OPERATORS[sign]
             return lambda memory: compute(first(memory), second(memory))
-    raise TypeError(f"not a resolved expression: {tree}")  # pragma: no cover - a word that was never resolved
+    raise TypeError(
+        f"not a resolved expression: {tree}"
+    )  # pragma: no cover - a word that was never resolved
 
 
 def constant_value(tree: ex.Expression | None) -> float | None:
@@ -211,7 +257,8 @@ def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
     return frozenset(found)
 
 
-#: Takes a life and event bits; returns the member of the target that they are about, which becomes ``it``, or None.
+#: Takes a life and event bits; returns the member of the target that they are about,
+#: which becomes ``it``, or None.
 Who = Callable[[Any, int], str | None]
 #: An entry of `finish`: condition, outcome, state to go to, source.
 Finish = tuple[Function | None, str | None, str | None, str]
@@ -219,7 +266,9 @@ Finish = tuple[Function | None, str | None, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Compiled effects. ``reward`` is a function, or None; ``constant`` its value when it is a literal."""
+    """Compiled effects. ``reward`` is a function, or None; ``constant`` its value when
+    it is a literal.
+    """
 
     set: tuple[tuple[str, Function], ...]
     add: tuple[tuple[str, Function], ...]
@@ -256,7 +305,9 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` tells whether one does now."""
+    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` tells
+    whether one does now.
+    """
 
     mask: int
     who: Who | None
@@ -274,7 +325,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A compiled state. ``look`` is fixed, or None where it depends on variables (then ``read_look``)."""
+    """A compiled state. ``look`` is fixed, or None where it depends on variables (then
+    ``read_look``).
+    """
 
     name: str
     entry: Effects
@@ -287,17 +340,23 @@ class State:
     timers: tuple[Function, ...]
     """Durations that are computed."""
     busy: bool
-    """Whether every step needs the slow path: ``each`` does more than pay a fixed reward, or a timer reads the pose."""
+    """Whether every step needs the slow path: ``each`` does more than pay a fixed
+    reward, or a timer reads the pose.
+    """
     pay: float
     steady: bool
     """Whether neither its look nor its timers can change while it lasts."""
     shows: tuple[str, ...]
-    """The variables that say what it shows or closes, or that its text is filled with."""
+    """The variables that say what it shows or closes, or that its text is filled
+    with.
+    """
     look: LookKey | None
     read_look: Function
     freeze: bool
     waits: bool
-    """Frozen and without 'act' rules: the runner may step it without asking the agent."""
+    """Frozen and without 'act' rules: the runner may step it without asking the
+    agent.
+    """
 
 
 class Program:
@@ -305,19 +364,31 @@ class Program:
 
     def __init__(self, specification: spec.Specification) -> None:
         self.specification = specification
-        self.geometry = Geometry(specification.arena, list(dict.fromkeys(self._events())))
+        self.geometry = Geometry(
+            specification.arena, list(dict.fromkeys(self._events()))
+        )
         self.each = self._effects(specification.each)
         self.watch = tuple(self._rule(rule) for rule in specification.watch)
-        self.where_mask = self._mask(("where", group) for group in self.geometry.member_at)
-        self.states = {name: self._state(state) for name, state in specification.states.items()}
-        self.entry = [(_optional(entry.guard), entry.name) for entry in specification.entry]
+        self.where_mask = self._mask(
+            ("where", group) for group in self.geometry.member_at
+        )
+        self.states = {
+            name: self._state(state) for name, state in specification.states.items()
+        }
+        self.entry = [
+            (_optional(entry.guard), entry.name) for entry in specification.entry
+        ]
         self.finish: list[Finish] = [
-            (_optional(one.guard), one.end, one.go, _source(one.position)) for one in specification.finish
+            (_optional(one.guard), one.end, one.go, _source(one.position))
+            for one in specification.finish
         ]
         self.keep_if = {
-            draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
+            draw.name: compile_expression(draw.keep_if)
+            for draw in specification.draws
+            if draw.keep_if is not None
         }
-        #: For each block that ends on a condition: the conditions of a repetition and of the block.
+        #: For each block that ends on a condition: the conditions of a repetition and
+        #: of the block.
         self.criteria = {
             block.name: (_condition(block.until), _condition(block.ends))
             for block in specification.schedule
@@ -325,17 +396,32 @@ class Program:
         }
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
-        self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
+        self.measures = {
+            name: compile_expression(tree)
+            for name, tree in specification.measures.items()
+        }
         face = specification.start.face
-        #: The heading of a subject that is placed; None where it is random, or a variable gives it.
-        self.face = None if specification.start.face_variable or face == "random" else HEADINGS.index(face)
-        #: Whether any expression depends on the path; otherwise no trace is kept during a trial.
+        #: The heading of a subject that is placed; None where it is random, or a
+        #: variable gives it.
+        self.face = (
+            None
+            if specification.start.face_variable or face == "random"
+            else HEADINGS.index(face)
+        )
+        #: Whether any expression depends on the path; otherwise no trace is kept during
+        #: a trial.
         self.reads_trace = any(map(reads_trace, self.all_expressions()))
-        #: Whether an expression reads where the subject is, or has been, in relation to a place.
+        #: Whether an expression reads where the subject is, or has been, in relation to
+        #: a place.
         self.reads_path = any(map(reads_place, self.all_expressions()))
         nodes = (node for tree in self.all_expressions() for node in walk(tree))
         #: What is counted of earlier trials, and which part of a life's past that is.
-        self.recents = {node: n for n, node in enumerate(dict.fromkeys(n for n in nodes if isinstance(n, Recent)))}
+        self.recents = {
+            node: n
+            for n, node in enumerate(
+                dict.fromkeys(n for n in nodes if isinstance(n, Recent))
+            )
+        }
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:
@@ -359,7 +445,11 @@ class Program:
     @staticmethod
     def _plain_events(rule: spec.RuleSpec) -> list[Event]:
         if rule.whatever:
-            return [("act", name) for name in ACTIONS] if rule.trigger == "act" else [BLOCKED]
+            return (
+                [("act", name) for name in ACTIONS]
+                if rule.trigger == "act"
+                else [BLOCKED]
+            )
         return [] if rule.action is None else [("act", ACTIONS[rule.action])]
 
     def _all_rules(self) -> Iterator[spec.RuleSpec]:
@@ -370,10 +460,16 @@ class Program:
     def all_expressions(self) -> Iterator[Expression | None]:
         """Yield every expression; None stands for one that was left out."""
         specification = self.specification
-        yield from (specification.success, specification.where, *specification.measures.values())
+        yield from (
+            specification.success,
+            specification.where,
+            *specification.measures.values(),
+        )
         yield from (entry.guard for entry in specification.entry)
         yield from (one.guard for one in specification.finish)
-        yield from (one.condition for block in specification.schedule for one in block.criteria)
+        yield from (
+            one.condition for block in specification.schedule for one in block.criteria
+        )
         for draw in specification.draws:
             yield draw.keep_if
         for rule in self._all_rules():
@@ -397,14 +493,39 @@ class Program:
         grounds = arena.solids if trigger == "press" else arena.zones
         if not place.variable:
             return list(arena.members(place.name))
-        held = specification.drawn(place.name) or self._assigned(place.name) or list(grounds)
-        return list(dict.fromkeys(member for name in held for member in arena.members(name) if member in grounds))
+        held = (
+            specification.drawn(place.name)
+            or self._assigned(place.name)
+            or list(grounds)
+        )
+        return list(
+            dict.fromkeys(
+                member
+                for name in held
+                for member in arena.members(name)
+                if member in grounds
+            )
+        )
 
     def _assigned(self, variable: str) -> list[str]:
         specification = self.specification
-        given = [specification.variables[variable].initial] if variable in specification.variables else []
-        given += [value for block in specification.schedule for name, value in block.set if name == variable]
-        for one in (one for effects in self.all_effects() for one in effects.assignments if one.variable == variable):
+        given = (
+            [specification.variables[variable].initial]
+            if variable in specification.variables
+            else []
+        )
+        given += [
+            value
+            for block in specification.schedule
+            for name, value in block.set
+            if name == variable
+        ]
+        for one in (
+            one
+            for effects in self.all_effects()
+            for one in effects.assignments
+            if one.variable == variable
+        ):
             match one.value:
                 case ex.Constant(name):
                     given.append(name)
@@ -449,12 +570,19 @@ class Program:
             source=_source(rule.position),
         )
 
-    def _who(self, target: spec.Place, trigger: str, possible: list[str], mask: int) -> Who:
-        """Return a function that gives the member of a target that events are about: the first in file order."""
+    def _who(
+        self, target: spec.Place, trigger: str, possible: list[str], mask: int
+    ) -> Who:
+        """Return a function that gives the member of a target that events are about:
+        the first in file order.
+        """
         arena, bit, name = self.specification.arena, self.geometry.bit, target.name
 
         def first(members: Iterable[str], bits: int) -> str | None:
-            return next((member for member in members if bits & bit.get((trigger, member), 0)), None)
+            return next(
+                (member for member in members if bits & bit.get((trigger, member), 0)),
+                None,
+            )
 
         if not target.variable:
             # Called at every event, with few different arguments.
@@ -475,9 +603,18 @@ class Program:
         assigns = bool(effects.assignments or effects.count)
         changes = bool(assigns or effects.place or effects.put)
         return Effects(
-            set=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.set),
-            add=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.add),
-            remove=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.remove),
+            set=tuple(
+                (assignment.variable, compile_expression(assignment.value))
+                for assignment in effects.set
+            ),
+            add=tuple(
+                (assignment.variable, compile_expression(assignment.value))
+                for assignment in effects.add
+            ),
+            remove=tuple(
+                (assignment.variable, compile_expression(assignment.value))
+                for assignment in effects.remove
+            ),
             count=effects.count,
             reward=_optional(effects.reward),
             constant=constant,
@@ -495,14 +632,27 @@ class Program:
         for rule in (*rules, *self.watch):
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
-        named = [*state.close, *state.open, *(place for pair in state.show for place in pair)]
-        held = [*(place.name for place in named if place.variable), *ex.names_in_text(state.say)]
+        named = [
+            *state.close,
+            *state.open,
+            *(place for pair in state.show for place in pair),
+        ]
+        held = [
+            *(place.name for place in named if place.variable),
+            *ex.names_in_text(state.say),
+        ]
         shows = tuple(dict.fromkeys(held))
         read_look = self._look_function(state, shows)
         acts = self._mask(("act", name) for name in ACTIONS)
         durations = [rule.after for rule in state.rules if rule.after is not None]
-        literal = [value for value in map(constant_value, durations) if value is not None]
-        timers = tuple(compile_expression(duration) for duration in durations if constant_value(duration) is None)
+        literal = [
+            value for value in map(constant_value, durations) if value is not None
+        ]
+        timers = tuple(
+            compile_expression(duration)
+            for duration in durations
+            if constant_value(duration) is None
+        )
         return State(
             name=state.name,
             entry=self._effects(state.entry),
@@ -522,15 +672,21 @@ class Program:
             waits=state.freeze and not listen & acts,
         )
 
-    def _look_function(self, state: spec.StateSpec, variables: Sequence[str]) -> Function:
-        """Return a function of the memory that gives the state's look: doors, freeze, shown glyphs, text."""
+    def _look_function(
+        self, state: spec.StateSpec, variables: Sequence[str]
+    ) -> Function:
+        """Return a function of the memory that gives the state's look: doors, freeze,
+        shown glyphs, text.
+        """
         arena = self.specification.arena
 
         def mistake(what: str) -> ProtocolError:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        @lru_cache(maxsize=1024, typed=True)  # called after every event, nearly always with the same arguments
+        @lru_cache(
+            maxsize=1024, typed=True
+        )  # called after every event, nearly always with the same arguments
         def look_key(*values: RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
 
@@ -539,7 +695,10 @@ class Program:
 
             def doors(places: Sequence[spec.Place], what: str) -> frozenset[str]:
                 found = frozenset(
-                    member for door in places for name in names_in(meant(door)) for member in arena.members(name)
+                    member
+                    for door in places
+                    for name in names_in(meant(door))
+                    for member in arena.members(name)
                 )
                 if odd := set(found - arena.doors.keys()):
                     raise mistake(f"'{min(odd)}' is {what}, but it is not a door")
@@ -547,14 +706,26 @@ class Program:
 
             closed = doors(state.close, "closed") - doors(state.open, "open")
             shown = tuple(
-                (place if arena.landmark(place) is None else LANDMARK + place, str(meant(glyph)))
+                (
+                    place if arena.landmark(place) is None else LANDMARK + place,
+                    str(meant(glyph)),
+                )
                 for where, glyph in state.show
                 for place in names_in(meant(where))
                 if meant(glyph) is not None
             )
-            if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
+            if odd := {
+                glyph
+                for _, glyph in shown
+                if len(glyph) != 1 or not glyph.isprintable()
+            }:
                 raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
-            return (closed, state.freeze, shown, tuple(ex.filled(line, held) for line in state.say))
+            return (
+                closed,
+                state.freeze,
+                shown,
+                tuple(ex.filled(line, held) for line in state.say),
+            )
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])
 
@@ -566,7 +737,9 @@ def _members(value: RuntimeValue) -> frozenset[str | float | int]:
 
 
 def names_in(value: RuntimeValue) -> list[str]:
-    """Return the names in a value: one, none, or those of a set, sorted so that no order depends on hashes."""
+    """Return the names in a value: one, none, or those of a set, sorted so that no
+    order depends on hashes.
+    """
     if value is None:
         return []
     return sorted(map(str, value)) if isinstance(value, frozenset) else [str(value)]
@@ -577,7 +750,9 @@ def plain_name(value: RuntimeValue) -> str:
 
 
 def read_place(place: spec.Place) -> Function:
-    """Return a function of the memory that gives the place's name (or the set, or None)."""
+    """Return a function of the memory that gives the place's name (or the set, or
+    None).
+    """
     name = place.name
     if not place.variable:
         return lambda memory: name

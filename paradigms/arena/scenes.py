@@ -1,4 +1,6 @@
-"""Scenes of an arena with closed doors and shown glyphs, and their cached observations."""
+"""Scenes of an arena with closed doors and shown glyphs, and their cached
+observations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Most bytes of drawn observations that one paradigm keeps for one view; beyond that, all are dropped and drawn anew.
+#: Most bytes of drawn observations that one paradigm keeps for one view; beyond that,
+#: all are dropped and drawn anew.
 MAX_BYTES = 64 * 2**20
 #: About how many bytes a look takes for each square of its scene, and for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
@@ -26,16 +29,20 @@ _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": 
 _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
 #: Characters of numbers, names and sets in a text.
 _OF_VALUES = string.ascii_letters + string.digits + "_-+., "
-#: Pairs of a place's name and the glyph that it shows; later ones are drawn over earlier ones.
+#: Pairs of a place's name and the glyph that it shows; later ones are drawn over
+#: earlier ones.
 Shown = tuple[tuple[str, str], ...]
-#: First character of a landmark's name in ``Shown``; a landmark shown as a blank is not drawn.
+#: First character of a landmark's name in ``Shown``; a landmark shown as a blank is not
+#: drawn.
 LANDMARK = "@"
 #: Everything except the pose that the picture depends on.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
 
 class Look:
-    """One appearance of an arena: its tables, its scene, and the observations drawn so far, one for each pose."""
+    """One appearance of an arena: its tables, its scene, and the observations drawn so
+    far, one for each pose.
+    """
 
     __slots__ = ("frames", "key", "scene", "tables")
 
@@ -72,13 +79,21 @@ class Gallery:
         found = self._looks.get(key)
         if found is None:
             closed, frozen, shown, text = key
-            self._make_room(self.geometry.poses * _SLOT_BYTES + self.canvas.width * self.canvas.height * _TILE_BYTES)
-            scene, tables = self.scene(closed, shown, text), self.geometry.tables(closed, frozen)
+            self._make_room(
+                self.geometry.poses * _SLOT_BYTES
+                + self.canvas.width * self.canvas.height * _TILE_BYTES
+            )
+            scene, tables = (
+                self.scene(closed, shown, text),
+                self.geometry.tables(closed, frozen),
+            )
             found = self._looks[key] = Look(key, tables, scene, self.geometry.poses)
         return found
 
     def _make_room(self, size: int) -> None:
-        """Count ``size`` more bytes, and clear the cache if it is too large (a subject keeps its present look)."""
+        """Count ``size`` more bytes, and clear the cache if it is too large (a subject
+        keeps its present look).
+        """
         if self._bytes + size > MAX_BYTES:
             for kept in self._looks.values():
                 kept.frames[:] = [None] * len(kept.frames)
@@ -94,7 +109,11 @@ class Gallery:
 
     def stand(self, pose: int) -> tuple[int, int, int]:
         column, row = self.geometry.arena.cells[self.geometry.cell(pose)]
-        return column - self.canvas.left, row - self.canvas.top, self.geometry.heading(pose)
+        return (
+            column - self.canvas.left,
+            row - self.canvas.top,
+            self.geometry.heading(pose),
+        )
 
     def characters(self, specification: Specification) -> frozenset[str]:
         glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
@@ -109,32 +128,60 @@ class Gallery:
             variables |= {glyph.name for _, glyph in state.show if glyph.variable}
         for draw in specification.draws:
             for number, column in enumerate(draw.columns):
-                glyphs |= {expressions.as_text(row[number]) for row in draw.rows if column in variables}
-        glyphs |= {expressions.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
+                glyphs |= {
+                    expressions.as_text(row[number])
+                    for row in draw.rows
+                    if column in variables
+                }
+        glyphs |= {
+            expressions.as_text(v.initial)
+            for v in specification.variables.values()
+            if v.name in variables
+        }
         for block in specification.schedule:
-            glyphs |= {expressions.as_text(value) for name, value in block.set if name in variables}
+            glyphs |= {
+                expressions.as_text(value)
+                for name, value in block.set
+                if name in variables
+            }
         return frozenset(character for text in glyphs for character in text)
 
-    def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
+    def scene(
+        self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]
+    ) -> Scene:
         arena, canvas = self.geometry.arena, self.canvas
         shut = {arena.cells[cell] for door in closed for cell in arena.doors[door]}
         doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
-        glyphs = {square: glyph for square, glyph in arena.glyphs.items() if square not in doors or square in shut}
+        glyphs = {
+            square: glyph
+            for square, glyph in arena.glyphs.items()
+            if square not in doors or square in shut
+        }
         for place, glyph in shown:
             glyphs.update(dict.fromkeys(squares_of(arena, place), glyph))
         others = dict(shown)
-        landmarks = {(m.column, m.row): others.get(LANDMARK + m.name, m.glyph) for m in arena.landmarks}
+        landmarks = {
+            (m.column, m.row): others.get(LANDMARK + m.name, m.glyph)
+            for m in arena.landmarks
+        }
 
         def tile(square: Square) -> Tile:
-            if landmarks.get(square, VOID) != VOID:  # one that is shown as a blank is not drawn
+            if (
+                landmarks.get(square, VOID) != VOID
+            ):  # one that is shown as a blank is not drawn
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind
-            return _tile("door" if square in shut else _KINDS[kind], glyphs.get(square, default))
+            return _tile(
+                "door" if square in shut else _KINDS[kind], glyphs.get(square, default)
+            )
 
         return Scene(
             tuple(
-                tuple(tile((column, row)) for column in range(canvas.left, canvas.left + canvas.width))
+                tuple(
+                    tile((column, row))
+                    for column in range(canvas.left, canvas.left + canvas.width)
+                )
                 for row in range(canvas.top, canvas.top + canvas.height)
             ),
             text,
@@ -165,7 +212,9 @@ def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[s
 
     def value(name: str) -> str:
         variable = specification.variables.get(name)
-        kind = specification.columns[name].kind if variable is None else variable.type.kind
+        kind = (
+            specification.columns[name].kind if variable is None else variable.type.kind
+        )
         return {"number": r"[-+.e\d]+|-?inf|nan", "set": ".*"}.get(kind, r"\S+")
 
     lines = [
@@ -183,8 +232,16 @@ def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
     arena, canvas = specification.arena, canvas_of(specification.arena)
     named = {name: name.partition(":") for name in sorted(lesion.hide)}
     glyphs = {rest for kind, colon, rest in named.values() if kind == "glyph" and colon}
-    said = [specification.states[rest] for kind, colon, rest in named.values() if kind == "text" and colon]
-    places = [name for name, (_, colon, _) in named.items() if not colon and name not in (LANDMARKS, TEXT)]
+    said = [
+        specification.states[rest]
+        for kind, colon, rest in named.values()
+        if kind == "text" and colon
+    ]
+    places = [
+        name
+        for name, (_, colon, _) in named.items()
+        if not colon and name not in (LANDMARKS, TEXT)
+    ]
     squares = {square for place in places for square in squares_of(arena, place)}
     plain = {
         (column, row): _tile(_PLAIN[kind], WALL if kind == "S" else kind)

@@ -1,4 +1,6 @@
-"""What comes next for a subject: its trial (language page, clause 1), its draws (clause 3), their random numbers."""
+"""What comes next for a subject: its trial (language page, clause 1), its draws (clause
+3), their random numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,15 @@ from cheesebench.protocol.specification import BlockSpec, DrawSpec, UntilSpec
 T = TypeVar("T")
 
 Noted = tuple[str | None, str | None]
-"""How a trial ended, for ``until`` of a block and of its ``repeat``: its outcome, or whether it met a condition."""
+"""How a trial ended, for ``until`` of a block and of its ``repeat``: its outcome, or
+whether it met a condition.
+"""
 
 
 class Position(NamedTuple):
-    """A trial's place in the schedule: session in the block and trial in the session count from 1."""
+    """A trial's place in the schedule: session in the block and trial in the session
+    count from 1.
+    """
 
     block: BlockSpec
     session: int
@@ -35,11 +41,16 @@ class Schedule:
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
         #: Number of trials; 0 where it depends on how they end.
-        self._planned = 0 if any(block.criteria for block in blocks) else sum(block.planned for block in blocks)
+        self._planned = (
+            0
+            if any(block.criteria for block in blocks)
+            else sum(block.planned for block in blocks)
+        )
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
-        #: The block, its repetition, and the number of its trials so far (None: it has not begun).
+        #: The block, its repetition, and the number of its trials so far (None: it has
+        #: not begun).
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
@@ -67,7 +78,9 @@ class Schedule:
                 session, trial = divmod(self._number, block.trials)
                 self._number, self._total = self._number + 1, self._total + 1
                 self._trials += 1
-                began: set[Scope] = self._began | ({"session", "trial"} if trial == 0 else {"trial"})
+                began: set[Scope] = self._began | (
+                    {"session", "trial"} if trial == 0 else {"trial"}
+                )
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
             # This repetition is over; with ``until``, its rest is skipped.
@@ -76,7 +89,11 @@ class Schedule:
             if block.ends is not None:
                 self._ended = (*self._ended, self._last)[-block.ends.of :]
                 self._last = None
-            if self._repetition == block.repeat or is_spent or _met(block.ends, self._ended):
+            if (
+                self._repetition == block.repeat
+                or is_spent
+                or _met(block.ends, self._ended)
+            ):
                 self._block, self._repetition = self._block + 1, 0
                 self._open_block()
         return None
@@ -95,19 +112,29 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """Whether no trial follows the latest one; known after it has ended, where a block has ``until``."""
-        return self._trials == self._planned if self._planned else self.copy().next() is None
+        """Whether no trial follows the latest one; known after it has ended, where a
+        block has ``until``.
+        """
+        return (
+            self._trials == self._planned
+            if self._planned
+            else self.copy().next() is None
+        )
 
     @property
     def left(self) -> int:
-        """Trials that are planned after this one; fewer may follow where a block has ``until``."""
+        """Trials that are planned after this one; fewer may follow where a block has
+        ``until``.
+        """
         rest = sum(block.planned for block in self._blocks[self._block + 1 :])
         if self._block == len(self._blocks):
             return 0
         block = self._blocks[self._block]
         each = block.sessions * block.trials
         planned = (block.repeat - self._repetition) * each - (self._number or 0)
-        return rest + (planned if block.most is None else min(planned, block.most - self._total))
+        return rest + (
+            planned if block.most is None else min(planned, block.most - self._total)
+        )
 
     @property
     def block(self) -> str:
@@ -116,7 +143,9 @@ class Schedule:
     @property
     def counts_outcomes(self) -> bool:
         """Whether the rest of the schedule depends on how trials end."""
-        return self._block < len(self._blocks) and bool(self._blocks[self._block].criteria)
+        return self._block < len(self._blocks) and bool(
+            self._blocks[self._block].criteria
+        )
 
     def key(self) -> Hashable:
         """Return what the rest of the schedule depends on."""
@@ -124,7 +153,9 @@ class Schedule:
         if self._block == len(self._blocks):
             return place
         block = self._blocks[self._block]
-        recent = block.until.still_counts(self._recent) if block.until is not None else ()
+        recent = (
+            block.until.still_counts(self._recent) if block.until is not None else ()
+        )
         ended = block.ends.still_counts(self._ended) if block.ends is not None else ()
         return *place, recent, ended, self._total if block.most is not None else 0
 
@@ -139,7 +170,8 @@ MAX_ATTEMPTS = 100
 Row = tuple[RuntimeValue, ...]
 
 
-#: Draws by name and order whose keys would be those by which a subject is placed: they have others.
+#: Draws by name and order whose keys would be those by which a subject is placed: they
+#: have others.
 PLACINGS = {("start", "random"), ("place", "shuffle"), ("each", "shuffle")}
 
 
@@ -148,13 +180,17 @@ class DrawSequence:
 
     def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
         self._spec, self._stream, self._subject = spec, stream, subject
-        self._name = f"draw {spec.name}" if (spec.name, spec.order) in PLACINGS else spec.name
+        self._name = (
+            f"draw {spec.name}" if (spec.name, spec.order) in PLACINGS else spec.name
+        )
         self.count = 0
         self._block: list[Row] = []
         self._run: list[RuntimeValue] = []
 
     def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
-        """Draw the next row; ``dealt`` holds the members that a draw with ``sample`` assigns."""
+        """Draw the next row; ``dealt`` holds the members that a draw with ``sample``
+        assigns.
+        """
         spec, count = self._spec, self.count
         if spec.sample is not None:
             self.count += 1
@@ -182,10 +218,14 @@ class DrawSequence:
         spec = self._spec
         if spec.pick is None or spec.order == "random":
             return spec.rows
-        return [as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
+        return [
+            as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)
+        ]
 
     def _balanced(self, rows: Sequence[Row]) -> Row:
-        """Return the subject's row: rows differ within a cycle of subjects; the run's seed gives the order."""
+        """Return the subject's row: rows differ within a cycle of subjects; the run's
+        seed gives the order.
+        """
         cycle, place = divmod(self._subject, len(rows))
         key = f"{self._spec.name}|{self.count}|{cycle}"
         return self._stream.of_all_subjects().shuffled(rows, key)[place]
@@ -193,7 +233,9 @@ class DrawSequence:
     def _independent(self, rows: Sequence[Row]) -> Row:
         key = f"{self._name}|{self.count}"
         if self._spec.pick is not None:
-            subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
+            subset = sorted(
+                self._stream.shuffled(range(len(rows)), key)[: self._spec.pick]
+            )
             return as_sets([rows[index] for index in subset])
         if self._spec.max_run:
             rows = [row for row in rows if not self._too_long([*self._run, row[0]])]
@@ -202,13 +244,16 @@ class DrawSequence:
     def _shuffled(self, rows: Sequence[Row]) -> Row:
         size = len(rows) * self._spec.copies
         if self.count % size == 0:
-            self._block = self._permuted_block([row for row in rows for _ in range(self._spec.copies)])
+            self._block = self._permuted_block(
+                [row for row in rows for _ in range(self._spec.copies)]
+            )
         return self._block[self.count % size]
 
     def _permuted_block(self, items: list[Row]) -> list[Row]:
         """Return a permutation that respects ``max_run``, also across blocks.
 
-        It is uniform among those, unless hardly any permutation qualifies: then one is constructed step by step.
+        It is uniform among those, unless hardly any permutation qualifies: then one is
+        constructed step by step.
         """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._name}|{self.count}|{attempt}")
@@ -217,31 +262,56 @@ class DrawSequence:
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
-        """Construct a permutation that respects ``max_run``, without too many equal values left for the end."""
+        """Construct a permutation that respects ``max_run``, without too many equal
+        values left for the end.
+        """
         left = self._stream.shuffled(items, f"{self._name}|{self.count}|composed")
         block: list[Row] = []
         while left:
             run = [*self._run, *(row[0] for row in block)]
-            place = next(n for n, row in enumerate(left) if self._can_go_on([*run, row[0]], left[:n] + left[n + 1 :]))
+            place = next(
+                n
+                for n, row in enumerate(left)
+                if self._can_go_on([*run, row[0]], left[:n] + left[n + 1 :])
+            )
             block.append(left.pop(place))
         return block
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
-        """Return whether the remaining rows can be ordered without too long a run: other rows separate runs."""
+        """Return whether the remaining rows can be ordered without too long a run:
+        other rows separate runs.
+        """
         longest = self._spec.max_run or len(values) + len(left)
-        last, length = values[-1], len(list(itertools.takewhile(lambda value: value == values[-1], reversed(values))))
+        last, length = (
+            values[-1],
+            len(
+                list(
+                    itertools.takewhile(
+                        lambda value: value == values[-1], reversed(values)
+                    )
+                )
+            ),
+        )
         return length <= longest and all(
-            often <= (len(left) - often) * longest + (longest - length if value == last else longest)
+            often
+            <= (len(left) - often) * longest
+            + (longest - length if value == last else longest)
             for value, often in Counter(row[0] for row in left).items()
         )
 
     def _too_long(self, values: Sequence[RuntimeValue]) -> bool:
         longest = self._spec.max_run
-        return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
+        return longest is not None and any(
+            len(list(run)) > longest for _, run in itertools.groupby(values)
+        )
 
 
-def dealt(spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Sequence[RuntimeValue]:
-    """Return the members that a draw with ``sample`` assigns: those of a group, or of a set drawn before."""
+def dealt(
+    spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]
+) -> Sequence[RuntimeValue]:
+    """Return the members that a draw with ``sample`` assigns: those of a group, or of a
+    set drawn before.
+    """
     if spec.sample is None:
         return ()
     return groups.get(spec.sample) or sorted(values[spec.sample], key=str)
@@ -249,7 +319,10 @@ def dealt(spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[s
 
 def as_sets(rows: Sequence[Row]) -> Row:
     """Return, for each column, the set of its values in these rows."""
-    return tuple(frozenset(v for v in column if v is not None) for column in zip(*rows, strict=True))
+    return tuple(
+        frozenset(v for v in column if v is not None)
+        for column in zip(*rows, strict=True)
+    )
 
 
 #: Replaces the subject's number in the stream that all subjects share.
@@ -259,13 +332,15 @@ ALL_SUBJECTS = "all"
 class Stream:
     """All random numbers of one subject, addressed by keys (language page, clause 3).
 
-    A number does not depend on which others were drawn before it, in which order or in which process, and is the same
-    in every version of Python.
+    A number does not depend on which others were drawn before it, in which order or in
+    which process, and is the same in every version of Python.
     """
 
     def __init__(self, seed: int, protocol: str, subject: int | str) -> None:
         self._seed, self._protocol = seed, protocol
-        self._base = hashlib.blake2b(f"{seed}|{protocol}|{subject}|".encode(), digest_size=8)
+        self._base = hashlib.blake2b(
+            f"{seed}|{protocol}|{subject}|".encode(), digest_size=8
+        )
 
     def of_all_subjects(self) -> Stream:
         return Stream(self._seed, self._protocol, ALL_SUBJECTS)
@@ -300,7 +375,12 @@ class AlternativeStream(Stream):
     """The same stream, except for the numbers that decide `p`."""
 
     def __init__(self, stream: Stream, number: int) -> None:
-        self._seed, self._protocol, self._base, self._number = stream._seed, stream._protocol, stream._base, number
+        self._seed, self._protocol, self._base, self._number = (
+            stream._seed,
+            stream._protocol,
+            stream._base,
+            number,
+        )
 
     def uniform(self, key: str) -> float:
         return super().uniform(f"luck {self._number}|{key}")

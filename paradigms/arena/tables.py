@@ -1,7 +1,9 @@
-"""Movement and events as tables: the next pose and the events of an action are one look-up each.
+"""Movement and events as tables: the next pose and the events of an action are one
+look-up each.
 
-A pose is a cell and a heading; poses are numbered ``(cell * turns + heading) * 4`` so that ``pose + action`` is an
-index into the tables (the heading counts the arena's own turns, 8 or 4).
+A pose is a cell and a heading; poses are numbered ``(cell * turns + heading) * 4`` so
+that ``pose + action`` is an index into the tables (the heading counts the arena's own
+turns, 8 or 4).
 """
 
 from __future__ import annotations
@@ -15,47 +17,68 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cheesebench.interfaces import ACTIONS, FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.interfaces import (
+    ACTIONS,
+    FORWARD,
+    HEADINGS,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+)
 from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
-#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid), ("act", action name),
-#: ("where", group), or BLOCKED.
+#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid),
+#: ("act", action name), ("where", group), or BLOCKED.
 Event = tuple[str, str]
 #: FORWARD led nowhere, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
-#: Most poses, over all sets of closed doors, whose tables are kept; a pose takes about 200 bytes.
+#: Most poses, over all sets of closed doors, whose tables are kept; a pose takes about
+#: 200 bytes.
 MAX_POSES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` the bits of what happens."""
+    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` the bits of
+    what happens.
+    """
 
     moves: list[int]
     events: list[int]
 
 
 class Geometry:
-    """The tables of an arena, made on first use: a pair for each set of closed doors, and one for frozen states."""
+    """The tables of an arena, made on first use: a pair for each set of closed doors,
+    and one for frozen states.
+    """
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
         #: The bit of each event that any rule listens to.
-        self.bit: Mapping[Event, int] = {event: 1 << number for number, event in enumerate(events)}
+        self.bit: Mapping[Event, int] = {
+            event: 1 << number for number, event in enumerate(events)
+        }
         self.turns = arena.turns
         self._zones_of = [
-            frozenset(zone for zone, cells in arena.zones.items() if cell in cells) for cell in range(len(arena.cells))
+            frozenset(zone for zone, cells in arena.zones.items() if cell in cells)
+            for cell in range(len(arena.cells))
         ]
         #: Group -> for each cell, the first member that it belongs to, or None.
         self.member_at: dict[str, list[str | None]] = {
-            group: [next((m for m in arena.groups[group] if m in zones), None) for zones in self._zones_of]
+            group: [
+                next((m for m in arena.groups[group] if m in zones), None)
+                for zones in self._zones_of
+            ]
             for kind, group in events
             if kind == "where"
         }
-        self._solid_at = {square: name for name, squares in arena.solids.items() for square in squares}
+        self._solid_at = {
+            square: name for name, squares in arena.solids.items() for square in squares
+        }
         self._act_bits = [self.bit.get(("act", name), 0) for name in ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
-        # Places are few, and needed in every trial. There may be many sets of them, so the caches are bounded.
+        # Places are few, and needed in every trial. There may be many sets of them, so
+        # the caches are bounded.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
         self.inside = lru_cache(maxsize=1024)(self._inside)
         self.middle = lru_cache(maxsize=1024)(self._middle)
@@ -81,13 +104,17 @@ class Geometry:
         return {square: cell for cell, square in enumerate(self.arena.cells)}
 
     def cell_at(self, column: float, row: float) -> int | None:
-        """Return the cell whose middle is nearest to a column and a row; None where there is no floor."""
+        """Return the cell whose middle is nearest to a column and a row; None where
+        there is no floor.
+        """
         if not (math.isfinite(column) and math.isfinite(row)):
             return None
         return self._cell_at.get((math.floor(column + 0.5), math.floor(row + 0.5)))
 
     def _cells_of(self, places: tuple[str, ...]) -> tuple[int, ...]:
-        return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
+        return tuple(
+            sorted({cell for place in places for cell in self.arena.cells_of(place)})
+        )
 
     def _inside(self, places: tuple[str, ...]) -> NDArray[np.bool_]:
         cells = frozenset(self.cells_of(places))
@@ -103,11 +130,17 @@ class Geometry:
         ]
         if not squares:
             return math.nan, math.nan
-        return sum(column for column, _ in squares) / len(squares), sum(row for _, row in squares) / len(squares)
+        return sum(column for column, _ in squares) / len(squares), sum(
+            row for _, row in squares
+        ) / len(squares)
 
     def _entries_beyond(self, origin: Square, distance: float) -> frozenset[int]:
-        """Return pose + action for every pose at this distance from a square or farther away."""
-        far = self._of_cells(math.dist(origin, square) >= distance for square in self.arena.cells)
+        """Return pose + action for every pose at this distance from a square or farther
+        away.
+        """
+        far = self._of_cells(
+            math.dist(origin, square) >= distance for square in self.arena.cells
+        )
         return frozenset(far.nonzero()[0].tolist())
 
     def _of_cells(self, flags: Iterable[bool]) -> NDArray[np.bool_]:
@@ -120,13 +153,21 @@ class Geometry:
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action: whether the pose faces a solid other than a wall, which FORWARD presses."""
+        """For every pose + action: whether the pose faces a solid other than a wall,
+        which FORWARD presses.
+        """
         poses = range(0, self.poses * 4, 4)
-        ahead = [self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses]
-        return np.repeat([self._solid_at.get(square, WALL_NAME) != WALL_NAME for square in ahead], 4)
+        ahead = [
+            self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses
+        ]
+        return np.repeat(
+            [self._solid_at.get(square, WALL_NAME) != WALL_NAME for square in ahead], 4
+        )
 
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
-        """Return the tables for these closed doors; in a frozen state nothing moves and nothing is pressed."""
+        """Return the tables for these closed doors; in a frozen state nothing moves and
+        nothing is pressed.
+        """
         key = (closed, frozen)
         if key not in self._cache:
             if len(self._cache) * self.poses >= MAX_POSES:
@@ -137,7 +178,14 @@ class Geometry:
     def _frozen(self) -> Tables:
         moves = [pose * 4 for pose in range(self.poses) for _ in range(4)]
         inside = [self._inside_bits(cell) for cell in range(len(self.arena.cells))]
-        return Tables(moves, [act | inside[cell] for cell in range(len(inside)) for act in self._act_bits * self.turns])
+        return Tables(
+            moves,
+            [
+                act | inside[cell]
+                for cell in range(len(inside))
+                for act in self._act_bits * self.turns
+            ],
+        )
 
     def _free(self, closed: frozenset[str]) -> Tables:
         arena, turns = self.arena, self.turns
@@ -152,12 +200,18 @@ class Geometry:
                 happens = [bits | inside for bits in self._act_bits]
                 if target is None:
                     solid = self._solid_at.get(arena.ahead(cell, heading), "")
-                    happens[FORWARD] |= self.bit.get(("press", solid), 0) | self.bit.get(BLOCKED, 0)
+                    happens[FORWARD] |= self.bit.get(
+                        ("press", solid), 0
+                    ) | self.bit.get(BLOCKED, 0)
                 else:
                     happens[FORWARD] = (
-                        self._act_bits[FORWARD] | self._entering(cell, target) | self._inside_bits(target)
+                        self._act_bits[FORWARD]
+                        | self._entering(cell, target)
+                        | self._inside_bits(target)
                     )
-                moves[pose + FORWARD] = pose if target is None else (target * turns + turn) * 4
+                moves[pose + FORWARD] = (
+                    pose if target is None else (target * turns + turn) * 4
+                )
                 moves[pose + ROTATE_LEFT] = (cell * turns + (turn - 1) % turns) * 4
                 moves[pose + ROTATE_RIGHT] = (cell * turns + (turn + 1) % turns) * 4
                 moves[pose + STAY] = pose
@@ -168,7 +222,9 @@ class Geometry:
         return sum(self.bit.get(("inside", zone), 0) for zone in self._zones_of[cell])
 
     def _entering(self, old: int, new: int) -> int:
-        """Return the event bits of walking from one cell to another: new zones, and changed members of groups."""
+        """Return the event bits of walking from one cell to another: new zones, and
+        changed members of groups.
+        """
         if (old, new) not in self._enter_bits:
             bits = 0
             for zone in self._zones_of[new] - self._zones_of[old]:
@@ -182,26 +238,36 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A goal: enter any of ``zones`` (sets of cells), or press any of ``solids`` (squares)."""
+    """A goal: enter any of ``zones`` (sets of cells), or press any of ``solids``
+    (squares).
+    """
 
     zones: tuple[frozenset[int], ...]
     solids: frozenset[Square]
 
 
 def destination(arena: Arena, names: Iterable[str]) -> Destination:
-    """Return the destination "any of these": zones, doors, solids or groups, in any mixture."""
+    """Return the destination "any of these": zones, doors, solids or groups, in any
+    mixture.
+    """
     members = dict.fromkeys(member for name in names for member in arena.members(name))
     return Destination(
-        zones=tuple(frozenset(arena.zones[member]) for member in members if member in arena.zones),
-        solids=frozenset(square for member in members for square in arena.solids.get(member, ())),
+        zones=tuple(
+            frozenset(arena.zones[member])
+            for member in members
+            if member in arena.zones
+        ),
+        solids=frozenset(
+            square for member in members for square in arena.solids.get(member, ())
+        ),
     )
 
 
 def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -> bool:
     """Return whether the move ``index`` (pose + action) enters or presses the goal.
 
-    As for the events of the language (page, clause 8), walking about inside a zone, or being placed in it, does not
-    enter it; only FORWARD presses.
+    As for the events of the language (page, clause 8), walking about inside a zone, or
+    being placed in it, does not enter it; only FORWARD presses.
     """
     pose, action = index & ~3, index & 3
     if action != FORWARD:
@@ -217,15 +283,21 @@ def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -
 
 
 def is_frozen(tables: Tables, pose: int) -> bool:
-    """Return whether these are the tables of a frozen state, where turning does not change the pose."""
+    """Return whether these are the tables of a frozen state, where turning does not
+    change the pose.
+    """
     return tables.moves[pose + ROTATE_LEFT] == pose
 
 
-def shortest_path(geometry: Geometry, tables: Tables, pose: int, goal: Destination) -> list[int] | None:
-    """Return the fewest actions (0-2) that enter or press the goal, the last of them doing so.
+def shortest_path(
+    geometry: Geometry, tables: Tables, pose: int, goal: Destination
+) -> list[int] | None:
+    """Return the fewest actions (0-2) that enter or press the goal, the last of them
+    doing so.
 
-    None if there is no path: a door is closed, the state is frozen, or the goal does not exist. Of equally short paths,
-    the first in the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT is returned, so that the result is deterministic.
+    None if there is no path: a door is closed, the state is frozen, or the goal does
+    not exist. Of equally short paths, the first in the order FORWARD, ROTATE_LEFT,
+    ROTATE_RIGHT is returned, so that the result is deterministic.
     """
     came_by: dict[int, int] = {pose: -1}
     queue = deque([pose])
@@ -242,7 +314,9 @@ def shortest_path(geometry: Geometry, tables: Tables, pose: int, goal: Destinati
 
 
 def _actions_to(pose: int, came_by: dict[int, int]) -> list[int]:
-    """Return the actions that led to a pose; ``came_by`` has the move that reached each pose first."""
+    """Return the actions that led to a pose; ``came_by`` has the move that reached each
+    pose first.
+    """
     actions: list[int] = []
     while (index := came_by[pose]) >= 0:
         actions.append(index & 3)

@@ -1,1 +1,3 @@
-"""The dialogue family: a described graph, questions about paths in it, and free-text answers that are scored."""
+"""The dialogue family: a described graph, questions about paths in it, and free-text
+answers that are scored.
+"""

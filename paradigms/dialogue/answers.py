@@ -1,7 +1,9 @@
-"""Free text -> the answer in it (a path, one node, a number, edges) -> its score. Pure functions, linear in the text.
+"""Free text -> the answer in it (a path, one node, a number, edges) -> its score. Pure
+functions, linear in the text.
 
-The last nonempty ``Answer:`` is parsed; without one, the last line that could be an answer. In it,
-names count in the order in which they stand; what an explanation adds ("..., because room 3 ...") does not.
+The last nonempty ``Answer:`` is parsed; without one, the last line that could be an
+answer. In it, names count in the order in which they stand; what an explanation adds
+("..., because room 3 ...") does not.
 """
 
 from __future__ import annotations
@@ -15,18 +17,41 @@ from functools import partial
 from itertools import pairwise
 
 from cheesebench.interfaces import Value
-from cheesebench.paradigms.dialogue.specification import ConditionSpec, Form, Item, World, as_told, edges_of
+from cheesebench.paradigms.dialogue.specification import (
+    ConditionSpec,
+    Form,
+    Item,
+    World,
+    as_told,
+    edges_of,
+)
 
 _NUMBERS = {
     word: number
     for number, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+        (
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        )
     )
 }
 
 
 def numbers_in(words: Iterable[str]) -> list[int]:
-    """Return the numbers among words, in order; numbers above a million are cut off there."""
+    """Return the numbers among words, in order; numbers above a million are cut off
+    there.
+    """
     return [n for n in map(_number, words) if n is not None]
 
 
@@ -44,25 +69,33 @@ def counted(words: Sequence[str]) -> Iterator[int]:
     """Yield the numbers of groups in words: "5 clusters", not "cluster 5"."""
     for position, word in enumerate(words):
         number = _number(word)
-        if number is not None and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6]):
+        if number is not None and any(
+            after.startswith(_GROUPS) for after in words[position + 1 : position + 6]
+        ):
             yield number
 
 
-# Letters and digits are separate, so that "room7" reads as "room 7"; signs are those that can separate or order names.
-# An arrow must begin at the start of a run of dashes: trying each dash of a long run without a head would take
-# quadratic time.
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]")
+# Letters and digits are separate, so that "room7" reads as "room 7"; signs are those
+# that can separate or order names. An arrow must begin at the start of a run of dashes:
+# trying each dash of a long run without a head would take quadratic time.
+_TOKEN = re.compile(
+    r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]"
+)
 _ARTICLES = frozenset({"the", "a", "an"})
 
 
 def words_of(text: str) -> list[str]:
-    """Return the folded words and signs of a text, by which names and answers are compared. Linear in the text."""
+    """Return the folded words and signs of a text, by which names and answers are
+    compared. Linear in the text.
+    """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or sign of an answer; ``node`` is the node that it (or the words that it stands for) names."""
+    """A word or sign of an answer; ``node`` is the node that it (or the words that it
+    stands for) names.
+    """
 
     text: str
     node: str | None = None
@@ -71,16 +104,26 @@ class Token:
 class Lexicon:
     """Finds the nodes that a text names.
 
-    ``names`` gives the name of every node in this vocabulary. ``nouns`` are scene words such as ``room``. An answer may
-    leave out these, and what most of the names have in common: "room 7" is also found as "7", unless two names would
-    then be equal.
+    ``names`` gives the name of every node in this vocabulary. ``nouns`` are scene words
+    such as ``room``. An answer may leave out these, and what most of the names have in
+    common: "room 7" is also found as "7", unless two names would then be equal.
     """
 
     def __init__(self, names: Mapping[str, str], nouns: Iterable[str] = ()) -> None:
         self.names = dict(names)
-        in_names = Counter(word for name in self.names.values() for word in dict.fromkeys(words_of(name)))
-        common = {word for word, times in in_names.items() if times > max(2, len(self.names) / 2)}
-        optional = _ARTICLES | common | {word for noun in nouns for word in words_of(noun)}
+        in_names = Counter(
+            word
+            for name in self.names.values()
+            for word in dict.fromkeys(words_of(name))
+        )
+        common = {
+            word
+            for word, times in in_names.items()
+            if times > max(2, len(self.names) / 2)
+        }
+        optional = (
+            _ARTICLES | common | {word for noun in nouns for word in words_of(noun)}
+        )
         short: dict[tuple[str, ...], list[str]] = {}
         self._nodes: dict[tuple[str, ...], str] = {}
         for node, name in self.names.items():
@@ -96,12 +139,19 @@ class Lexicon:
         self._first = {words[0] for words in self._nodes if words}
 
     def tokens(self, text: str) -> Iterator[Token]:
-        """Yield the tokens of a text; the words of one name, the longest possible, are one token."""
+        """Yield the tokens of a text; the words of one name, the longest possible, are
+        one token.
+        """
         words = words_of(text)
         position = 0
         while position < len(words):
             node, length = self._match(words, position)
-            yield Token(words[position] if length == 1 else " ".join(words[position : position + length]), node)
+            yield Token(
+                words[position]
+                if length == 1
+                else " ".join(words[position : position + length]),
+                node,
+            )
             position += length
 
     def _match(self, words: list[str], position: int) -> tuple[str | None, int]:
@@ -112,19 +162,30 @@ class Lexicon:
                     return node, length
         # "roses", "Wim's": endings do not matter.
         word = words[position]
-        return (self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None), 1
+        return (
+            self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None
+        ), 1
 
 
-#: Most characters read at the end of a reply, where the answer is; longer than any model's reply.
+#: Most characters read at the end of a reply, where the answer is; longer than any
+#: model's reply.
 MAX_READ = 200_000
 
-#: A reply may continue with the user's next turn; nothing after that answers *this* question.
+#: A reply may continue with the user's next turn; nothing after that answers *this*
+#: question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
-_MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE)
+_MARKER = re.compile(
+    r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE
+)
 #: A mention, not a mark: "how I arrived at the answer:", "the pattern of the answer:".
-_MENTIONS = re.compile(r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$", re.IGNORECASE)
+_MENTIONS = re.compile(
+    r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$",
+    re.IGNORECASE,
+)
 #: A copy of the requested pattern instead of an answer.
-_PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
+_PATTERN = re.compile(
+    r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE
+)
 #: The beginning of an item of a list.
 ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
 #: Bold text, and a line of bold text alone.
@@ -161,8 +222,9 @@ _SMALL = _words(
 class Answer:
     """What an answer says.
 
-    ``nodes`` are in the order named; None stands for a name that is not in the vocabulary. ``several``: it offers more
-    than one answer ("Wim or Reza"). ``number`` is what was counted.
+    ``nodes`` are in the order named; None stands for a name that is not in the
+    vocabulary. ``several``: it offers more than one answer ("Wim or Reza"). ``number``
+    is what was counted.
     """
 
     nodes: tuple[str | None, ...] = ()
@@ -176,29 +238,45 @@ class Answer:
 
 
 def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
-    """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters are read."""
+    """Return the answer in a whole reply; any text is allowed, and its last
+    ``MAX_READ`` characters are read.
+    """
     reply = reply[-MAX_READ:]
     if form == "number":
-        statement, marked = final_statement(reply, lambda line: bool(numbers_in(words_of(line))), _counts_groups)
+        statement, marked = final_statement(
+            reply, lambda line: bool(numbers_in(words_of(line))), _counts_groups
+        )
         return _count(statement, lexicon, marked)
     plain = partial(_is_plain, lexicon=lexicon, nodes=1 if form == "first_step" else 2)
-    statement, marked = final_statement(reply, lambda line: any(token.node for token in _tokens(line, lexicon)), plain)
+    statement, marked = final_statement(
+        reply, lambda line: any(token.node for token in _tokens(line, lexicon)), plain
+    )
     return _named(_tokens(statement, lexicon), lexicon, form, marked)
 
 
 def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount and names nothing."""
+    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount and names
+    nothing.
+    """
     tokens = list(lexicon.tokens(text))
     for number, (token, after) in enumerate(pairwise(tokens)):
-        if token.node and after.text in lexicon.nouns and _is_counted(tokens[max(0, number - 2) : number]):
+        if (
+            token.node
+            and after.text in lexicon.nouns
+            and _is_counted(tokens[max(0, number - 2) : number])
+        ):
             tokens[number] = Token(token.text)
     return tokens
 
 
 def _is_counted(before: Sequence[Token]) -> bool:
-    """Whether the one or two tokens before a name are an amount, with at most one other word."""
+    """Whether the one or two tokens before a name are an amount, with at most one other
+    word.
+    """
     *first, last = before or [Token("")]
-    return _is_amount(last) or (last.text.isalpha() and last.node is None and any(map(_is_amount, first)))
+    return _is_amount(last) or (
+        last.text.isalpha() and last.node is None and any(map(_is_amount, first))
+    )
 
 
 def _is_amount(token: Token) -> bool:
@@ -206,9 +284,11 @@ def _is_amount(token: Token) -> bool:
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
-    """Whether a text, or what follows its colon or "is", is a list of names and nothing else.
+    """Whether a text, or what follows its colon or "is", is a list of names and nothing
+    else.
 
-    ``lead`` is the text before it in its line: nothing, or the announcement of an answer.
+    ``lead`` is the text before it in its line: nothing, or the announcement of an
+    answer.
     """
     before = words_of(lead)
     if before and before[-1] not in _COPULA:
@@ -216,7 +296,9 @@ def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> boo
     tokens = _without_lead(_tokens(text, lexicon))
     named = sum(token.node is not None for token in tokens)
     silent = (*_SEPARATORS, *_SMALL, *_STOPS, *lexicon.nouns, "(", ")", "[", "]")
-    return named >= nodes and all(t.node or t.text in silent or t.text.endswith(">") for t in tokens)
+    return named >= nodes and all(
+        t.node or t.text in silent or t.text.endswith(">") for t in tokens
+    )
 
 
 def _without_lead(tokens: list[Token]) -> list[Token]:
@@ -248,7 +330,11 @@ def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> 
             continue
         elif (fenced or _BOLD_LINE.match(line)) and is_answer(line, ""):
             found = line
-        elif bold := [part[1] for part in _BOLD.finditer(line) if is_answer(part[1], line[: part.start()])]:
+        elif bold := [
+            part[1]
+            for part in _BOLD.finditer(line)
+            if is_answer(part[1], line[: part.start()])
+        ]:
             found = bold[-1] if len(words_of(bold[-1])) > 1 else found
         elif found and is_answer(line, ""):
             found = ""
@@ -256,12 +342,14 @@ def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> 
 
 
 def final_statement(
-    reply: str, could_be: Callable[[str], bool], is_answer: Callable[[str, str], bool] = lambda text, lead: False
+    reply: str,
+    could_be: Callable[[str], bool],
+    is_answer: Callable[[str, str], bool] = lambda text, lead: False,
 ) -> tuple[str, bool]:
     """Return the text that holds the answer, and whether an ``Answer:`` marks it.
 
-    Without a mark, ``could_be`` says whether a line may be an answer, and ``is_answer`` whether an emphasised text
-    (with the text before it in its line) is one.
+    Without a mark, ``could_be`` says whether a line may be an answer, and ``is_answer``
+    whether an emphasised text (with the text before it in its line) is one.
     """
     reply = _before_next_turn(reply)
     markers = _markers(reply)
@@ -273,7 +361,9 @@ def final_statement(
     lines = [line for line in reply.splitlines() if line.strip()]
     if emphasised := _emphasised(lines, is_answer):
         return emphasised, False
-    lines = [told for line in lines if (told := line if is_answer(line, "") else _told(line))]
+    lines = [
+        told for line in lines if (told := line if is_answer(line, "") else _told(line))
+    ]
     lines = [line for line in lines if not line.lstrip().startswith("```")]
     if any(could_be(line) for line in lines if not line.lstrip().startswith("|")):
         lines = [line for line in lines if not line.lstrip().startswith("|")]
@@ -297,11 +387,17 @@ def _before_next_turn(reply: str) -> str:
 
 
 def _markers(reply: str) -> list[re.Match[str]]:
-    return [m for m in _MARKER.finditer(reply) if not _MENTIONS.search(reply, max(0, m.start() - 40), m.start())]
+    return [
+        m
+        for m in _MARKER.finditer(reply)
+        if not _MENTIONS.search(reply, max(0, m.start() - 40), m.start())
+    ]
 
 
 def own_part(reply: str) -> str:
-    """Return everything after the last ``Answer:`` that is followed by words; without one, the whole reply."""
+    """Return everything after the last ``Answer:`` that is followed by words; without
+    one, the whole reply.
+    """
     reply = _before_next_turn(reply)
     end = len(reply)
     for marker in reversed(_markers(reply)):
@@ -312,7 +408,9 @@ def own_part(reply: str) -> str:
 
 
 def _told(line: str) -> str:
-    """Return a line without the questions at its end, or a colon for a line that announces what follows."""
+    """Return a line without the questions at its end, or a colon for a line that
+    announces what follows.
+    """
     kept = line.rstrip(" \t*_")
     if kept.endswith("?"):
         kept = kept[: max(map(kept.rfind, ".!")) + 1]
@@ -320,14 +418,22 @@ def _told(line: str) -> str:
 
 
 def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
-    """Whether an item of a list is a sentence with a whole answer in it: "3. The shortest path is A, B, C"."""
-    return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(ITEM.sub("", line), "")
+    """Whether an item of a list is a sentence with a whole answer in it: "3. The
+    shortest path is A, B, C".
+    """
+    return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(
+        ITEM.sub("", line), ""
+    )
 
 
 def _marked(text: str) -> str:
-    """Return what follows an ``Answer:``: the rest of its line, or else the next paragraph."""
+    """Return what follows an ``Answer:``: the rest of its line, or else the next
+    paragraph.
+    """
     lines = text.splitlines()
-    says = [bool(words_of(line)) and not line.lstrip().startswith("```") for line in lines]
+    says = [
+        bool(words_of(line)) and not line.lstrip().startswith("```") for line in lines
+    ]
     first = next((number for number, something in enumerate(says) if something), None)
     if first is None or _PATTERN.search(lines[first]):
         return ""
@@ -357,7 +463,11 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
 
 
 def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
-    sentences = [sentence for sentence in _sentences(tokens) if any(token.node for token in sentence)]
+    sentences = [
+        sentence
+        for sentence in _sentences(tokens)
+        if any(token.node for token in sentence)
+    ]
     if not sentences:
         # Other names in place of an answer; prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
@@ -366,7 +476,11 @@ def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> A
     claim = _claim(sentence)
     # "Wim or Reza", "Wim (or Reza)", "Wim. Or Reza."
     others = sentences[1:2] if marked else []
-    if _offers_two(claim) or _offers_two_in_brackets(sentence) or any(map(_begins_with_or, others)):
+    if (
+        _offers_two(claim)
+        or _offers_two_in_brackets(sentence)
+        or any(map(_begins_with_or, others))
+    ):
         return Answer(_items(claim, lexicon), several=True)
     nodes = _items(claim, lexicon)
     if form == "first_step":
@@ -375,15 +489,27 @@ def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> A
 
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
-    """Return the last sentence that says more than an amount: "... with Wim. Wim is giving 50 books"."""
-    return next((sentence for sentence in reversed(sentences) if not _states_amount(sentence)), sentences[-1])
+    """Return the last sentence that says more than an amount: "... with Wim. Wim is
+    giving 50 books".
+    """
+    return next(
+        (sentence for sentence in reversed(sentences) if not _states_amount(sentence)),
+        sentences[-1],
+    )
 
 
 def _states_amount(sentence: Sequence[Token]) -> bool:
-    """Whether a sentence begins with a name and states its number: "Jing is donating 50 books"."""
+    """Whether a sentence begins with a name and states its number: "Jing is donating 50
+    books".
+    """
     name = next((position for position, token in enumerate(sentence) if token.node), 0)
     says = sentence[name + 1 : name + 2]
-    return name <= 2 and bool(says) and says[0].text in _HAS and any(map(_is_amount, sentence[name + 2 : name + 4]))
+    return (
+        name <= 2
+        and bool(says)
+        and says[0].text in _HAS
+        and any(map(_is_amount, sentence[name + 2 : name + 4]))
+    )
 
 
 def _offers_two(tokens: Iterable[Token]) -> bool:
@@ -406,11 +532,17 @@ def _offers_two_in_brackets(sentence: Iterable[Token]) -> bool:
 
 
 def _begins_with_or(sentence: Sequence[Token]) -> bool:
-    return bool(sentence) and sentence[0].node is None and sentence[0].text in (*_OR, "alternatively")
+    return (
+        bool(sentence)
+        and sentence[0].node is None
+        and sentence[0].text in (*_OR, "alternatively")
+    )
 
 
 def _claim(sentence: list[Token]) -> list[Token]:
-    """Return the part of a sentence that answers: after "is" or a colon, without brackets and explanations."""
+    """Return the part of a sentence that answers: after "is" or a colon, without
+    brackets and explanations.
+    """
     kept: list[Token] = []
     named, depth = False, 0
     for token in sentence:
@@ -419,7 +551,9 @@ def _claim(sentence: list[Token]) -> list[Token]:
         elif token.text in (")", "]", "}"):
             depth = max(0, depth - 1)
         elif depth == 0:
-            explains = token.text in _CUES or (bool(kept) and kept[-1].text == "with" and token.text in _SUMS)
+            explains = token.text in _CUES or (
+                bool(kept) and kept[-1].text == "with" and token.text in _SUMS
+            )
             if named and token.node is None and explains:
                 break
             named = named or token.node is not None
@@ -440,17 +574,25 @@ def _without_question(tokens: list[Token]) -> list[Token]:
         return tokens
     first, second, third = named[:3]
     repeated = tokens[first].node == tokens[third].node
-    if tokens[first - 1].text == "from" and any(t.text == "to" for t in tokens[first + 1 : second]) and repeated:
+    if (
+        tokens[first - 1].text == "from"
+        and any(t.text == "to" for t in tokens[first + 1 : second])
+        and repeated
+    ):
         return tokens[third:]
     return tokens
 
 
 def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
-    """Return the nodes named, and None for list items that look like names but are not."""
+    """Return the nodes named, and None for list items that look like names but are
+    not.
+    """
     found: list[str | None] = []
     item: list[Token] = []
     for token in [*tokens, Token(",")]:
-        if token.node is None and (token.text in _SEPARATORS or token.text.endswith(">")):
+        if token.node is None and (
+            token.text in _SEPARATORS or token.text.endswith(">")
+        ):
             nodes = [part.node for part in item if part.node]
             found.extend(nodes or ([None] if _is_a_name(item, lexicon) else []))
             item = []
@@ -460,13 +602,22 @@ def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
 
 
 def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
-    words = [token.text for token in item if token.text not in lexicon.nouns and any(c.isalnum() for c in token.text)]
-    return 0 < len(words) <= 2 and not any(word in _SMALL or word in _CUES or word in _COPULA for word in words)
+    words = [
+        token.text
+        for token in item
+        if token.text not in lexicon.nouns and any(c.isalnum() for c in token.text)
+    ]
+    return 0 < len(words) <= 2 and not any(
+        word in _SMALL or word in _CUES or word in _COPULA for word in words
+    )
 
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
     """Return the stated number of groups; two different numbers are not an answer."""
-    sentences = [[token.text for token in sentence] for sentence in _sentences([Token(w) for w in words_of(statement)])]
+    sentences = [
+        [token.text for token in sentence]
+        for sentence in _sentences([Token(w) for w in words_of(statement)])
+    ]
     with_numbers = [words for words in sentences if numbers_in(words)]
     if not with_numbers:
         return Answer()
@@ -485,11 +636,16 @@ _PARTS = re.compile(r"[\n;]")
 
 
 def read_reply(reply: str, lexicon: Lexicon, form: Form) -> Answer:
-    return read_edges(reply, lexicon) if form == "edges" else read_answer(reply, lexicon, form)
+    return (
+        read_edges(reply, lexicon)
+        if form == "edges"
+        else read_answer(reply, lexicon, form)
+    )
 
 
 def read_edges(reply: str, lexicon: Lexicon) -> Answer:
-    """Return the pairs in a whole reply, two nodes for each in a row; None for what is no node.
+    """Return the pairs in a whole reply, two nodes for each in a row; None for what is
+    no node.
 
     A part with one name, or with more than two, is a pair with None.
     """
@@ -503,7 +659,9 @@ def read_edges(reply: str, lexicon: Lexicon) -> Answer:
 
 
 def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield possible pairs: the contents of brackets, or else lines split at semicolons and commas."""
+    """Yield possible pairs: the contents of brackets, or else lines split at semicolons
+    and commas.
+    """
     bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
     if bracketed:
         yield from (part for several in bracketed for part in _PARTS.split(several))
@@ -517,11 +675,18 @@ def _names(text: str, lexicon: Lexicon) -> int:
     return sum(token.node is not None for token in lexicon.tokens(text))
 
 
-def score_edges(answer: Answer, world: World, directed: bool) -> tuple[bool, dict[str, Value]]:
-    """Return whether a list has all edges and nothing else, and its flags; an edge may occur twice."""
+def score_edges(
+    answer: Answer, world: World, directed: bool
+) -> tuple[bool, dict[str, Value]]:
+    """Return whether a list has all edges and nothing else, and its flags; an edge may
+    occur twice.
+    """
     pairs = list(zip(answer.nodes[::2], answer.nodes[1::2], strict=True))
     complete = [(a, b) for a, b in pairs if a is not None and b is not None]
-    listed, every = list(dict.fromkeys(as_told(complete, directed))), set(edges_of(world, directed))
+    listed, every = (
+        list(dict.fromkeys(as_told(complete, directed))),
+        set(edges_of(world, directed)),
+    )
     invented = sum(pair not in every for pair in listed)
     flags: dict[str, Value] = {
         "no_answer": int(answer.empty),
@@ -530,11 +695,14 @@ def score_edges(answer: Answer, world: World, directed: bool) -> tuple[bool, dic
         "hallucinated_fraction": invented / len(listed) if listed else None,
         "missing_edges": len(every.difference(listed)),
     }
-    right = bool(pairs) and not (flags["unknown_nodes"] or invented or flags["missing_edges"])
+    right = bool(pairs) and not (
+        flags["unknown_nodes"] or invented or flags["missing_edges"]
+    )
     return right, flags
 
 
-#: Possible outcomes of an answer, in order of precedence: the first that applies is the outcome.
+#: Possible outcomes of an answer, in order of precedence: the first that applies is the
+#: outcome.
 OUTCOMES = (
     "correct",
     "no answer",
@@ -553,7 +721,9 @@ OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """``path`` is the path answered, with its start; ``measures`` are flags (0 or 1) and counts."""
+    """``path`` is the path answered, with its start; ``measures`` are flags (0 or 1)
+    and counts.
+    """
 
     success: bool
     outcome: str
@@ -562,7 +732,9 @@ class Score:
 
 
 def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) -> Score:
-    """Score an answer; ``first`` is the world before all edits, whose lost edges count as blocked."""
+    """Score an answer; ``first`` is the world before all edits, whose lost edges count
+    as blocked.
+    """
     if condition.form == "number":
         return _score_number(answer, item)
     if condition.form == "edges":
@@ -570,7 +742,9 @@ def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) ->
         return Score(listed, "correct" if listed else _outcome(found), (), found)
     path, wrong_form = _path(answer, condition, item)
     complete: tuple[str, ...] = tuple(node for node in path if node is not None)
-    sound = bool(path) and len(complete) == len(path) and not (answer.several or wrong_form)
+    sound = (
+        bool(path) and len(complete) == len(path) and not (answer.several or wrong_form)
+    )
     success = sound and condition.right(item, complete)
     flags = _flags(answer, path, condition, item, first)
     flags["wrong_form"] = int(wrong_form)
@@ -582,14 +756,26 @@ def _score_number(answer: Answer, item: Item) -> Score:
     flags: dict[str, Value] = {
         "no_answer": int(answer.empty),
         "several_answers": int(answer.several),
-        "error": None if answer.number is None or item.number is None else answer.number - item.number,
+        "error": None
+        if answer.number is None or item.number is None
+        else answer.number - item.number,
     }
-    outcome = "correct" if success else _first(flags, {"no_answer": "no answer", "several_answers": "several answers"})
+    outcome = (
+        "correct"
+        if success
+        else _first(
+            flags, {"no_answer": "no answer", "several_answers": "several answers"}
+        )
+    )
     return Score(success, outcome or "wrong number", (), flags)
 
 
-def _path(answer: Answer, condition: ConditionSpec, item: Item) -> tuple[tuple[str | None, ...], bool]:
-    """Return the intended path with its start, and whether the answer has the wrong form."""
+def _path(
+    answer: Answer, condition: ConditionSpec, item: Item
+) -> tuple[tuple[str | None, ...], bool]:
+    """Return the intended path with its start, and whether the answer has the wrong
+    form.
+    """
     nodes = answer.nodes
     if condition.form == "first_step":
         onward = nodes[1:] if len(nodes) > 1 and nodes[0] == item.start else nodes
@@ -601,7 +787,11 @@ def _path(answer: Answer, condition: ConditionSpec, item: Item) -> tuple[tuple[s
 
 
 def _flags(
-    answer: Answer, path: tuple[str | None, ...], condition: ConditionSpec, item: Item, first: World
+    answer: Answer,
+    path: tuple[str | None, ...],
+    condition: ConditionSpec,
+    item: Item,
+    first: World,
 ) -> dict[str, Value]:
     steps = list(pairwise(path))
     arcs = set(condition.world.arcs)

@@ -1,4 +1,6 @@
-"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and kinds of failure."""
+"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the
+paper, and kinds of failure.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +62,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "first second --figures figures",
         "--scores scores.csv --json",
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="the id of a run, its directory, or its run.sqlite",
+    )
     add_option(parser, "results")
     columns = "graph, domain, condition, model, temperature, successes, total"
-    parser.add_argument("--scores", metavar="CSV", help=f"a table with the columns {columns}")
-    parser.add_argument("--model", metavar="NAME", action="append", help="only this model, repeatable (default: all)")
+    parser.add_argument(
+        "--scores", metavar="CSV", help=f"a table with the columns {columns}"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        action="append",
+        help="only this model, repeatable (default: all)",
+    )
     parser.add_argument(
         "--published",
         metavar="NAME",
@@ -72,9 +86,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with this model of the paper's Table 3, repeatable",
     )
     parser.add_argument(
-        "--margin", metavar="X", type=float, default=0.10, help="margin of that comparison (default: 0.1)"
+        "--margin",
+        metavar="X",
+        type=float,
+        default=0.10,
+        help="margin of that comparison (default: 0.1)",
     )
-    parser.add_argument("--figures", metavar="DIR", help="also draw figures by graph and condition, as SVG")
+    parser.add_argument(
+        "--figures",
+        metavar="DIR",
+        help="also draw figures by graph and condition, as SVG",
+    )
     add_json(parser)
     add_output(parser)
 
@@ -85,7 +107,11 @@ def run(options: argparse.Namespace) -> int:
             "Name runs, or one table of scores with --scores, not both. See 'cheesebench cogeval-stats -h'."
         )
     published = read_published(installed_catalogue().folders[FAMILY])
-    scores = read_scores(Path(options.scores), published) if options.scores else list(_of_runs(options))
+    scores = (
+        read_scores(Path(options.scores), published)
+        if options.scores
+        else list(_of_runs(options))
+    )
     if options.model:
         known = dict.fromkeys(score.model for score in scores)
         for name in options.model:
@@ -93,12 +119,18 @@ def run(options: argparse.Namespace) -> int:
                 raise UnknownNameError("model", name, known)
         scores = [score for score in scores if score.model in options.model]
     if not scores:
-        raise OptionError("The run has no answers. Run dialogues first: pytest --model NAME --protocols cogeval.")
+        raise OptionError(
+            "The run has no answers. Run dialogues first: pytest --model NAME --protocols cogeval."
+        )
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
         draw(scores, Path(options.figures))
     found = _collect(scores, rows, options.margin)
-    text = json.dumps(found, indent=2) + "\n" if options.json else _text(scores, rows, published, options.margin)
+    text = (
+        json.dumps(found, indent=2) + "\n"
+        if options.json
+        else _text(scores, rows, published, options.margin)
+    )
     write_output(text, options.output)
     return 0
 
@@ -112,25 +144,35 @@ def _of_runs(options: argparse.Namespace) -> Iterable[Score]:
 
 
 def read_scores(path: Path, published: Published) -> list[Score]:
-    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError names the line of a mistake."""
+    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
+    names the line of a mistake.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise OptionError(f"--scores {path} cannot be read: {reason}. Name a CSV file.") from None
+        raise OptionError(
+            f"--scores {path} cannot be read: {reason}. Name a CSV file."
+        ) from None
     lines = csv.DictReader(text.splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
     if missing:
-        raise OptionError(f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}.")
+        raise OptionError(
+            f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}."
+        )
     scores = []
     for line in lines:
         where = f"--scores {path}, line {lines.line_num}"
         try:
             successes, total = int(line["successes"]), int(line["total"])
         except (TypeError, ValueError):
-            raise OptionError(f"{where}: 'successes' and 'total' must be whole numbers. Fix the line.") from None
+            raise OptionError(
+                f"{where}: 'successes' and 'total' must be whole numbers. Fix the line."
+            ) from None
         if not 0 <= successes <= total or total < 1:
-            raise OptionError(f"{where}: {successes} of {total} cannot be right. Fix the line.")
+            raise OptionError(
+                f"{where}: {successes} of {total} cannot be right. Fix the line."
+            )
         condition = line["condition"]
         scores.append(
             Score(
@@ -157,15 +199,27 @@ def _asked() -> dict[str, int]:
     folder = installed_catalogue().folders[FAMILY]
     catalogue = installed_catalogue()
     graphs = [catalogue.load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    return Counter(name for graph in graphs for name in getattr(graph, "conditions", ()))
+    return Counter(
+        name for graph in graphs for name in getattr(graph, "conditions", ())
+    )
 
 
 def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int) -> str:
-    """Return why a mean on a condition cannot be compared with one over all graphs and domains; empty if it can."""
-    asked = {(score.graph, score.domain) for score in scores if (score.condition, score.model) == (condition, model)}
+    """Return why a mean on a condition cannot be compared with one over all graphs and
+    domains; empty if it can.
+    """
+    asked = {
+        (score.graph, score.domain)
+        for score in scores
+        if (score.condition, score.model) == (condition, model)
+    }
     per_graph = Counter(graph for graph, _ in asked)
     complete = sum(count >= PAPER_DOMAINS for count in per_graph.values())
-    return "" if complete >= graphs else f"{complete} of {graphs} graphs in all {PAPER_DOMAINS} domains"
+    return (
+        ""
+        if complete >= graphs
+        else f"{complete} of {graphs} graphs in all {PAPER_DOMAINS} domains"
+    )
 
 
 def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
@@ -185,7 +239,11 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
                 "model": model,
                 "published": name,
                 "mean": row[condition][0],
-                **({"incomplete": why} if why else dataclasses.asdict(contrast(own, row[condition][0], margin))),
+                **(
+                    {"incomplete": why}
+                    if why
+                    else dataclasses.asdict(contrast(own, row[condition][0], margin))
+                ),
             }
             for name, row in rows.items()
             for (condition, model), own in by(scores, "condition").items()
@@ -197,15 +255,20 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
 
 def _plain(spreads: dict[tuple[str, str], Spread]) -> list[dict[str, Any]]:
     return [
-        {"level": level, "model": model, **dataclasses.asdict(spread)} for (level, model), spread in spreads.items()
+        {"level": level, "model": model, **dataclasses.asdict(spread)}
+        for (level, model), spread in spreads.items()
     ]
 
 
-def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: float) -> str:
+def _text(
+    scores: Sequence[Score], rows: _Rows, published: Published, margin: float
+) -> str:
     deviance = deviance_table(scores)
     parts = [
         "Sequential analysis of deviance (binomial, logit; each term after those above it)",
-        _deviance(deviance) if deviance is not None else "No factor varies, so there is nothing to compare.",
+        _deviance(deviance)
+        if deviance is not None
+        else "No factor varies, so there is nothing to compare.",
         "Main effects of all factors together: log odds relative to the first level",
         _coefficients(main_effects(scores)),
         "Right answers by group of conditions: mean over items (SD, SE, n)",
@@ -216,23 +279,47 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
         _spreads(by(scores, "graph"), "graph"),
     ]
     if failures := failure_shares(scores):
-        parts += ["Kinds of failure: share of all answers (an answer may be of several kinds)", _failures(failures)]
+        parts += [
+            "Kinds of failure: share of all answers (an answer may be of several kinds)",
+            _failures(failures),
+        ]
         for factor in ("condition", "graph"):
-            parts += [f"Kinds of failure by {factor}", _failures_by(failure_shares(scores, factor), factor)]
+            parts += [
+                f"Kinds of failure by {factor}",
+                _failures_by(failure_shares(scores, factor), factor),
+            ]
     for name, row in rows.items():
-        heading = (
-            f"Compared with {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
-        )
+        heading = f"Compared with {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
         parts += [one_line(heading), _published(scores, row, margin)]
     return "\n\n".join(parts) + "\n"
 
 
 def _deviance(found: DevianceTable) -> str:
-    lines: list[list[object]] = [["(null)", "", "", "", found.null_df, f"{found.null:.2f}"]]
-    lines += [
-        [row.term, f"{row.chi2:.2f}", row.df, _p(row.p), row.residual_df, f"{row.residual:.2f}"] for row in found.rows
+    lines: list[list[object]] = [
+        ["(null)", "", "", "", found.null_df, f"{found.null:.2f}"]
     ]
-    return table(["term", "chi-squared (deviance)", "df", "p", "residual df", "residual deviance"], lines)
+    lines += [
+        [
+            row.term,
+            f"{row.chi2:.2f}",
+            row.df,
+            _p(row.p),
+            row.residual_df,
+            f"{row.residual:.2f}",
+        ]
+        for row in found.rows
+    ]
+    return table(
+        [
+            "term",
+            "chi-squared (deviance)",
+            "df",
+            "p",
+            "residual df",
+            "residual deviance",
+        ],
+        lines,
+    )
 
 
 def _p(value: float) -> str:
@@ -242,7 +329,10 @@ def _p(value: float) -> str:
 def _spreads(spreads: dict[tuple[str, str], Spread], what: str) -> str:
     models = list(dict.fromkeys(model for _, model in spreads))
     levels = list(dict.fromkeys(level for level, _ in spreads))
-    lines = [[level, *(_spread(spreads.get((level, model))) for model in models)] for level in levels]
+    lines = [
+        [level, *(_spread(spreads.get((level, model))) for model in models)]
+        for level in levels
+    ]
     return table([what, *map(one_line, models)], lines)
 
 
@@ -256,16 +346,24 @@ def _spread(found: Spread | None) -> str:
 
 def _failures(shares: dict[str, dict[str, float]]) -> str:
     return table(
-        ["", *map(one_line, shares)], [[name, *(percent(own[name]) for own in shares.values())] for name in KINDS]
+        ["", *map(one_line, shares)],
+        [[name, *(percent(own[name]) for own in shares.values())] for name in KINDS],
     )
 
 
 #: The kinds of failure in the paper: edges that do not exist, loops, detours.
-_MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": "detour"}
+_MODES = {
+    "hallucinated edge": "hallucinated edge",
+    "loop": "loop",
+    "too long": "detour",
+}
 
 
 def _failures_by(shares: dict[str, dict[str, float]], factor: str) -> str:
-    lines = [[level, *(percent(found[name]) for name in _MODES)] for level, found in shares.items()]
+    lines = [
+        [level, *(percent(found[name]) for name in _MODES)]
+        for level, found in shares.items()
+    ]
     return table([factor, *_MODES.values()], lines)
 
 
@@ -284,7 +382,9 @@ def _coefficients(found: Sequence[Coefficient]) -> str:
     return table(["level", "against", "estimate", "SE", "z", "p"], lines)
 
 
-def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float) -> str:
+def _published(
+    scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float
+) -> str:
     lines = []
     asked = _asked()
     for (condition, model), own in by(scores, "condition").items():
@@ -293,10 +393,14 @@ def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], mar
         mean, sd = row[condition]
         if why := incomplete(scores, condition, model, asked[condition]):
             means = f"{own.mean:.2f}", f"{mean:.2f} (SD {sd:.2f})"
-            lines.append([condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"])
+            lines.append(
+                [condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"]
+            )
             continue
         found = contrast(own, mean, margin)
-        bounds = _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
+        bounds = (
+            _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
+        )
         lines.append(
             [
                 condition,
@@ -308,7 +412,10 @@ def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], mar
                 found.verdict,
             ]
         )
-    return table(["condition", "model", "mean", "published", "difference", "one-sided 5 %", ""], lines)
+    return table(
+        ["condition", "model", "mean", "published", "difference", "one-sided 5 %", ""],
+        lines,
+    )
 
 
 # -- figures
@@ -320,20 +427,30 @@ _TOGETHER = 0.8
 def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``.
 
-    Bars are means over items, whiskers their standard errors; groups are the five of the paper's Figure 2. A figure
-    without bars is not written.
+    Bars are means over items, whiskers their standard errors; groups are the five of
+    the paper's Figure 2. A figure without bars is not written.
     """
     try:
         import matplotlib
     except ImportError:
-        raise OptionError(f"--figures needs matplotlib: {install_command('figures')}") from None
+        raise OptionError(
+            f"--figures needs matplotlib: {install_command('figures')}"
+        ) from None
     folder.mkdir(parents=True, exist_ok=True)
     # Equal scores give identical files; text stays text.
-    settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
+    settings: Any = {
+        "svg.hashsalt": "cheesebench",
+        "svg.fonttype": "none",
+        "font.size": 9,
+    }
     with matplotlib.rc_context(settings):
         grouped = [score for score in scores if score.group not in OUTSIDE]
         drawn = {"graph": scores, "condition": scores, "group": grouped}
-        return [_bars(by(some, factor), folder / f"by_{factor}.svg") for factor, some in drawn.items() if some]
+        return [
+            _bars(by(some, factor), folder / f"by_{factor}.svg")
+            for factor, some in drawn.items()
+            if some
+        ]
 
 
 def _bars(spreads: Mapping[tuple[str, str], Spread], path: Path) -> Path:
@@ -345,7 +462,11 @@ def _bars(spreads: Mapping[tuple[str, str], Spread], path: Path) -> Path:
     axes: Any = figure.subplots()
     width = _TOGETHER / len(models)
     for number, model in enumerate(models):
-        shown = [(place, spreads[level, model]) for place, level in enumerate(levels) if (level, model) in spreads]
+        shown = [
+            (place, spreads[level, model])
+            for place, level in enumerate(levels)
+            if (level, model) in spreads
+        ]
         axes.bar(
             [place - _TOGETHER / 2 + (number + 0.5) * width for place, _ in shown],
             [spread.mean for _, spread in shown],

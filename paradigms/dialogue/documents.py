@@ -1,4 +1,6 @@
-"""The shape of a dialogue protocol: a graph, its vocabularies, and the conditions under which it is asked about."""
+"""The shape of a dialogue protocol: a graph, its vocabularies, and the conditions under
+which it is asked about.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +31,25 @@ def _is_word(value: Any) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value < 10**6
     return (
-        isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isascii() and value.replace("_", "a").isalnum()
+        isinstance(value, str)
+        and 0 < len(value) <= MAX_NAME
+        and value.isascii()
+        and value.replace("_", "a").isalnum()
     )
 
 
 def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return (
+        str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    )
 
 
 def _as_pair(value: Any) -> Any:
     if isinstance(value, list):
         if len(value) != 2:
-            raise PydanticCustomError("shape", "{expected}", {"expected": "a pair of nodes [a, b]"})
+            raise PydanticCustomError(
+                "shape", "{expected}", {"expected": "a pair of nodes [a, b]"}
+            )
         return tuple(value)
     return value
 
@@ -50,7 +59,10 @@ NodeId = Annotated[
     str,
     Field(pattern=_WORD),
     BeforeValidator(_as_text, json_schema_input_type=str | int),
-    checked(_is_word, f"a node (a number or a name of letters, digits and _; at most {MAX_NAME} characters)"),
+    checked(
+        _is_word,
+        f"a node (a number or a name of letters, digits and _; at most {MAX_NAME} characters)",
+    ),
 ]
 #: A condition's name may begin with a digit (``2stepPath``).
 ConditionName = Annotated[
@@ -65,9 +77,17 @@ Amount = Annotated[float, Field(ge=0), checked(is_number, "a number from 0")]
 class Vocabulary(DocumentModel):
     """What the nodes are called in one domain."""
 
-    each: Text | None = Field(None, description="The name of every node that is not in 'names'; {n} is the node.")
-    names: dict[NodeId, Text] = Field(default_factory=dict, description="Names of single nodes.")
-    scene: Name | None = Field(None, description="The wording: rooms, places, people, objects, or one of `scenes`.")
+    each: Text | None = Field(
+        None,
+        description="The name of every node that is not in 'names'; {n} is the node.",
+    )
+    names: dict[NodeId, Text] = Field(
+        default_factory=dict, description="Names of single nodes."
+    )
+    scene: Name | None = Field(
+        None,
+        description="The wording: rooms, places, people, objects, or one of `scenes`.",
+    )
 
 
 def _vocabulary(value: Any) -> Any:
@@ -81,13 +101,28 @@ def _vocabulary(value: Any) -> Any:
 class Graph(DocumentModel):
     """Nodes, edges, rewards, and the names of the nodes in every domain."""
 
-    directed: Truth = Field(False, description="Edges lead from the first node to the second only.")
-    start: NodeId = Field(description="The node where paths begin, unless `pairs` sets another.")
-    edges: list[Edge] = Field(min_length=1, description="Pairs of nodes; every name used here is a node.")
-    rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="Rewards at nodes.")
+    directed: Truth = Field(
+        False, description="Edges lead from the first node to the second only."
+    )
+    start: NodeId = Field(
+        description="The node where paths begin, unless `pairs` sets another."
+    )
+    edges: list[Edge] = Field(
+        min_length=1, description="Pairs of nodes; every name used here is a node."
+    )
+    rewards: dict[NodeId, Amount] = Field(
+        default_factory=dict, description="Rewards at nodes."
+    )
     vocabulary: dict[
-        Name, Annotated[Vocabulary, BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any])]
-    ] = Field(min_length=1, description="Domains: a pattern such as `room {n}`, names of nodes, or both with a scene.")
+        Name,
+        Annotated[
+            Vocabulary,
+            BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any]),
+        ],
+    ] = Field(
+        min_length=1,
+        description="Domains: a pattern such as `room {n}`, names of nodes, or both with a scene.",
+    )
 
 
 class GraphArena(DocumentModel):
@@ -97,21 +132,32 @@ class GraphArena(DocumentModel):
 
 
 class Portal(DocumentModel):
-    """A one-way step from one node to all nodes that were neighbours of another before the edit."""
+    """A one-way step from one node to all nodes that were neighbours of another before
+    the edit.
+    """
 
     at: NodeId = Field(description="The node where the step begins.")
-    to_neighbours_of: NodeId = Field(description="The node whose neighbours the step leads to.")
+    to_neighbours_of: NodeId = Field(
+        description="The node whose neighbours the step leads to."
+    )
 
 
 class Edit(DocumentModel):
     """A local change of the graph or of its rewards."""
 
     remove: list[Edge] = Field(default_factory=list, description="Edges to remove.")
-    add: list[Edge] = Field(default_factory=list, description="Edges to add; they may add nodes.")
-    rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="New rewards at nodes.")
+    add: list[Edge] = Field(
+        default_factory=list, description="Edges to add; they may add nodes."
+    )
+    rewards: dict[NodeId, Amount] = Field(
+        default_factory=dict, description="New rewards at nodes."
+    )
     portal: Annotated[
         list[Portal],
-        BeforeValidator(lambda v: [v] if isinstance(v, dict) else v, json_schema_input_type=Portal | list[Portal]),
+        BeforeValidator(
+            lambda v: [v] if isinstance(v, dict) else v,
+            json_schema_input_type=Portal | list[Portal],
+        ),
     ] = Field(default_factory=list, description="One-way steps, one or several.")
     chances: dict[NodeId, dict[NodeId, Probability]] = Field(
         default_factory=dict,
@@ -120,56 +166,98 @@ class Edit(DocumentModel):
 
 
 class Pairs(DocumentModel):
-    """Start-goal pairs that are this many steps apart, evenly spread over all of them."""
+    """Start-goal pairs that are this many steps apart, evenly spread over all of
+    them.
+    """
 
     distance: Count = Field(description="Length of the shortest path, in steps.")
     count: Count = Field(2, description="How many pairs.")
     each: Count | None = Field(
-        None, description="How many of them a subject is asked; the next subject gets the following ones. All if unset."
+        None,
+        description="How many of them a subject is asked; the next subject gets the following ones. All if unset.",
     )
 
 
 class AnswerShape(DocumentModel):
     """What is asked for."""
 
-    form: Literal["path", "first_step"] = Field("path", description="The whole path, or its first step.")
-    include_start: Truth = Field(True, description="Whether a path must begin with its start; if false, it may.")
+    form: Literal["path", "first_step"] = Field(
+        "path", description="The whole path, or its first step."
+    )
+    include_start: Truth = Field(
+        True, description="Whether a path must begin with its start; if false, it may."
+    )
 
 
 class Condition(DocumentModel):
-    """One way of asking. With ``after``, that condition's question comes first, and only the last answer counts."""
+    """One way of asking. With ``after``, that condition's question comes first, and
+    only the last answer counts.
+    """
 
-    ask: Literal["best_path", "shortest_path", "groups", "edges"] = Field(description="The question.")
-    after: ConditionName | None = Field(None, description="The condition asked before this one.")
+    ask: Literal["best_path", "shortest_path", "groups", "edges"] = Field(
+        description="The question."
+    )
+    after: ConditionName | None = Field(
+        None, description="The condition asked before this one."
+    )
     edit: Edit | None = Field(None, description="What changes before the question.")
-    pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: the starts and goals.")
+    pairs: Pairs | list[Edge] | None = Field(
+        None, description="For shortest_path: the starts and goals."
+    )
     instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = Field(
         None, description="Instruction on how to think about the question."
     )
     answer: AnswerShape | None = Field(None, description="Instead of the protocol's.")
-    group: Text | None = Field(None, description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.")
-    same_policy: Truth = Field(False, description="The edit need not change the right answer.")
+    group: Text | None = Field(
+        None,
+        description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.",
+    )
+    same_policy: Truth = Field(
+        False, description="The edit need not change the right answer."
+    )
 
 
 class Scene(DocumentModel):
-    """The wording of a vocabulary. Sentences that are left out are those of the scene ``like``."""
+    """The wording of a vocabulary. Sentences that are left out are those of the scene
+    ``like``.
+    """
 
-    like: Name = Field("places", description="The shipped scene that supplies all other sentences.")
-    nouns: list[Text] | None = Field(None, description="Words of a name that an answer may leave out.")
+    like: Name = Field(
+        "places", description="The shipped scene that supplies all other sentences."
+    )
+    nouns: list[Text] | None = Field(
+        None, description="Words of a name that an answer may leave out."
+    )
     thing: Text | None = Field(None, description="What a node is, in the singular.")
     things: Text | None = Field(None, description="What nodes are, in the plural.")
     setting: Text | None = Field(None, description="How the description begins.")
     link: Text | None = Field(None, description="One node and its neighbours.")
-    two_way: Text | None = Field(None, description="That edges work in both directions.")
-    one_way: Text | None = Field(None, description="That edges work in one direction only.")
+    two_way: Text | None = Field(
+        None, description="That edges work in both directions."
+    )
+    one_way: Text | None = Field(
+        None, description="That edges work in one direction only."
+    )
     reward: Text | None = Field(None, description="A reward at a node.")
-    return_: Text | None = Field(None, alias="return", description="The end of the tour: back at the start.")
-    only_one: Text | None = Field(None, description="That only one reward can be taken.")
+    return_: Text | None = Field(
+        None, alias="return", description="The end of the tour: back at the start."
+    )
+    only_one: Text | None = Field(
+        None, description="That only one reward can be taken."
+    )
     best_path: Text | None = Field(None, description="The question for the best path.")
-    best_first_step: Text | None = Field(None, description="The question for the first step of it.")
-    best_chance: Text | None = Field(None, description="The question for the first step if steps are partly random.")
-    shortest_path: Text | None = Field(None, description="The question for the shortest path.")
-    groups: Text | None = Field(None, description="The question for the number of groups.")
+    best_first_step: Text | None = Field(
+        None, description="The question for the first step of it."
+    )
+    best_chance: Text | None = Field(
+        None, description="The question for the first step if steps are partly random."
+    )
+    shortest_path: Text | None = Field(
+        None, description="The question for the shortest path."
+    )
+    groups: Text | None = Field(
+        None, description="The question for the number of groups."
+    )
     edges: Text | None = Field(None, description="The question for all edges.")
     change: Text | None = Field(None, description="That something has changed.")
     closed: Text | None = Field(None, description="A removed edge.")
@@ -187,21 +275,40 @@ class DialogueDocument(DocumentModel):
 
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
-    edition: Name = Field(DEFAULT_EDITION, description="Which edition of the paradigm this is.")
-    extends: ProtocolName | None = Field(None, description="The one parent, id or id@edition.")
+    edition: Name = Field(
+        DEFAULT_EDITION, description="Which edition of the paradigm this is."
+    )
+    extends: ProtocolName | None = Field(
+        None, description="The one parent, id or id@edition."
+    )
     title: Text | None = Field(None, description="Title for people.")
-    cite: dict[Name, Text] = Field(default_factory=dict, description="Kind and number: `arxiv`, `doi`, ...")
+    cite: dict[Name, Text] = Field(
+        default_factory=dict, description="Kind and number: `arxiv`, `doi`, ..."
+    )
     dimension: Text = Field("planning", description="Cognitive dimension.")
-    species: Text | None = Field(None, description="For readers; no animal did this task.")
+    species: Text | None = Field(
+        None, description="For readers; no animal did this task."
+    )
     arena: GraphArena = Field(description="The graph.")
-    system: Text | None = Field(None, description="What a model is told before the first question of a conversation.")
-    scenes: dict[Name, Scene] = Field(default_factory=dict, description="The protocol's own scenes (wordings).")
+    system: Text | None = Field(
+        None,
+        description="What a model is told before the first question of a conversation.",
+    )
+    scenes: dict[Name, Scene] = Field(
+        default_factory=dict, description="The protocol's own scenes (wordings)."
+    )
     conditions: dict[ConditionName, Condition] = Field(
         min_length=1, description="Conditions (ways of asking), by name."
     )
-    answer: AnswerShape = Field(AnswerShape(), description="The form of the answer, unless a condition sets another.")
+    answer: AnswerShape = Field(
+        AnswerShape(),
+        description="The form of the answer, unless a condition sets another.",
+    )
     margin: float = Field(
-        0.10, gt=0, lt=1, description="Margin of the verdict: FAIL means not better than chance by this much."
+        0.10,
+        gt=0,
+        lt=1,
+        description="Margin of the verdict: FAIL means not better than chance by this much.",
     )
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 

@@ -1,4 +1,6 @@
-"""The family of dialogues: the core's interface to protocols of questions and answers. Light to import."""
+"""The family of dialogues: the core's interface to protocols of questions and answers.
+Light to import.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.diagnostics import Diagnostics
-    from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun, SubjectContext, Trial, WatchedTrial
+    from cheesebench.family import (
+        Asker,
+        CellRequest,
+        Plugins,
+        RecordedRun,
+        SubjectContext,
+        Trial,
+        WatchedTrial,
+    )
     from cheesebench.paradigms.dialogue.documents import DialogueDocument
     from cheesebench.paradigms.dialogue.life import GraphParadigm
     from cheesebench.paradigms.dialogue.specification import DialogueSpecification
     from cheesebench.records import CellPlan, TrialRecord
     from cheesebench.source import Node
 
-#: Keys that only a dialogue has; they show what a file without ``arena: graph:`` is meant to be.
+#: Keys that only a dialogue has; they show what a file without ``arena: graph:`` is
+#: meant to be.
 _KEYS = ("conditions", "scenes", "answer")
 
 
@@ -42,7 +53,9 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         return DialogueDocument
 
     def matches(self, tree: Node) -> bool:
-        """Whether a file declares a dialogue: its arena is a graph, or it has what only dialogues have."""
+        """Whether a file declares a dialogue: its arena is a graph, or it has what only
+        dialogues have.
+        """
         arena = tree.child("arena")
         if arena is not None and isinstance(arena.value, Mapping) and arena.value:
             return "graph" in arena.value
@@ -55,7 +68,11 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         from cheesebench.protocol.structure import read_structure
 
         document = read_structure(tree, diagnostics, self.document)
-        return None if document is None else resolve_dialogue(document, tree, path, ancestors, diagnostics)
+        return (
+            None
+            if document is None
+            else resolve_dialogue(document, tree, path, ancestors, diagnostics)
+        )
 
     def compile(self, specification: DialogueSpecification) -> GraphParadigm:
         from cheesebench.paradigms.dialogue.life import GraphParadigm
@@ -63,8 +80,14 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         return GraphParadigm(specification)
 
     def listing(self, specification: DialogueSpecification) -> Listing:
-        nodes, edges = len(specification.world.nodes), len(specification.document.arena.graph.edges)
-        domains, conditions = list(specification.domains), list(specification.conditions)
+        nodes, edges = (
+            len(specification.world.nodes),
+            len(specification.document.arena.graph.edges),
+        )
+        domains, conditions = (
+            list(specification.domains),
+            list(specification.conditions),
+        )
         return Listing(
             values={
                 "dimension": specification.document.dimension,
@@ -82,8 +105,12 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
             by_folder=True,
         )
 
-    def cells(self, specification: DialogueSpecification, request: CellRequest) -> Iterable[CellPlan]:
-        """Return one cell for every condition in every domain (at every temperature)."""
+    def cells(
+        self, specification: DialogueSpecification, request: CellRequest
+    ) -> Iterable[CellPlan]:
+        """Return one cell for every condition in every domain (at every
+        temperature).
+        """
         from cheesebench.paradigms.dialogue.life import plan_dialogues
 
         name, plugins = specification.name, request.plugins
@@ -94,7 +121,9 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
                 f"Use a language model, or one of the baselines {known}."
             )
         if request.study is not None:
-            raise UnsuitableError(f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study.")
+            raise UnsuitableError(
+                f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study."
+            )
         if request.against is not None:
             raise UnsuitableError(
                 f"'{name}' is a dialogue. Published for dialogues are means over all graphs and domains, but a cell "
@@ -102,32 +131,50 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
                 "compare whole conditions: cheesebench cogeval-stats RUN --published NAME"
             )
         if request.controls:
-            raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Remove --control.")
+            raise UnsuitableError(
+                f"'{name}' is a dialogue, which has no controls. Remove --control."
+            )
         return plan_dialogues(specification, request)
 
     def live(self, paradigm: GraphParadigm, context: SubjectContext) -> Iterator[Trial]:
         from cheesebench.paradigms.dialogue.life import respond
 
         return respond(
-            paradigm, context.plugins.respondent(context.plan.model), context.plan, context.seed, context.subject
+            paradigm,
+            context.plugins.respondent(context.plan.model),
+            context.plan,
+            context.seed,
+            context.subject,
         )
 
-    def converse(self, paradigm: GraphParadigm, context: SubjectContext, asker: Asker) -> AsyncGenerator[Trial, None]:
+    def converse(
+        self, paradigm: GraphParadigm, context: SubjectContext, asker: Asker
+    ) -> AsyncGenerator[Trial, None]:
         """Run a language model, which is sent nothing but the questions."""
         from cheesebench.paradigms.dialogue.life import talk
 
         return talk(paradigm, context.plan, context.seed, context.subject, asker)
 
     def watch(
-        self, log: RecordedRun, plugins: Plugins, plan: CellPlan, wanted: Mapping[int, set[int]]
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        plan: CellPlan,
+        wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
-        """Yield the conversations: every question is an observation, every answer a step."""
+        """Yield the conversations: every question is an observation, every answer a
+        step.
+        """
         from cheesebench.paradigms.dialogue.life import watch
 
         return watch(log, plan, wanted)
 
     def explain(
-        self, log: RecordedRun, plugins: Plugins, specification: DialogueSpecification, record: TrialRecord
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        specification: DialogueSpecification,
+        record: TrialRecord,
     ) -> str:
         from cheesebench.paradigms.dialogue.life import conversation
 

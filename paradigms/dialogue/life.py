@@ -1,7 +1,8 @@
-"""The life of a subject of a dialogue: the prompts it gets, the scores of its answers, its cells and its records.
+"""The life of a subject of a dialogue: the prompts it gets, the scores of its answers,
+its cells and its records.
 
-A subject is one generation: it answers every pair of start and goal of its condition once,
-each in a conversation of its own.
+A subject is one generation: it answers every pair of start and goal of its condition
+once, each in a conversation of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,21 @@ from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.dialogue import Puzzle
 from cheesebench.errors import RunLogError, StepAfterEndError, UnknownNameError
 from cheesebench.experiment.cells import with_fixed_number
-from cheesebench.experiment.subjects import SilenceWatch, agent_seed, call_seed, trial_record
+from cheesebench.experiment.subjects import (
+    SilenceWatch,
+    agent_seed,
+    call_seed,
+    trial_record,
+)
 from cheesebench.family import Design, WatchedTrial
 from cheesebench.interfaces import Paradigm, TaskEvent, TrialResult, Value
-from cheesebench.paradigms.dialogue.answers import Answer, Lexicon, Score, read_reply, score
+from cheesebench.paradigms.dialogue.answers import (
+    Answer,
+    Lexicon,
+    Score,
+    read_reply,
+    score,
+)
 from cheesebench.paradigms.dialogue.specification import (
     ConditionSpec,
     DialogueSpecification,
@@ -48,25 +60,37 @@ class GraphParadigm(Paradigm):
     def __init__(self, specification: DialogueSpecification) -> None:
         self.specification = specification
         self._lexicons = {
-            name: Lexicon(domain.names, domain.wording.nouns) for name, domain in specification.domains.items()
+            name: Lexicon(domain.names, domain.wording.nouns)
+            for name, domain in specification.domains.items()
         }
 
     def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
-        """Return a subject's questions of a condition in the words of a domain; every call starts again."""
+        """Return a subject's questions of a condition in the words of a domain; every
+        call starts again.
+        """
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
             ("condition", condition, self.specification.conditions),
         ):
             if name not in known:
                 raise UnknownNameError(kind, name, known)
-        return GraphDialogue(self.specification, self._lexicons[domain], domain, condition, subject)
+        return GraphDialogue(
+            self.specification, self._lexicons[domain], domain, condition, subject
+        )
 
 
 class GraphDialogue:
-    """Asks about every start-goal pair once, each in a conversation of its own (a trial)."""
+    """Asks about every start-goal pair once, each in a conversation of its own (a
+    trial).
+    """
 
     def __init__(
-        self, specification: DialogueSpecification, lexicon: Lexicon, domain: str, condition: str, subject: int
+        self,
+        specification: DialogueSpecification,
+        lexicon: Lexicon,
+        domain: str,
+        condition: str,
+        subject: int,
     ) -> None:
         self._specification = specification
         self._lexicon = lexicon
@@ -90,18 +114,26 @@ class GraphDialogue:
         return self._specification.document.system or ""
 
     def begin_trial(self) -> str | None:
-        """Begin the next conversation and return its first question, or None when there are no more."""
+        """Begin the next conversation and return its first question, or None when there
+        are no more.
+        """
         if self._trial + 1 >= len(self._items):
             return None
         self._trial += 1
         self._turn, self._answer = 0, None
-        self._questions = questions(self._specification, self._domain, self._condition, self._item)
+        self._questions = questions(
+            self._specification, self._domain, self._condition, self._item
+        )
         return self._questions[0]
 
     def answer(self, text: str) -> str | None:
-        """Take the whole reply (any text); return the next question, or None when the conversation is over."""
+        """Take the whole reply (any text); return the next question, or None when the
+        conversation is over.
+        """
         if self._trial < 0 or self._answer is not None:
-            raise StepAfterEndError("This conversation has ended. Begin the next trial before you answer.")
+            raise StepAfterEndError(
+                "This conversation has ended. Begin the next trial before you answer."
+            )
         self._turn += 1
         if self._turn < len(self._questions):
             return self._questions[self._turn]
@@ -124,13 +156,22 @@ class GraphDialogue:
 
     def _asked(self) -> tuple[ConditionSpec, Item]:
         condition = self._chain[min(self._turn, len(self._chain) - 1)]
-        return condition, self._item if condition is self._condition else condition.items[0]
+        return (
+            condition,
+            self._item if condition is self._condition else condition.items[0],
+        )
 
     def result(self) -> TrialResult:
-        """Return the result of the conversation that has just ended; only its last answer counts."""
+        """Return the result of the conversation that has just ended; only its last
+        answer counts.
+        """
         if self._answer is None:
-            raise StepAfterEndError("The conversation has not ended yet. Answer its questions first.")
-        scored = score(self._answer, self._condition, self._item, self._specification.world)
+            raise StepAfterEndError(
+                "The conversation has not ended yet. Answer its questions first."
+            )
+        scored = score(
+            self._answer, self._condition, self._item, self._specification.world
+        )
         return TrialResult(
             block=self._condition.name,
             session=1,
@@ -162,7 +203,9 @@ class GraphDialogue:
 
 
 def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
-    """Return the paths that define chance; where edges are asked for, the steps of each, two nodes for each step."""
+    """Return the paths that define chance; where edges are asked for, the steps of
+    each, two nodes for each step.
+    """
     paths = simple_paths(condition.world, item.start)
     if condition.form != "edges":
         return paths
@@ -172,8 +215,15 @@ def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
 # -- the prompts: texts are data (``scenes.yaml``), filled in here
 
 
-def questions(specification: DialogueSpecification, domain: Domain, condition: ConditionSpec, item: Item) -> list[str]:
-    """Return the user's turns: the description and the first question, then changes and the next question."""
+def questions(
+    specification: DialogueSpecification,
+    domain: Domain,
+    condition: ConditionSpec,
+    item: Item,
+) -> list[str]:
+    """Return the user's turns: the description and the first question, then changes and
+    the next question.
+    """
     chain = [condition]
     while chain[0].after is not None:
         chain.insert(0, specification.conditions[chain[0].after])
@@ -226,19 +276,31 @@ class _Writer:
         sentences = [self._say("setting")]
         described: set[tuple[str, str]] = set()
         for node in self._first.nodes:
-            onward = [after for after in self._first.steps(node) if (node, after) not in described]
+            onward = [
+                after
+                for after in self._first.steps(node)
+                if (node, after) not in described
+            ]
             if onward:
                 sentences.append(self._link(node, onward))
             if not self._graph.directed:
                 described.update((after, node) for after in onward)
         sentences.append(self._say("one_way" if self._graph.directed else "two_way"))
         if rewards:
-            given = ((node, self._first.rewards.get(node, 0)) for node in self._first.nodes)
-            sentences += [self._reward("reward", node, amount) for node, amount in given if amount]
+            given = (
+                (node, self._first.rewards.get(node, 0)) for node in self._first.nodes
+            )
+            sentences += [
+                self._reward("reward", node, amount) for node, amount in given if amount
+            ]
         return sentences
 
     def _link(self, node: str, onward: Sequence[str]) -> str:
-        return self._say("link", place=self._names[node], places=listed([self._names[after] for after in onward]))
+        return self._say(
+            "link",
+            place=self._names[node],
+            places=listed([self._names[after] for after in onward]),
+        )
 
     def _reward(self, key: str, node: str, amount: float) -> str:
         return self._say(key, place=self._names[node], amount=f"{amount:g}")
@@ -248,12 +310,28 @@ class _Writer:
         assert edit is not None
         way = "_one_way" if self._graph.directed else ""
         sentences = [self._say("change")]
-        sentences += [self._say(f"closed{way}", **self._ends(a, b)) for a, b in edit.remove]
-        sentences += [self._say(f"opened{way}", **self._ends(a, b)) for a, b in edit.add]
-        sentences += [self._say("portal", **self._ends(one.at, one.to_neighbours_of)) for one in edit.portal]
-        sentences += [self._reward("new_reward", node, amount) for node, amount in edit.rewards.items()]
+        sentences += [
+            self._say(f"closed{way}", **self._ends(a, b)) for a, b in edit.remove
+        ]
+        sentences += [
+            self._say(f"opened{way}", **self._ends(a, b)) for a, b in edit.add
+        ]
+        sentences += [
+            self._say("portal", **self._ends(one.at, one.to_neighbours_of))
+            for one in edit.portal
+        ]
+        sentences += [
+            self._reward("new_reward", node, amount)
+            for node, amount in edit.rewards.items()
+        ]
         for node in edit.chances:
-            sentences.append(self._say("chances", place=self._names[node], outcomes=self._outcomes(condition, node)))
+            sentences.append(
+                self._say(
+                    "chances",
+                    place=self._names[node],
+                    outcomes=self._outcomes(condition, node),
+                )
+            )
         return sentences
 
     def _ends(self, a: str, b: str) -> dict[str, str]:
@@ -261,7 +339,12 @@ class _Writer:
 
     def _outcomes(self, condition: ConditionSpec, node: str) -> str:
         chances = condition.world.chances[node].items()
-        return listed([self._say("outcome", place=self._names[to], percent=f"{100 * p:g}") for to, p in chances])
+        return listed(
+            [
+                self._say("outcome", place=self._names[to], percent=f"{100 * p:g}")
+                for to, p in chances
+            ]
+        )
 
     def question(self, condition: ConditionSpec, item: Item) -> list[str]:
         sentences = []
@@ -273,12 +356,20 @@ class _Writer:
             goal = self._names[item.goals[0]]
             sentences.append(self._say("shortest_path", item.start, goal=goal))
         else:
-            sentences += [self._say("return"), self._say("only_one"), self._say(_best(condition))]
+            sentences += [
+                self._say("return"),
+                self._say("only_one"),
+                self._say(_best(condition)),
+            ]
         if condition.instruct is not None:
             sentences.append(self._say(condition.instruct, item.start))
         if condition.ask == "edges":
             return [*sentences, self._requests["edges"]]
-        request = condition.form if condition.form != "path" or condition.include_start else "rest"
+        request = (
+            condition.form
+            if condition.form != "path" or condition.include_start
+            else "rest"
+        )
         return [*sentences, self._say(request, item.start)]
 
 
@@ -289,7 +380,9 @@ def _best(condition: ConditionSpec) -> str:
 
 
 def answer_text(domain: Domain, condition: ConditionSpec, path: Sequence[str]) -> str:
-    """Return a path as an answer in the required form; for edges, their nodes two by two."""
+    """Return a path as an answer in the required form; for edges, their nodes two by
+    two.
+    """
     if condition.form == "edges":
         pairs = zip(path[::2], path[1::2], strict=False)
         return f"Answer: {', '.join(f'({domain.names[a]}, {domain.names[b]})' for a, b in pairs)}"
@@ -303,20 +396,35 @@ def answer_text(domain: Domain, condition: ConditionSpec, path: Sequence[str]) -
 
 #: Stands for the view in the log: a dialogue has none.
 NO_VIEW = "dialogue"
-#: Generations of a cell where the design leaves them open; a design without a verdict runs its own few subjects.
+#: Generations of a cell where the design leaves them open; a design without a verdict
+#: runs its own few subjects.
 GENERATIONS = 30
 #: Settings of a language model that matter in a dialogue.
-_OF_A_DIALOGUE = ("temperature", "max_tokens", "backend", "id", "served", "dropped", "reasoning")
+_OF_A_DIALOGUE = (
+    "temperature",
+    "max_tokens",
+    "backend",
+    "id",
+    "served",
+    "dropped",
+    "reasoning",
+)
 
 _Trials = tuple[TrialRecord, tuple[TaskEvent, ...]]
 
 
-def plan_dialogues(specification: DialogueSpecification, request: CellRequest) -> Iterator[CellPlan]:
-    """Yield the plans of all cells of a dialogue: every condition in every domain (at every temperature)."""
+def plan_dialogues(
+    specification: DialogueSpecification, request: CellRequest
+) -> Iterator[CellPlan]:
+    """Yield the plans of all cells of a dialogue: every condition in every domain (at
+    every temperature).
+    """
     language = request.language
     several = len(request.temperatures) > 1
     own: Mapping[str, Any] = language.settings if language else {}
-    temperatures = request.temperatures if language and several else (own.get("temperature"),)
+    temperatures = (
+        request.temperatures if language and several else (own.get("temperature"),)
+    )
     for temperature in temperatures:
         for domain, condition in specification.variants:
             yield plan_dialogue(
@@ -344,22 +452,33 @@ def plan_dialogue(
     settings: Mapping[str, Any] | None = None,
     in_variant: bool = False,
 ) -> CellPlan:
-    """Return the plan of one cell: a condition in the words of a domain, compared with chance.
+    """Return the plan of one cell: a condition in the words of a domain, compared with
+    chance.
 
-    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name.
+    ``settings`` are those of a language model; ``in_variant`` puts its temperature into
+    the cell's name.
     """
     asked, document = specification.conditions[condition], specification.document
-    kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
+    kept = {
+        name: value
+        for name, value in (settings or {}).items()
+        if name in _OF_A_DIALOGUE
+    }
     temperature = kept.get("temperature")
     trials = len(asked.asked_of(0))
     subjects = subjects or (GENERATIONS if design.claims else design.subjects)
-    # As published, each item is asked this many times; nothing is learnt from one item to the next.
+    # As published, each item is asked this many times; nothing is learnt from one item
+    # to the next.
     design = with_fixed_number(design)
     return CellPlan(
         model=model,
         protocol=specification.name,
         view=NO_VIEW,
-        variant=Variant(condition=variant_name(domain, condition, temperature if in_variant else None)),
+        variant=Variant(
+            condition=variant_name(
+                domain, condition, temperature if in_variant else None
+            )
+        ),
         title=f"{specification.title}: {condition}, {domain.replace('_', ' ')}",
         dimension=document.dimension,
         species=document.species or "",
@@ -374,24 +493,39 @@ def plan_dialogue(
         items=True,
         claims=design.claims,
         agent=agent,
-        settings={**kept, "domain": domain, "condition": condition, "group": asked.group},
+        settings={
+            **kept,
+            "domain": domain,
+            "condition": condition,
+            "group": asked.group,
+        },
     )
 
 
 def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogue:
-    return paradigm.dialogue(setting(plan, "domain"), setting(plan, "condition"), subject)
+    return paradigm.dialogue(
+        setting(plan, "domain"), setting(plan, "condition"), subject
+    )
 
 
 def setting(plan: CellPlan, name: str) -> str:
-    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError where a log lacks it."""
+    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError where a
+    log lacks it.
+    """
     found = plan.settings.get(name)
     if not isinstance(found, str):
-        raise RunLogError(f"The plan of {plan.label} has no {name}: its log is damaged. Use an undamaged copy.")
+        raise RunLogError(
+            f"The plan of {plan.label} has no {name}: its log is damaged. Use an undamaged copy."
+        )
     return found
 
 
 def respond(
-    paradigm: GraphParadigm, respondent: RespondentSpec, plan: CellPlan, seed: int, subject: int
+    paradigm: GraphParadigm,
+    respondent: RespondentSpec,
+    plan: CellPlan,
+    seed: int,
+    subject: int,
 ) -> Iterator[_Trials]:
     """Run a baseline, yielding each conversation when it is over."""
     dialogue = begin(paradigm, plan, subject)
@@ -402,8 +536,12 @@ def respond(
             return
         turn = 0
         while question is not None:
-            own = hashlib.sha256(f"{origin}|{plan.variant}|{trial}|{turn}".encode()).digest()
-            text = respondent.reply(dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1)
+            own = hashlib.sha256(
+                f"{origin}|{plan.variant}|{trial}|{turn}".encode()
+            ).digest()
+            text = respondent.reply(
+                dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1
+            )
             question, turn = dialogue.answer(text), turn + 1
         yield _record(dialogue, plan, subject, trial, turn, {}), ()
 
@@ -413,8 +551,8 @@ async def talk(
 ) -> AsyncGenerator[_Trials, None]:
     """Run a language model, yielding each conversation when it is over.
 
-    The messages are the protocol's system prompt, the questions, and the model's own replies, nothing else. Raises
-    SubjectStoppedError when no reply can be had.
+    The messages are the protocol's system prompt, the questions, and the model's own
+    replies, nothing else. Raises SubjectStoppedError when no reply can be had.
     """
     dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
     before = (Message("system", (dialogue.system,)),) if dialogue.system else ()
@@ -435,7 +573,9 @@ async def talk(
                 sampling=Sampling(
                     temperature=settings.get("temperature"),
                     max_tokens=settings.get("max_tokens"),
-                    seed=None if "seed" in settings["dropped"] else call_seed(origin, asked),
+                    seed=None
+                    if "seed" in settings["dropped"]
+                    else call_seed(origin, asked),
                 ),
                 conversation=f"{origin:016x}",
                 extra=settings["served"],
@@ -451,18 +591,29 @@ async def talk(
 
 
 def _origin(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the seed of a subject's calls; it differs between cells because they share a server's cache."""
-    state = hashlib.sha256(f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()).digest()
+    """Return the seed of a subject's calls; it differs between cells because they share
+    a server's cache.
+    """
+    state = hashlib.sha256(
+        f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()
+    ).digest()
     return int.from_bytes(state[:8], "big") >> 1
 
 
 def _record(
-    dialogue: GraphDialogue, plan: CellPlan, subject: int, trial: int, turns: int, tally: Mapping[str, int]
+    dialogue: GraphDialogue,
+    plan: CellPlan,
+    subject: int,
+    trial: int,
+    turns: int,
+    tally: Mapping[str, int],
 ) -> TrialRecord:
     result = dialogue.result()
     temperature = plan.settings.get("temperature")
     if temperature is not None:
-        result = dataclasses.replace(result, variables={**result.variables, "temperature": temperature})
+        result = dataclasses.replace(
+            result, variables={**result.variables, "temperature": temperature}
+        )
     done = {"reward": float(bool(result.success)), "steps": turns, "tally": dict(tally)}
     return trial_record(plan, subject, trial, result, **done)
 
@@ -473,17 +624,26 @@ def _record(
 ANSWERED = "?"
 
 
-def watch(log: RecordedRun, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials; RunLogError for those of baselines, whose answers are in no log."""
+def watch(
+    log: RecordedRun, plan: CellPlan, wanted: Mapping[int, set[int]]
+) -> Iterator[WatchedTrial]:
+    """Yield the wanted trials; RunLogError for those of baselines, whose answers are in
+    no log.
+    """
     if not plan.agent:
-        raise RunLogError("Answers of baselines in dialogues are not stored, so there is nothing to show.")
+        raise RunLogError(
+            "Answers of baselines in dialogues are not stored, so there is nothing to show."
+        )
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
         for call in log.calls.of_life(plan, subject):
             calls.setdefault(call.trial, []).append(call)
         for record in log.trials(plan, subject):
             if not record.missing and record.trial in trials:
-                replayed = [ReplayedCall(call, step, "") for step, call in enumerate(calls.get(record.trial, []))]
+                replayed = [
+                    ReplayedCall(call, step, "")
+                    for step, call in enumerate(calls.get(record.trial, []))
+                ]
                 questions = [one.record.asked for one in replayed]
                 rewards = [0.0] * (len(replayed) - 1) + [record.reward]
                 frames = [Frame("", question, 0.0) for question in questions[:1]]
@@ -491,23 +651,44 @@ def watch(log: RecordedRun, plan: CellPlan, wanted: Mapping[int, set[int]]) -> I
                 yield WatchedTrial(record=record, frames=frames, calls=replayed)
 
 
-def conversation(log: RecordedRun, specification: DialogueSpecification, record: TrialRecord) -> str:
-    """Return the last question of a failed trial, the parsed answer, and the correct answers."""
-    condition, said = specification.conditions[str(record.variables["condition"])], record.variables
+def conversation(
+    log: RecordedRun, specification: DialogueSpecification, record: TrialRecord
+) -> str:
+    """Return the last question of a failed trial, the parsed answer, and the correct
+    answers.
+    """
+    condition, said = (
+        specification.conditions[str(record.variables["condition"])],
+        record.variables,
+    )
     domain = specification.domains[str(said["domain"])]
     item = next(
-        item for item in condition.items if item.start == said["start"] and " ".join(item.goals) == said["goal"]
+        item
+        for item in condition.items
+        if item.start == said["start"] and " ".join(item.goals) == said["goal"]
     )
-    right = [" - ".join(domain.names[node] for node in key) for key in item.keys[:3]] or [str(item.number)]
-    answer = " - ".join(domain.names.get(node, node) for node in str(said["answer"]).split())
+    right = [
+        " - ".join(domain.names[node] for node in key) for key in item.keys[:3]
+    ] or [str(item.number)]
+    answer = " - ".join(
+        domain.names.get(node, node) for node in str(said["answer"]).split()
+    )
     lines = [
         f"A failed trial: generation {record.subject}, question {record.trial + 1}: {record.outcome}.",
         f"  read as    {answer or 'nothing'}",
         f"  right is   {' | '.join(right)}",
     ]
     plan = next(plan for plan in log.plans() if plan.key == record.key)
-    calls = [call for call in log.calls.of_life(plan, record.subject) if call.trial == record.trial]
+    calls = [
+        call
+        for call in log.calls.of_life(plan, record.subject)
+        if call.trial == record.trial
+    ]
     for call in calls:
-        lines.append(f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}")
-        lines.append(f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}")
+        lines.append(
+            f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}"
+        )
+        lines.append(
+            f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}"
+        )
     return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""The typed dialogue document -> the specification: every node, name and edit resolved, every key computed."""
+"""The typed dialogue document -> the specification: every node, name and edit resolved,
+every key computed.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ MAX_NODES = 200
 
 
 def resolve_dialogue(
-    document: doc.DialogueDocument, root: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    document: doc.DialogueDocument,
+    root: Node,
+    path: Path,
+    ancestors: Sequence[str],
+    diagnostics: Diagnostics,
 ) -> DialogueSpecification | None:
     resolver = _Resolver(document, root, diagnostics)
     world = resolver.first_world()
@@ -59,7 +65,9 @@ def resolve_dialogue(
     nodes = dict.fromkeys(world.nodes)
     for condition in conditions.values():
         nodes.update(dict.fromkeys(condition.world.nodes))
-    domains = VocabularyChecks(document, root, diagnostics).domains(sorted(nodes, key=natural))
+    domains = VocabularyChecks(document, root, diagnostics).domains(
+        sorted(nodes, key=natural)
+    )
     if diagnostics.errors:
         return None
     plain = without_nulls(root.plain())
@@ -85,13 +93,17 @@ def _wording(domains: Mapping[str, Domain]) -> dict[str, object]:
 
 
 class _Resolver:
-    def __init__(self, document: doc.DialogueDocument, root: Node, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, document: doc.DialogueDocument, root: Node, diagnostics: Diagnostics
+    ) -> None:
         self.document, self.root, self.diagnostics = document, root, diagnostics
         self.graph = document.arena.graph
         self.edits = EditChecks(self.graph, root, diagnostics)
         self._done: dict[str, ConditionSpec | None] = {}
 
-    def _error(self, code: int, path: Sequence[str | int], sentence: str, remedy: str) -> None:
+    def _error(
+        self, code: int, path: Sequence[str | int], sentence: str, remedy: str
+    ) -> None:
         self.diagnostics.error(code, self.root.find(path).position, sentence, remedy)
 
     def first_world(self) -> World:
@@ -101,19 +113,32 @@ class _Resolver:
         nodes = world.nodes
         if len(nodes) > MAX_NODES:
             self._error(
-                241, (*where, "edges"), f"The graph has {len(nodes)} nodes.", f"At most {MAX_NODES} are allowed."
+                241,
+                (*where, "edges"),
+                f"The graph has {len(nodes)} nodes.",
+                f"At most {MAX_NODES} are allowed.",
             )
         self.edits.distinct(self.graph.edges, (*where, "edges"))
-        self.edits.known([self.graph.start], nodes, self.root.find((*where, "start")).position)
+        self.edits.known(
+            [self.graph.start], nodes, self.root.find((*where, "start")).position
+        )
         rewards = self.root.find((*where, "rewards"))
         self.edits.known(self.graph.rewards, nodes, rewards.key_position)
         return world
 
     def conditions(self, world: World) -> dict[str, ConditionSpec]:
-        conditions = {name: self._condition(name, world, ()) for name in self.document.conditions}
-        return {name: condition for name, condition in conditions.items() if condition is not None}
+        conditions = {
+            name: self._condition(name, world, ()) for name in self.document.conditions
+        }
+        return {
+            name: condition
+            for name, condition in conditions.items()
+            if condition is not None
+        }
 
-    def _condition(self, name: str, first: World, below: tuple[str, ...]) -> ConditionSpec | None:
+    def _condition(
+        self, name: str, first: World, below: tuple[str, ...]
+    ) -> ConditionSpec | None:
         if name in self._done:
             return self._done[name]
         errors = len(self.diagnostics.errors)
@@ -123,11 +148,15 @@ class _Resolver:
             self._done[name] = found
         return self._done[name]
 
-    def _resolve(self, name: str, first: World, below: tuple[str, ...]) -> ConditionSpec | None:
+    def _resolve(
+        self, name: str, first: World, below: tuple[str, ...]
+    ) -> ConditionSpec | None:
         condition, where = self.document.conditions[name], ("conditions", name)
         world = first
         if condition.after is not None:
-            before = self._before(condition.after, (*where, "after"), first, (*below, name))
+            before = self._before(
+                condition.after, (*where, "after"), first, (*below, name)
+            )
             if before is None:
                 return None
             world = before.world
@@ -140,7 +169,12 @@ class _Resolver:
         if condition.ask == "shortest_path" and condition.answer is None:
             form = "path"
         if after.chances and form != "first_step":
-            self._error(238, where, "If steps are partly random, only a first step can be best.", _FIRST_STEP)
+            self._error(
+                238,
+                where,
+                "If steps are partly random, only a first step can be best.",
+                _FIRST_STEP,
+            )
             return None
         items = self._items(condition, after, form, where)
         if items is None:
@@ -156,18 +190,33 @@ class _Resolver:
             after=condition.after,
             edit=condition.edit,
             instruct=condition.instruct,
-            each=condition.pairs.each or 0 if isinstance(condition.pairs, doc.Pairs) else 0,
+            each=condition.pairs.each or 0
+            if isinstance(condition.pairs, doc.Pairs)
+            else 0,
             directed=self.graph.directed,
         )
-        if condition.edit is not None and condition.ask == "best_path" and not condition.same_policy:
+        if (
+            condition.edit is not None
+            and condition.ask == "best_path"
+            and not condition.same_policy
+        ):
             self._prove_new_policy(spec, world, where)
         return spec
 
     def _before(
-        self, name: str, where: Sequence[str | int], first: World, below: tuple[str, ...]
+        self,
+        name: str,
+        where: Sequence[str | int],
+        first: World,
+        below: tuple[str, ...],
     ) -> ConditionSpec | None:
         if name in below or len(below) > MAX_TURNS:
-            self._error(238, where, f"'{name}' would have to come before itself.", "Remove one 'after'.")
+            self._error(
+                238,
+                where,
+                f"'{name}' would have to come before itself.",
+                "Remove one 'after'.",
+            )
             return None
         if name not in self.document.conditions:
             known = list(self.document.conditions)
@@ -180,13 +229,23 @@ class _Resolver:
         self, condition: doc.Condition, world: World, form: Form, where: tuple[str, str]
     ) -> tuple[Item, ...] | None:
         if condition.ask != "shortest_path" and condition.pairs is not None:
-            self._error(238, (*where, "pairs"), "Only 'ask: shortest_path' has pairs.", "Remove them.")
+            self._error(
+                238,
+                (*where, "pairs"),
+                "Only 'ask: shortest_path' has pairs.",
+                "Remove them.",
+            )
             return None
         if condition.ask == "groups":
             return (Item(self.graph.start, number=count_groups(world)),)
         if condition.ask == "edges":
             every = edges_of(world, self.graph.directed)
-            return (Item(self.graph.start, keys=(tuple(node for edge in every for node in edge),)),)
+            return (
+                Item(
+                    self.graph.start,
+                    keys=(tuple(node for edge in every for node in edge),),
+                ),
+            )
         if condition.ask == "best_path":
             return self._best(world, where)
         return self._between(condition, world, where)
@@ -197,19 +256,37 @@ class _Resolver:
         if not goals:
             sentence = f"There is no path from the start '{start}' to a reward."
             if not world.rewards:
-                self._error(235, where, sentence, "Give the graph 'rewards', a number for some of its nodes.")
+                self._error(
+                    235,
+                    where,
+                    sentence,
+                    "Give the graph 'rewards', a number for some of its nodes.",
+                )
             else:
                 self._error(235, where, sentence, "Fix the edges or the edit.")
             return None
-        keys = best_first_steps(world, start) if world.chances else shortest_paths(world, start, goals)
-        return (Item(start, tuple(goals), keys),) if self._few(len(keys), where) else None
+        keys = (
+            best_first_steps(world, start)
+            if world.chances
+            else shortest_paths(world, start, goals)
+        )
+        return (
+            (Item(start, tuple(goals), keys),) if self._few(len(keys), where) else None
+        )
 
     def _few(self, keys: int, where: tuple[str, str]) -> bool:
         if keys > MAX_KEYS:
-            self._error(242, where, f"More than {MAX_KEYS} paths would be right.", "Ask about a smaller graph.")
+            self._error(
+                242,
+                where,
+                f"More than {MAX_KEYS} paths would be right.",
+                "Ask about a smaller graph.",
+            )
         return keys <= MAX_KEYS
 
-    def _between(self, condition: doc.Condition, world: World, where: tuple[str, str]) -> tuple[Item, ...] | None:
+    def _between(
+        self, condition: doc.Condition, world: World, where: tuple[str, str]
+    ) -> tuple[Item, ...] | None:
         if not condition.pairs:
             remedy = "Add 'pairs: {distance: 2}' or 'pairs: [[1, 3]]'."
             self._error(
@@ -225,7 +302,12 @@ class _Resolver:
             every = pairs_at(world, distance)
             if not every:
                 sentence = f"No two nodes are {distance} steps apart."
-                self._error(239, place, sentence, "Ask for a smaller distance, or remove this condition.")
+                self._error(
+                    239,
+                    place,
+                    sentence,
+                    "Ask for a smaller distance, or remove this condition.",
+                )
                 return None
             pairs = _spread(every, condition.pairs.count)
             if condition.pairs.each:
@@ -235,21 +317,36 @@ class _Resolver:
             for number, (start, goal) in enumerate(pairs):
                 position = self.root.find((*place, number)).position
                 known = self.edits.known([start, goal], world.nodes, position)
-                if known and (start == goal or not shortest_paths(world, start, [goal])):
+                if known and (
+                    start == goal or not shortest_paths(world, start, [goal])
+                ):
                     sentence = f"There is no path from '{start}' to '{goal}'."
-                    self.diagnostics.error(235, position, sentence, "Choose another pair.")
+                    self.diagnostics.error(
+                        235, position, sentence, "Choose another pair."
+                    )
         if self.diagnostics.errors:
             return None
-        items = tuple(Item(start, (goal,), shortest_paths(world, start, [goal])) for start, goal in pairs)
-        return items if self._few(max((len(item.keys) for item in items), default=0), where) else None
+        items = tuple(
+            Item(start, (goal,), shortest_paths(world, start, [goal]))
+            for start, goal in pairs
+        )
+        return (
+            items
+            if self._few(max((len(item.keys) for item in items), default=0), where)
+            else None
+        )
 
-    def _prove_new_policy(self, condition: ConditionSpec, world: World, where: tuple[str, str]) -> None:
+    def _prove_new_policy(
+        self, condition: ConditionSpec, world: World, where: tuple[str, str]
+    ) -> None:
         """Check that answers that were correct before the edit are wrong after it."""
         goals = best_goals(world, self.graph.start)
         old = best_first_steps(world, self.graph.start) if world.chances else None
         if old is None:
             old = shortest_paths(world, self.graph.start, goals)
-        kept = next((path for path in old if condition.right(condition.items[0], path)), None)
+        kept = next(
+            (path for path in old if condition.right(condition.items[0], path)), None
+        )
         if kept is not None:
             shown = " - ".join(kept[:2] if condition.form == "first_step" else kept)
             self._error(
@@ -266,20 +363,32 @@ _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
 def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    """Return ``count`` of the pairs, evenly spread over the list; all of them if there are no more."""
+    """Return ``count`` of the pairs, evenly spread over the list; all of them if there
+    are no more.
+    """
     if len(pairs) <= count:
         return list(pairs)
-    return [pairs[(2 * number + 1) * len(pairs) // (2 * count)] for number in range(count)]
+    return [
+        pairs[(2 * number + 1) * len(pairs) // (2 * count)] for number in range(count)
+    ]
 
 
 def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return all pairs, so ordered that any first few are spread over the list: few subjects see many starts."""
-    step = next(step for step in range(round(len(pairs) * 0.618) or 1, 0, -1) if math.gcd(step, len(pairs)) == 1)
+    """Return all pairs, so ordered that any first few are spread over the list: few
+    subjects see many starts.
+    """
+    step = next(
+        step
+        for step in range(round(len(pairs) * 0.618) or 1, 0, -1)
+        if math.gcd(step, len(pairs)) == 1
+    )
     return [pairs[number * step % len(pairs)] for number in range(len(pairs))]
 
 
 def _group(condition: doc.Condition) -> str:
-    """Return the group of conditions (the paper's Table 1) to which an edit's effect belongs."""
+    """Return the group of conditions (the paper's Table 1) to which an edit's effect
+    belongs.
+    """
     edit = condition.edit
     if condition.ask == "groups":
         return "Groups"
@@ -295,19 +404,28 @@ def _group(condition: doc.Condition) -> str:
 
 
 class EditChecks:
-    """Reports at the place of each edge and node; every method continues after an error."""
+    """Reports at the place of each edge and node; every method continues after an
+    error.
+    """
 
     def __init__(self, graph: doc.Graph, root: Node, diagnostics: Diagnostics) -> None:
         self._directed = graph.directed
         self._root, self._diagnostics = root, diagnostics
 
-    def known(self, nodes: Iterable[str], known: Sequence[str], place: Callable[[str], Position] | Position) -> bool:
+    def known(
+        self,
+        nodes: Iterable[str],
+        known: Sequence[str],
+        place: Callable[[str], Position] | Position,
+    ) -> bool:
         """Report nodes that the graph does not have; return whether there are none."""
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
             position = place if isinstance(place, Position) else place(node)
-            self._diagnostics.error(230, position, f"The graph has no node '{node}'.", hint)
+            self._diagnostics.error(
+                230, position, f"The graph has no node '{node}'.", hint
+            )
         return not missing
 
     def distinct(self, edges: Sequence[tuple[str, str]], where: _Path) -> None:
@@ -319,7 +437,9 @@ class EditChecks:
                 sentence = f"The edge [{a}, {b}] leads from a node to itself."
                 self._diagnostics.error(241, position, sentence, "Remove it.")
             elif (a, b) in seen:
-                self._diagnostics.error(241, position, f"The edge [{a}, {b}] appears twice.", "Remove one.")
+                self._diagnostics.error(
+                    241, position, f"The edge [{a}, {b}] appears twice.", "Remove one."
+                )
             seen.update([(a, b)] if self._directed else both_ways([(a, b)]))
 
     def check(self, edit: doc.Edit, world: World, where: _Path) -> None:
@@ -331,8 +451,15 @@ class EditChecks:
         for number, (a, b) in enumerate(edit.add):
             if (a, b) in world.arcs and (a, b) not in edit.remove:
                 position = self._root.find((*where, "add", number)).position
-                self._diagnostics.error(234, position, f"The edge [{a}, {b}] already exists.", "Remove it here.")
-        nodes = list(dict.fromkeys([*world.nodes, *(node for edge in edit.add for node in edge)]))
+                self._diagnostics.error(
+                    234,
+                    position,
+                    f"The edge [{a}, {b}] already exists.",
+                    "Remove it here.",
+                )
+        nodes = list(
+            dict.fromkeys([*world.nodes, *(node for edge in edit.add for node in edge)])
+        )
         rewards = self._root.find((*where, "rewards"))
         self.known(edit.rewards, nodes, rewards.key_position)
         self._portals(edit, world, nodes, where)
@@ -349,7 +476,9 @@ class EditChecks:
                 remedy = f"'{a}' has edges with {listed(neighbours(world, a))}."
             self._diagnostics.error(233, position, sentence, remedy)
 
-    def _portals(self, edit: doc.Edit, world: World, nodes: Sequence[str], where: _Path) -> None:
+    def _portals(
+        self, edit: doc.Edit, world: World, nodes: Sequence[str], where: _Path
+    ) -> None:
         place = self._root.find((*where, "portal"))
         for number, portal in enumerate(edit.portal):
             node = place.child(number) if isinstance(place.value, list) else place
@@ -367,7 +496,9 @@ class EditChecks:
             total = sum(outcomes.values())
             if not math.isclose(total, 1, abs_tol=1e-6):
                 sentence = f"The probabilities of leaving '{node}' add up to {total:g}."
-                self._diagnostics.error(237, inner.position, sentence, "Make them add up to 1.")
+                self._diagnostics.error(
+                    237, inner.position, sentence, "Make them add up to 1."
+                )
 
 
 #: Longest name of a node, in characters.
@@ -377,7 +508,9 @@ MAX_LENGTH = 60
 class VocabularyChecks:
     """Resolves the vocabularies of a document; reports at the place of each name."""
 
-    def __init__(self, document: doc.DialogueDocument, root: Node, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, document: doc.DialogueDocument, root: Node, diagnostics: Diagnostics
+    ) -> None:
         self._document, self._root, self._diagnostics = document, root, diagnostics
 
     def domains(self, nodes: Sequence[str]) -> dict[str, Domain]:
@@ -391,10 +524,14 @@ class VocabularyChecks:
             scene = self._scene(name, vocabulary, place)
             names = self._names(vocabulary, nodes, name, place)
             if scene is not None and names is not None:
-                domains[name] = Domain(name, names, wording(scene, self._document.scenes))
+                domains[name] = Domain(
+                    name, names, wording(scene, self._document.scenes)
+                )
         return domains
 
-    def _scene(self, domain: str, vocabulary: doc.Vocabulary, place: Node) -> str | None:
+    def _scene(
+        self, domain: str, vocabulary: doc.Vocabulary, place: Node
+    ) -> str | None:
         known = [*self._document.scenes, *shipped_scenes()]
         name = vocabulary.scene
         if name is None:
@@ -407,13 +544,20 @@ class VocabularyChecks:
         return name
 
     def _scenes(self) -> None:
-        """Check the protocol's own scenes: ``like`` exists, and braces contain known slots."""
+        """Check the protocol's own scenes: ``like`` exists, and braces contain known
+        slots.
+        """
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))
             if scene.like not in shipped_scenes():
-                hint = did_you_mean(scene.like, shipped_scenes()).strip() or f"Known: {listed(shipped_scenes())}."
+                hint = (
+                    did_you_mean(scene.like, shipped_scenes()).strip()
+                    or f"Known: {listed(shipped_scenes())}."
+                )
                 position = place.find(["like"]).position
-                self._diagnostics.error(201, position, f"There is no shipped scene '{scene.like}'.", hint)
+                self._diagnostics.error(
+                    201, position, f"There is no shipped scene '{scene.like}'.", hint
+                )
             for key, sentence in scene.model_dump(by_alias=True).items():
                 if isinstance(sentence, str) and key != "like":
                     self._braces(key, sentence, place)
@@ -424,13 +568,20 @@ class VocabularyChecks:
         position = place.find([key]).position
         if found is None:
             self._diagnostics.error(
-                240, position, f"The braces in '{key}' do not match.", "Write placeholders such as '{place}'."
+                240,
+                position,
+                f"The braces in '{key}' do not match.",
+                "Write placeholders such as '{place}'.",
             )
             return
         for slot in found:
             if slot not in known:
-                hint = did_you_mean(slot, known).strip() or f"Known here: {listed(known)}."
-                self._diagnostics.error(240, position, f"'{key}' has no value for '{{{slot}}}'.", hint)
+                hint = (
+                    did_you_mean(slot, known).strip() or f"Known here: {listed(known)}."
+                )
+                self._diagnostics.error(
+                    240, position, f"'{key}' has no value for '{{{slot}}}'.", hint
+                )
 
     def _names(
         self, vocabulary: doc.Vocabulary, nodes: Sequence[str], domain: str, place: Node
@@ -439,12 +590,16 @@ class VocabularyChecks:
         own = place.child("names") or place
         for node in vocabulary.names:
             if node not in nodes:
-                hint = did_you_mean(node, nodes).strip() or f"Nodes are {listed(nodes)}."
+                hint = (
+                    did_you_mean(node, nodes).strip() or f"Nodes are {listed(nodes)}."
+                )
                 sentence = f"Neither the graph nor an edit has a node '{node}'."
                 self._diagnostics.error(230, own.key_position(node), sentence, hint)
         if vocabulary.each is not None and "{n}" not in vocabulary.each:
             sentence = f"'{vocabulary.each}' would be the name of every node."
-            self._diagnostics.error(232, place.position, sentence, "Put {n} in place of the node's number.")
+            self._diagnostics.error(
+                232, place.position, sentence, "Put {n} in place of the node's number."
+            )
             return None
         names = {}
         for node in nodes:
@@ -456,7 +611,10 @@ class VocabularyChecks:
         if missing:
             sentence = f"The vocabulary '{domain}' has no name for {listed(missing)}."
             self._diagnostics.error(
-                231, place.position, sentence, "Name every node, including those that an edit adds."
+                231,
+                place.position,
+                sentence,
+                "Name every node, including those that an edit adds.",
             )
         self._distinct(names, own)
         return names if len(self._diagnostics.errors) == errors else None
@@ -465,10 +623,20 @@ class VocabularyChecks:
         first: dict[str, str] = {}
         for node, name in names.items():
             position = own.key_position(node)
-            if not any(character.isalnum() for character in name) or len(name) > MAX_LENGTH:
+            if (
+                not any(character.isalnum() for character in name)
+                or len(name) > MAX_LENGTH
+            ):
                 remedy = f"Use letters or digits, at most {MAX_LENGTH} characters."
-                self._diagnostics.error(232, position, f"'{name[:MAX_LENGTH]}' cannot be the name of a node.", remedy)
+                self._diagnostics.error(
+                    232,
+                    position,
+                    f"'{name[:MAX_LENGTH]}' cannot be the name of a node.",
+                    remedy,
+                )
             other = first.setdefault(name.casefold(), node)
             if other != node:
                 sentence = f"'{name}' is the name of both {other} and {node}."
-                self._diagnostics.error(232, position, sentence, "Give one of them another name.")
+                self._diagnostics.error(
+                    232, position, sentence, "Give one of them another name."
+                )

@@ -1,4 +1,5 @@
-"""A dialogue protocol after all checks: its graphs and how they change, its scenes and its conditions.
+"""A dialogue protocol after all checks: its graphs and how they change, its scenes and
+its conditions.
 
 Plain frozen data, picklable. All paths are networkx's."""
 
@@ -15,13 +16,20 @@ from typing import Any, Literal
 
 from cheesebench.diagnostics import Diagnostic
 from cheesebench.interfaces import BaseSpecification
-from cheesebench.paradigms.dialogue.documents import DialogueDocument, Edit, Graph, Scene
+from cheesebench.paradigms.dialogue.documents import (
+    DialogueDocument,
+    Edit,
+    Graph,
+    Scene,
+)
 
 #: Maximum optimal paths of an item; with more, the question has no meaningful answer.
 MAX_KEYS = 1_000
-#: Maximum simple paths for the chance level; beyond that, the longest lengths are left out.
+#: Maximum simple paths for the chance level; beyond that, the longest lengths are left
+#: out.
 MAX_SIMPLE_PATHS = 20_000
-#: Iterations of value iteration; expected rewards of a finite graph converge long before.
+#: Iterations of value iteration; expected rewards of a finite graph converge long
+#: before.
 _ROUNDS = 1_000
 _EQUAL = 1e-9
 
@@ -31,7 +39,8 @@ Arc = tuple[str, str]
 
 @dataclass(frozen=True)
 class World:
-    """A graph at one moment: arcs in the order told (an undirected edge is two arcs), rewards by node.
+    """A graph at one moment: arcs in the order told (an undirected edge is two arcs),
+    rewards by node.
 
     ``chances``: nodes with random transitions, with the probability of each successor.
     """
@@ -72,7 +81,9 @@ def _graph(arcs: tuple[Arc, ...]) -> Any:
 def natural(node: str) -> tuple[tuple[int, int, str], ...]:
     """Return the sort key of a node: numbers by value, before words."""
     parts = re.findall(r"\d+|\D+", node)
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
+    return tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts
+    )
 
 
 def both_ways(edges: Iterable[Sequence[str]]) -> list[Arc]:
@@ -80,7 +91,9 @@ def both_ways(edges: Iterable[Sequence[str]]) -> list[Arc]:
 
 
 def first_world(graph: Graph) -> World:
-    arcs = [(a, b) for a, b in graph.edges] if graph.directed else both_ways(graph.edges)
+    arcs = (
+        [(a, b) for a, b in graph.edges] if graph.directed else both_ways(graph.edges)
+    )
     return World(tuple(dict.fromkeys(arcs)), dict(graph.rewards))
 
 
@@ -90,25 +103,38 @@ def edges_of(world: World, directed: bool) -> list[Arc]:
 
 
 def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
-    """Yield arcs as edges: where an edge can be walked in both directions, the order of its nodes does not count."""
+    """Yield arcs as edges: where an edge can be walked in both directions, the order of
+    its nodes does not count.
+    """
     for a, b in arcs:
         yield (a, b) if directed or a <= b else (b, a)
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:
-    """Return the world after an edit: removed, added, portal (to the neighbours before the edit), rewards, chances."""
+    """Return the world after an edit: removed, added, portal (to the neighbours before
+    the edit), rewards, chances.
+    """
     of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways
     gone = set(of(edit.remove))
     arcs = [arc for arc in world.arcs if arc not in gone] + of(edit.add)
     for portal in edit.portal:
-        arcs += [(portal.at, node) for node in neighbours(world, portal.to_neighbours_of) if node != portal.at]
+        arcs += [
+            (portal.at, node)
+            for node in neighbours(world, portal.to_neighbours_of)
+            if node != portal.at
+        ]
     for node, outcomes in edit.chances.items():
-        arcs = [arc for arc in arcs if arc[0] != node] + [(node, after) for after in outcomes]
+        arcs = [arc for arc in arcs if arc[0] != node] + [
+            (node, after) for after in outcomes
+        ]
     return replace(
         world,
         arcs=tuple(dict.fromkeys(arcs)),
         rewards={**world.rewards, **edit.rewards},
-        chances={**world.chances, **{node: dict(outcomes) for node, outcomes in edit.chances.items()}},
+        chances={
+            **world.chances,
+            **{node: dict(outcomes) for node, outcomes in edit.chances.items()},
+        },
     )
 
 
@@ -119,19 +145,29 @@ def neighbours(world: World, node: str) -> list[str]:
 
 
 def best_goals(world: World, start: str) -> list[str]:
-    """Return the reachable nodes with the largest reward; none if no reward can be reached."""
+    """Return the reachable nodes with the largest reward; none if no reward can be
+    reached.
+    """
     import networkx
 
     if start not in world.nodes:
         return []
     reachable = networkx.descendants(world.graph(), start)
-    rewards = {node: world.rewards[node] for node in world.nodes if node in reachable and node in world.rewards}
+    rewards = {
+        node: world.rewards[node]
+        for node in world.nodes
+        if node in reachable and node in world.rewards
+    }
     most = max(rewards.values(), default=0)
-    return [node for node, reward in rewards.items() if reward == most] if most > 0 else []
+    return (
+        [node for node, reward in rewards.items() if reward == most] if most > 0 else []
+    )
 
 
 def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path, ...]:
-    """Return all shortest paths from the start to the nearest goals, start included; none if no path leads there."""
+    """Return all shortest paths from the start to the nearest goals, start included;
+    none if no path leads there.
+    """
     import networkx
 
     graph, found = world.graph(), list[Path]()
@@ -140,11 +176,18 @@ def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path
             paths = networkx.all_shortest_paths(graph, start, goal)
             found += map(tuple, islice(paths, MAX_KEYS + 1))
     shortest = min(map(len, found), default=0)
-    return tuple(sorted({path for path in found if len(path) == shortest}, key=lambda p: tuple(map(natural, p))))
+    return tuple(
+        sorted(
+            {path for path in found if len(path) == shortest},
+            key=lambda p: tuple(map(natural, p)),
+        )
+    )
 
 
 def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
-    """Return the first steps (as paths of two nodes) with the largest expected reward, with random transitions."""
+    """Return the first steps (as paths of two nodes) with the largest expected reward,
+    with random transitions.
+    """
     worth = {node: float(world.rewards.get(node, 0)) for node in world.nodes}
     for _ in range(_ROUNDS):
         before = dict(worth)
@@ -154,7 +197,9 @@ def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
             break
     steps = world.steps(start)
     most = max((worth[node] for node in steps), default=0.0)
-    return tuple((start, node) for node in steps if most > 0 and worth[node] > most - _EQUAL)
+    return tuple(
+        (start, node) for node in steps if most > 0 and worth[node] > most - _EQUAL
+    )
 
 
 def _onward(world: World, node: str, worth: Mapping[str, float]) -> float:
@@ -164,17 +209,23 @@ def _onward(world: World, node: str, worth: Mapping[str, float]) -> float:
 
 
 def count_groups(world: World) -> int:
-    """Return the number of densely connected groups: communities of largest modularity, found greedily."""
+    """Return the number of densely connected groups: communities of largest modularity,
+    found greedily.
+    """
     from networkx.algorithms.community import greedy_modularity_communities
 
     return len(greedy_modularity_communities(world.graph().to_undirected()))
 
 
 def pairs_at(world: World, distance: int) -> list[tuple[str, str]]:
-    """Return all ordered pairs of nodes whose shortest path has ``distance`` steps, in natural order."""
+    """Return all ordered pairs of nodes whose shortest path has ``distance`` steps, in
+    natural order.
+    """
     import networkx
 
-    lengths = dict(networkx.all_pairs_shortest_path_length(world.graph(), cutoff=distance))
+    lengths = dict(
+        networkx.all_pairs_shortest_path_length(world.graph(), cutoff=distance)
+    )
     nodes = world.nodes
     return [(a, b) for a in nodes for b in nodes if lengths[a].get(b) == distance]
 
@@ -189,7 +240,9 @@ def _simple_paths(arcs: tuple[Arc, ...], start: str) -> tuple[Path, ...]:
     while level:
         longer = []
         for path in level:
-            longer += [(*path, node) for node in after.get(path[-1], ()) if node not in path]
+            longer += [
+                (*path, node) for node in after.get(path[-1], ()) if node not in path
+            ]
             if len(found) + len(longer) > MAX_SIMPLE_PATHS and found:
                 return tuple(found)
         found += longer
@@ -198,15 +251,18 @@ def _simple_paths(arcs: tuple[Arc, ...], start: str) -> tuple[Path, ...]:
 
 
 def simple_paths(world: World, start: str) -> tuple[Path, ...]:
-    """Return the simple paths (no node twice) of at least one step from a start, short ones first.
+    """Return the simple paths (no node twice) of at least one step from a start, short
+    ones first.
 
-    All of them, or as many complete lengths as make at most MAX_SIMPLE_PATHS paths. A uniform choice among them is
-    chance; leaving the longest out makes chance larger, never smaller.
+    All of them, or as many complete lengths as make at most MAX_SIMPLE_PATHS paths. A
+    uniform choice among them is chance; leaving the longest out makes chance larger,
+    never smaller.
     """
     return _simple_paths(world.arcs, start)
 
 
-#: Names allowed in braces, by sentence. All sentences also know {thing}, {things}, {count} and {start}.
+#: Names allowed in braces, by sentence. All sentences also know {thing}, {things},
+#: {count} and {start}.
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "link": ("place", "places"),
     "reward": ("place", "amount"),
@@ -227,7 +283,9 @@ DEFAULT_SCENE = "places"
 
 @dataclass(frozen=True)
 class Wording:
-    """A scene with every sentence; ``nouns`` are the words of a name that an answer may leave out."""
+    """A scene with every sentence; ``nouns`` are the words of a name that an answer may
+    leave out.
+    """
 
     nouns: tuple[str, ...]
     sentences: Mapping[str, str]
@@ -237,7 +295,11 @@ class Wording:
 def shipped() -> dict[str, Any]:
     import yaml
 
-    text = files("cheesebench.paradigms.dialogue").joinpath("scenes.yaml").read_text(encoding="utf-8")
+    text = (
+        files("cheesebench.paradigms.dialogue")
+        .joinpath("scenes.yaml")
+        .read_text(encoding="utf-8")
+    )
     content: dict[str, Any] = yaml.safe_load(text)
     return content
 
@@ -263,20 +325,28 @@ def wording(name: str, own: Mapping[str, Scene]) -> Wording:
         return Wording(tuple(texts.pop("nouns")), texts)
     scene = own[name]
     base = wording(scene.like, {})
-    given = {key: text for key, text in scene.model_dump(by_alias=True).items() if isinstance(text, str)}
+    given = {
+        key: text
+        for key, text in scene.model_dump(by_alias=True).items()
+        if isinstance(text, str)
+    }
     given.pop("like")
     nouns = base.nouns if scene.nouns is None else tuple(scene.nouns)
     return Wording(nouns, {**base.sentences, **given})
 
 
 def slots_of(sentence: str) -> list[str] | None:
-    """Return the names in braces; None where the braces are not balanced or hold more than a name."""
+    """Return the names in braces; None where the braces are not balanced or hold more
+    than a name.
+    """
     try:
         parts = list(string.Formatter().parse(sentence))
     except ValueError:
         return None
     names = [name for _, name, _, _ in parts if name is not None]
-    plain = all(name.isidentifier() for name in names) and not any(spec or change for _, _, spec, change in parts)
+    plain = all(name.isidentifier() for name in names) and not any(
+        spec or change for _, _, spec, change in parts
+    )
     return names if plain else None
 
 
@@ -287,7 +357,9 @@ Ask = Literal["best_path", "shortest_path", "groups", "edges"]
 
 @dataclass(frozen=True)
 class Domain:
-    """A vocabulary with its scene: the name of every node, also of nodes that edits add."""
+    """A vocabulary with its scene: the name of every node, also of nodes that edits
+    add.
+    """
 
     name: str
     names: Mapping[str, str]
@@ -296,7 +368,8 @@ class Domain:
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its key: ``keys`` are all optimal paths, start included (first steps: two nodes).
+    """One question with its key: ``keys`` are all optimal paths, start included (first
+    steps: two nodes).
 
     Where edges are asked for there is one key, their nodes two by two.
     """
@@ -309,10 +382,11 @@ class Item:
 
 @dataclass(frozen=True)
 class ConditionSpec:
-    """One condition: ``world`` is the graph after all edits, ``after`` the condition that is asked before it.
+    """One condition: ``world`` is the graph after all edits, ``after`` the condition
+    that is asked before it.
 
-    ``items`` has one question for each start-goal pair, or a single question. Each subject is asked ``each`` of them
-    (0: all), starting where the last subject stopped.
+    ``items`` has one question for each start-goal pair, or a single question. Each
+    subject is asked ``each`` of them (0: all), starting where the last subject stopped.
     """
 
     name: str
@@ -332,7 +406,10 @@ class ConditionSpec:
         every = len(self.items)
         if not 0 < self.each < every:
             return self.items
-        return tuple(self.items[(subject * self.each + number) % every] for number in range(self.each))
+        return tuple(
+            self.items[(subject * self.each + number) % every]
+            for number in range(self.each)
+        )
 
     def right(self, item: Item, path: Path) -> bool:
         """Whether a path that begins at the item's start answers it."""
@@ -341,10 +418,12 @@ class ConditionSpec:
         return path in item.keys
 
     def chance(self, subjects: int = 1) -> float:
-        """Return the share of right answers when a simple path from the start is drawn uniformly.
+        """Return the share of right answers when a simple path from the start is drawn
+        uniformly.
 
-        It is taken over the questions of ``subjects`` subjects. A number of groups is drawn from 1 to the number of
-        nodes; a list of all edges has no chance. ``simple_paths`` says what happens in large graphs.
+        It is taken over the questions of ``subjects`` subjects. A number of groups is
+        drawn from 1 to the number of nodes; a list of all edges has no chance.
+        ``simple_paths`` says what happens in large graphs.
         """
         asked = self.items[: self.each * subjects] if self.each else self.items
         return sum(map(self._chance, asked)) / len(asked)
@@ -360,7 +439,9 @@ class ConditionSpec:
 
 @dataclass(frozen=True)
 class DialogueSpecification(BaseSpecification):
-    """One dialogue protocol in one edition, resolved and checked; ``world`` is the graph before any edit."""
+    """One dialogue protocol in one edition, resolved and checked; ``world`` is the
+    graph before any edit.
+    """
 
     document: DialogueDocument
     world: World
@@ -371,9 +452,17 @@ class DialogueSpecification(BaseSpecification):
     @property
     def variants(self) -> list[tuple[str, str]]:
         """All pairs of domain and condition, in file order: each is a cell."""
-        return [(domain, condition) for domain in self.domains for condition in self.conditions]
+        return [
+            (domain, condition)
+            for domain in self.domains
+            for condition in self.conditions
+        ]
 
 
 def variant_name(domain: str, condition: str, temperature: float | None = None) -> str:
-    """Return the name of a cell's variant, such as ``ordered_rooms-transReval-t0.5``."""
-    return "-".join([domain, condition] + ([] if temperature is None else [f"t{temperature:g}"]))
+    """Return the name of a cell's variant, such as
+    ``ordered_rooms-transReval-t0.5``.
+    """
+    return "-".join(
+        [domain, condition] + ([] if temperature is None else [f"t{temperature:g}"])
+    )

@@ -1,4 +1,6 @@
-"""Results of dialogues: scores by condition and model, kinds of failure, and the factors that make the difference."""
+"""Results of dialogues: scores by condition and model, kinds of failure, and the
+factors that make the difference.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: The factors of the paper's Table 2 in the order of their entry. ``group`` is the group of conditions.
+#: The factors of the paper's Table 2 in the order of their entry. ``group`` is the
+#: group of conditions.
 TERMS = (
     "model",
     "graph",
@@ -58,14 +61,17 @@ FAILURES: Mapping[str, str] = {
     "too long": "excess_length",
     "missing edge": "missing_edges",
 }
-#: A wrong answer with none of these flags: a first step on the wrong way, a wrong number.
+#: A wrong answer with none of these flags: a first step on the wrong way, a wrong
+#: number.
 OTHER = "none of these"
 KINDS = (*FAILURES, OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One item of one model: so many of ``total`` generations were right. ``failures`` counts answers with a flag."""
+    """One item of one model: so many of ``total`` generations were right. ``failures``
+    counts answers with a flag.
+    """
 
     model: str
     graph: str
@@ -84,7 +90,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean over ``n`` items, their standard deviation, and the standard error of the mean (None with one item)."""
+    """Mean over ``n`` items, their standard deviation, and the standard error of the
+    mean (None with one item).
+    """
 
     mean: float
     sd: float | None
@@ -94,7 +102,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model's mean on a condition against a published mean: difference with one-sided 5 % bounds, and verdict."""
+    """A model's mean on a condition against a published mean: difference with one-sided
+    5 % bounds, and verdict.
+    """
 
     difference: float
     low: float | None
@@ -105,8 +115,9 @@ class Contrast:
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
     """Return the scores of a dialogue's cell; missing trials do not count.
 
-    There is one for each start-goal pair. Where every subject is asked for a single pair, the pairs take turns, as in
-    the published data, and there is one score for all of them.
+    There is one for each start-goal pair. Where every subject is asked for a single
+    pair, the pairs take turns, as in the published data, and there is one score for all
+    of them.
     """
     items: dict[tuple[object, ...], list[TrialRecord]] = {}
     for record in records:
@@ -133,26 +144,41 @@ def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
 def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
     found: Counter[str] = Counter()
     for record in trials:
-        flags = {name: record.measures.get(measure) for name, measure in FAILURES.items()}
-        raised = [name for name, value in flags.items() if isinstance(value, int | float) and value > 0]
+        flags = {
+            name: record.measures.get(measure) for name, measure in FAILURES.items()
+        }
+        raised = [
+            name
+            for name, value in flags.items()
+            if isinstance(value, int | float) and value > 0
+        ]
         found.update(raised or ([] if record.success else [OTHER]))
     return {name: found[name] for name in KINDS}
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
-    """Return Table 2 of these scores: every term whose factors vary; None without any."""
+    """Return Table 2 of these scores: every term whose factors vary; None without
+    any.
+    """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}
     terms = [term for term in TERMS if set(term.split(":")) <= varying]
     if not terms:
         return None
-    return sequential_deviance(factors, [score.successes for score in used], [score.total for score in used], terms)
+    return sequential_deviance(
+        factors,
+        [score.successes for score in used],
+        [score.total for score in used],
+        terms,
+    )
 
 
 def main_effects(scores: Sequence[Score]) -> tuple[Coefficient, ...]:
     """Return the coefficients of all factors together, with standard errors."""
     used, factors = _factors(scores)
-    return coefficients(factors, [score.successes for score in used], [score.total for score in used])
+    return coefficients(
+        factors, [score.successes for score in used], [score.total for score in used]
+    )
 
 
 def _factors(scores: Sequence[Score]) -> tuple[list[Score], dict[str, list[str]]]:
@@ -171,9 +197,11 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
-    """Return the spread over items by (level of ``factor``, model), in order of appearance: Table 3 by condition.
+    """Return the spread over items by (level of ``factor``, model), in order of
+    appearance: Table 3 by condition.
 
-    Lists of edges are no plans: they have a condition and a group of their own, and are in no mean with plans.
+    Lists of edges are no plans: they have a condition and a group of their own, and are
+    in no mean with plans.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -187,10 +215,14 @@ def _plans(scores: Iterable[Score], factor: str) -> list[Score]:
     return plans if plans and factor not in ("condition", "group") else every
 
 
-def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
-    """Return, by level of a factor, the share of all answers that have each flag; an answer may have several.
+def failure_shares(
+    scores: Iterable[Score], factor: str = "model"
+) -> dict[str, dict[str, float]]:
+    """Return, by level of a factor, the share of all answers that have each flag; an
+    answer may have several.
 
-    Lists of edges (group "Map") are no paths: they have a row of their own among conditions.
+    Lists of edges (group "Map") are no paths: they have a row of their own among
+    conditions.
     """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
@@ -199,22 +231,36 @@ def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, 
             level = getattr(score, factor)
             counts.setdefault(level, Counter()).update(score.failures)
             totals[level] += score.total
-    return {level: {name: found[name] / totals[level] for name in KINDS} for level, found in counts.items()}
+    return {
+        level: {name: found[name] / totals[level] for name in KINDS}
+        for level, found in counts.items()
+    }
 
 
 def contrast(own: Spread, published: float, margin: float) -> Contrast:
-    """Compare a mean over items with a published mean, taken as exact (the number of items was not published).
+    """Compare a mean over items with a published mean, taken as exact (the number of
+    items was not published).
 
-    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the items do not decide.
+    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the
+    items do not decide.
     """
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    # If all items are equal, their standard deviation is uninformative: then each counts as one answer.
+    # If all items are equal, their standard deviation is uninformative: then each
+    # counts as one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
-    reach = quantile(ALPHA, own.n - 1) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
+    reach = quantile(ALPHA, own.n - 1) * (
+        own.se or math.sqrt(shrunk * (1 - shrunk) / own.n)
+    )
     low, high = difference - reach, difference + reach
-    verdict = Verdict.PASS if low > -margin else Verdict.FAIL if high < -margin else Verdict.INCONCLUSIVE
+    verdict = (
+        Verdict.PASS
+        if low > -margin
+        else Verdict.FAIL
+        if high < -margin
+        else Verdict.INCONCLUSIVE
+    )
     return Contrast(difference, low, high, verdict)
 
 
@@ -225,7 +271,8 @@ FILE_NAME = "published.yaml"
 
 @dataclass(frozen=True)
 class Published:
-    """``conditions`` holds mean and standard deviation by condition and model; ``groups`` a condition's group.
+    """``conditions`` holds mean and standard deviation by condition and model;
+    ``groups`` a condition's group.
 
     ``scored`` says how the published answers were scored.
     """
@@ -237,31 +284,49 @@ class Published:
 
     @property
     def models(self) -> list[str]:
-        return list(dict.fromkeys(model for row in self.conditions.values() for model in row))
+        return list(
+            dict.fromkeys(model for row in self.conditions.values() for model in row)
+        )
 
     def model(self, name: str) -> dict[str, tuple[float, float]]:
-        """Return mean and standard deviation of a model by condition; UnknownNameError lists the models."""
+        """Return mean and standard deviation of a model by condition; UnknownNameError
+        lists the models.
+        """
         if name not in self.models:
             raise UnknownNameError("published model", name, self.models)
-        return {condition: row[name] for condition, row in self.conditions.items() if name in row}
+        return {
+            condition: row[name]
+            for condition, row in self.conditions.items()
+            if name in row
+        }
 
 
 @cache
 def read_published(folder: Path) -> Published:
-    """Return the published results in a folder of protocols; OptionError if there are none."""
+    """Return the published results in a folder of protocols; OptionError if there are
+    none.
+    """
     import yaml
 
     path = folder / FILE_NAME
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OptionError(f"There are no published results for these protocols: there is no file {path}.") from None
+        raise OptionError(
+            f"There are no published results for these protocols: there is no file {path}."
+        ) from None
     return Published(
         source=content["source"],
         scored=content["scored"],
-        groups={condition: group for group, members in content["groups"].items() for condition in members},
+        groups={
+            condition: group
+            for group, members in content["groups"].items()
+            for condition in members
+        },
         conditions={
-            condition: {model: (float(mean), float(sd)) for model, (mean, sd) in row.items()}
+            condition: {
+                model: (float(mean), float(sd)) for model, (mean, sd) in row.items()
+            }
             for condition, row in content["conditions"].items()
         },
     )
@@ -293,7 +358,9 @@ class DevianceRow:
 
 @dataclass(frozen=True, slots=True)
 class DevianceTable:
-    """``null`` is the deviance of the intercept alone, on ``null_df`` degrees of freedom."""
+    """``null`` is the deviance of the intercept alone, on ``null_df`` degrees of
+    freedom.
+    """
 
     null_df: int
     null: float
@@ -301,12 +368,17 @@ class DevianceTable:
 
 
 def sequential_deviance(
-    factors: Mapping[str, Sequence[object]], successes: Sequence[int], totals: Sequence[int], terms: Sequence[str]
+    factors: Mapping[str, Sequence[object]],
+    successes: Sequence[int],
+    totals: Sequence[int],
+    terms: Sequence[str],
 ) -> DevianceTable:
-    """Return the table; ``terms`` name factors, interactions as ``graph:domain``, in order of entry.
+    """Return the table; ``terms`` name factors, interactions as ``graph:domain``, in
+    order of entry.
 
-    All sequences have one value per observation; observations with a total of 0 are left out. Raises ValueError where a
-    term names no factor, or there is no observation, and OptionError where statsmodels is not installed.
+    All sequences have one value per observation; observations with a total of 0 are
+    left out. Raises ValueError where a term names no factor, or there is no
+    observation, and OptionError where statsmodels is not installed.
     """
     import numpy as np
     from scipy.special import chdtrc
@@ -314,8 +386,13 @@ def sequential_deviance(
     kept = [number for number, total in enumerate(totals) if total > 0]
     if not kept:
         raise ValueError("there is no observation")
-    rows = {name: [values[number] for number in kept] for name, values in factors.items()}
-    answers = np.array([(successes[number], totals[number] - successes[number]) for number in kept], dtype=float)
+    rows = {
+        name: [values[number] for number in kept] for name, values in factors.items()
+    }
+    answers = np.array(
+        [(successes[number], totals[number] - successes[number]) for number in kept],
+        dtype=float,
+    )
     design: list[Floats] = [np.ones(len(kept))]
     null_df, null = residual_df, residual = _fit(answers, design)
     table = []
@@ -326,13 +403,24 @@ def sequential_deviance(
         # Rounding may leave a term that explains nothing slightly below zero.
         change = max(0.0, residual - after) if df else 0.0
         residual, residual_df = after, after_df
-        table.append(DevianceRow(term, df, change, float(chdtrc(df, change)) if df else 1.0, residual_df, residual))
+        table.append(
+            DevianceRow(
+                term,
+                df,
+                change,
+                float(chdtrc(df, change)) if df else 1.0,
+                residual_df,
+                residual,
+            )
+        )
     return DevianceTable(null_df, null, tuple(table))
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """Log odds of a level of a factor against the factor's first level, with standard error, z and two-sided p."""
+    """Log odds of a level of a factor against the factor's first level, with standard
+    error, z and two-sided p.
+    """
 
     factor: str
     level: str
@@ -344,16 +432,21 @@ class Coefficient:
 
 
 def coefficients(
-    factors: Mapping[str, Sequence[object]], successes: Sequence[int], totals: Sequence[int]
+    factors: Mapping[str, Sequence[object]],
+    successes: Sequence[int],
+    totals: Sequence[int],
 ) -> tuple[Coefficient, ...]:
     """Return the main effects of factors in a joint fit without interactions.
 
-    Factors of one level are left out. Raises OptionError where statsmodels is not installed.
+    Factors of one level are left out. Raises OptionError where statsmodels is not
+    installed.
     """
     import numpy as np
 
     kept = [number for number, total in enumerate(totals) if total > 0]
-    rows = {name: [values[number] for number in kept] for name, values in factors.items()}
+    rows = {
+        name: [values[number] for number in kept] for name, values in factors.items()
+    }
     named = [
         (name, str(level), str(levels[0]))
         for name, values in rows.items()
@@ -362,14 +455,24 @@ def coefficients(
     ]
     if not named:
         return ()
-    answers = np.array([(successes[number], totals[number] - successes[number]) for number in kept], dtype=float)
-    design = [np.ones(len(kept)), *(column for name in rows for column in _columns(name, rows))]
+    answers = np.array(
+        [(successes[number], totals[number] - successes[number]) for number in kept],
+        dtype=float,
+    )
+    design = [
+        np.ones(len(kept)),
+        *(column for name in rows for column in _columns(name, rows)),
+    ]
     columns, chosen = _independent(design)
     fit = _fitted(answers, columns)
     places = {column: place for place, column in enumerate(chosen)}
     return tuple(
         Coefficient(
-            *names, *(float(values[places[number]]) for values in (fit.params, fit.bse, fit.tvalues, fit.pvalues))
+            *names,
+            *(
+                float(values[places[number]])
+                for values in (fit.params, fit.bse, fit.tvalues, fit.pvalues)
+            ),
         )
         for number, names in enumerate(named, start=1)
         if number in places
@@ -377,7 +480,9 @@ def coefficients(
 
 
 def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
-    """Return residual degrees of freedom and residual deviance of a fit; ``answers`` has successes and failures."""
+    """Return residual degrees of freedom and residual deviance of a fit; ``answers``
+    has successes and failures.
+    """
     fit = _fitted(answers, _independent(design)[0])
     return int(fit.df_resid), float(fit.deviance)
 
@@ -406,9 +511,12 @@ def _fitted(answers: Floats, columns: Floats) -> Any:
             f"The analysis of deviance needs statsmodels. Install it: {install_command('cogeval')}"
         ) from None
     with warnings.catch_warnings():
-        # Cells of no or only successes have no finite estimate; the deviance is right nevertheless.
+        # Cells of no or only successes have no finite estimate; the deviance is right
+        # nevertheless.
         warnings.simplefilter("ignore")
-        return GLM(answers, columns, family=Binomial()).fit(maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr")
+        return GLM(answers, columns, family=Binomial()).fit(
+            maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr"
+        )
 
 
 def _levels(values: Sequence[object]) -> list[object]:
@@ -416,7 +524,9 @@ def _levels(values: Sequence[object]) -> list[object]:
 
 
 def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
-    """Return the dummies of a term: for an interaction, all products of those of its factors."""
+    """Return the dummies of a term: for an interaction, all products of those of its
+    factors.
+    """
     import numpy as np
 
     dummies: list[list[Floats]] = []
@@ -424,5 +534,10 @@ def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
         if name not in rows:
             raise ValueError(f"there is no factor '{name}'")
         values = rows[name]
-        dummies.append([np.array([float(value == level) for value in values]) for level in _levels(values)[1:]])
+        dummies.append(
+            [
+                np.array([float(value == level) for value in values])
+                for level in _levels(values)[1:]
+            ]
+        )
     return [np.prod(np.stack(columns), axis=0) for columns in product(*dummies)]

@@ -1,4 +1,6 @@
-"""The built-in agents: the baselines, which need no server, and the agent for language models."""
+"""The built-in agents: the baselines, which need no server, and the agent for language
+models.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,36 @@ __all__ = [
 @hookimpl
 def cheesebench_agents() -> Iterable[AgentSpec]:
     return (
-        AgentSpec("random", RandomAgent, memory="none", summary="picks one of the four actions at random"),
-        AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learned from experience"),
-        AgentSpec("hippocampal-ql", HippocampalQL, memory="life", summary="Q-learning, a map, replay, curiosity"),
         AgentSpec(
-            "place-learner", PlaceLearner, memory="life", summary="remembers places by landmarks and walks to them"
+            "random",
+            RandomAgent,
+            memory="none",
+            summary="picks one of the four actions at random",
         ),
-        AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
+        AgentSpec(
+            "tabular-ql",
+            TabularQL,
+            memory="life",
+            summary="Q-learning and a map learned from experience",
+        ),
+        AgentSpec(
+            "hippocampal-ql",
+            HippocampalQL,
+            memory="life",
+            summary="Q-learning, a map, replay, curiosity",
+        ),
+        AgentSpec(
+            "place-learner",
+            PlaceLearner,
+            memory="life",
+            summary="remembers places by landmarks and walks to them",
+        ),
+        AgentSpec(
+            "bfs-oracle",
+            BfsOracle,
+            memory="none",
+            summary="walks to a visible G by BFS, else explores",
+        ),
     )
 
 

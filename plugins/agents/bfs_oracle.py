@@ -1,4 +1,5 @@
-"""An agent that reads the top-down map and walks to a visible ``G``: it measures how much a map reveals.
+"""An agent that reads the top-down map and walks to a visible ``G``: it measures how
+much a map reveals.
 
 It sees what a model sees, and has no memory across trials.
 """
@@ -14,13 +15,16 @@ GOAL = "G"
 
 
 class BfsOracle:
-    """Walks to the nearest ``G`` by breadth-first search over cell and heading; explores when it sees none.
+    """Walks to the nearest ``G`` by breadth-first search over cell and heading;
+    explores when it sees none.
 
-    Exploring means going to the nearest cell that was visited least. Anything but ``#`` and blanks can be
-    walked on until a FORWARD into it fails. On text that is not a map it acts at random.
+    Exploring means going to the nearest cell that was visited least. Anything but ``#``
+    and blanks can be walked on until a FORWARD into it fails. On text that is not a map
+    it acts at random.
     """
 
-    #: Pictures whose graph is kept; the graphs are pure functions of the pictures, not memories of a trial.
+    #: Pictures whose graph is kept; the graphs are pure functions of the pictures, not
+    #: memories of a trial.
     CACHED_GRIDS = 32
 
     def __init__(self, context: AgentContext) -> None:
@@ -32,15 +36,18 @@ class BfsOracle:
         self._pose: int | None = None
         self._picture = self._rest = ""
         self._stride = 0
-        #: Eighths per rotation: 1 until a rotation shows that the arena has only four headings.
+        #: Eighths per rotation: 1 until a rotation shows that the arena has only four
+        #: headings.
         self._turn = 1
         self._visits: dict[int, int] = {}
         self._level = 0
         self._reached: set[int] = set()
-        #: Cells that proved solid, with the character they had; poses from which FORWARD failed.
+        #: Cells that proved solid, with the character they had; poses from which
+        #: FORWARD failed.
         self._solid: dict[int, str] = {}
         self._barred: set[int] = set()
-        #: What FORWARD failed on since the last step that worked: void if it turns out that all was frozen.
+        #: What FORWARD failed on since the last step that worked: void if it turns out
+        #: that all was frozen.
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []
@@ -58,27 +65,39 @@ class BfsOracle:
             self._plan = self._next_plan(self._pose)
         return (self._plan.pop(),)
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Compare the result of the action with the expected one."""
         before, picture, rest = self._pose, self._picture, self._rest
-        expected = None if before is None else self._grid.step(before, action, self._turn)
+        expected = (
+            None if before is None else self._grid.step(before, action, self._turn)
+        )
         self._look(observation)
         if self._pose != expected:
             self._plan.clear()
-        if before is not None and self._pose is not None and self._carried(before >> 3, self._pose >> 3):
-            # It must not use its place before being moved, because it measures what pictures show.
+        if (
+            before is not None
+            and self._pose is not None
+            and self._carried(before >> 3, self._pose >> 3)
+        ):
+            # It must not use its place before being moved, because it measures what
+            # pictures show.
             self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # Something happened, which may explain the failures before it (a frozen moment).
+            # Something happened, which may explain the failures before it (a frozen
+            # moment).
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
         """Whether no step leads from one cell to the other."""
-        rows, columns = zip(divmod(before, self._stride), divmod(after, self._stride), strict=True)
+        rows, columns = zip(
+            divmod(before, self._stride), divmod(after, self._stride), strict=True
+        )
         return abs(rows[0] - rows[1]) > 1 or abs(columns[0] - columns[1]) > 1
 
     def _look(self, observation: str) -> None:
@@ -103,14 +122,18 @@ class BfsOracle:
     def _new_picture(self, sight: Sight, picture: str) -> None:
         if (len(picture), sight.stride) != (len(self._picture), self._stride):
             self._visits, self._solid, self._reached = {}, {}, set()
-        self._solid = {cell: glyph for cell, glyph in self._solid.items() if picture[cell] == glyph}
+        self._solid = {
+            cell: glyph for cell, glyph in self._solid.items() if picture[cell] == glyph
+        }
         self._reached = {cell for cell in self._reached if picture[cell] == GOAL}
         self._picture, self._stride = picture, sight.stride
         self._barred.clear()
         self._replan_from_scratch()
 
     def _replan_from_scratch(self) -> None:
-        """Discard what depends on the interpretation of the arena, which has changed."""
+        """Discard what depends on the interpretation of the arena, which has
+        changed.
+        """
         text = self._picture
         for cell in self._solid:
             text = text[:cell] + WALLS[0] + text[cell + 1 :]
@@ -120,7 +143,11 @@ class BfsOracle:
                 self._grids.clear()
             self._grids[key] = Grid(text, self._stride)
         self._grid = self._grids[key]
-        self._goals = [cell for cell, glyph in enumerate(text) if glyph == GOAL and cell not in self._reached]
+        self._goals = [
+            cell
+            for cell, glyph in enumerate(text)
+            if glyph == GOAL and cell not in self._reached
+        ]
         self._level = 0
         self._plan.clear()
 
@@ -128,7 +155,8 @@ class BfsOracle:
         if action == FORWARD and after == before:
             target = self._grid.in_front(before)
             self._barred.add(before)
-            # A diagonal step can fail because of the corner it cuts, which says nothing about its target.
+            # A diagonal step can fail because of the corner it cuts, which says nothing
+            # about its target.
             solid = target if not before & 1 and self._grid.free(target) else None
             self._doubtful.append((before, solid))
             if solid is not None:
@@ -159,14 +187,28 @@ class BfsOracle:
         """Return a non-empty list of actions, last one first."""
         left_first = self._random.random() < 0.5
         if self._goals:
-            plan, _ = self._grid.plan(pose, self._goals.__contains__, self._turn, self._barred, left_first=left_first)
+            plan, _ = self._grid.plan(
+                pose,
+                self._goals.__contains__,
+                self._turn,
+                self._barred,
+                left_first=left_first,
+            )
             if plan:
                 return plan
             self._goals = []  # out of reach, until the picture changes
-        plan, seen = self._grid.plan(pose, self._seldom_visited, self._turn, self._barred, left_first=left_first)
+        plan, seen = self._grid.plan(
+            pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
+        )
         if plan is None and len(seen) > 1:
             self._level = min(self._visits.get(cell, 0) for cell in seen[1:])
-            plan, _ = self._grid.plan(pose, self._seldom_visited, self._turn, self._barred, left_first=left_first)
+            plan, _ = self._grid.plan(
+                pose,
+                self._seldom_visited,
+                self._turn,
+                self._barred,
+                left_first=left_first,
+            )
         return plan or [self._random.randrange(len(ACTIONS))]
 
     def _seldom_visited(self, cell: int) -> bool:

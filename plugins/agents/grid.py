@@ -1,7 +1,7 @@
 """Parses a top-down map: the agent's pose, and where each step leads.
 
-A cell is an index into the map's text, lines and line ends included, so that moving is adding an offset.
-A pose is ``cell * 8 + heading``.
+A cell is an index into the map's text, lines and line ends included, so that moving is
+adding an offset. A pose is ``cell * 8 + heading``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _NOT_YET = -1
 
 
 class Sight(NamedTuple):
-    """A parsed observation: the map's text, the offset from row to row, the pose, and the rest."""
+    """A parsed observation: the map's text, the offset from row to row, the pose, and
+    the rest.
+    """
 
     map: str
     stride: int
@@ -29,7 +31,8 @@ class Sight(NamedTuple):
 
 
 def read(observation: str) -> Sight | None:
-    """Return what the observation shows, or None if it is not a top-down map with an arrow in it.
+    """Return what the observation shows, or None if it is not a top-down map with an
+    arrow in it.
 
     The map is the first line and all lines after it that have the same length.
     """
@@ -50,18 +53,33 @@ def read(observation: str) -> Sight | None:
 
 
 def usual_ground(text: str) -> str:
-    """Return the character of most walkable cells: the most common one except walls, arrows and goals."""
+    """Return the character of most walkable cells: the most common one except walls,
+    arrows and goals.
+    """
     candidates = sorted(set(text).difference(WALLS, ARROWS, "G"))
     return max(candidates, key=text.count, default=".")
 
 
 class Grid:
-    """The poses of a map and the steps between them; a character other than ``WALLS`` can be walked on."""
+    """The poses of a map and the steps between them; a character other than ``WALLS``
+    can be walked on.
+    """
 
     def __init__(self, text: str, stride: int) -> None:
         margin = "\n" * (stride + 1)
-        self._text = text + margin + margin  # negative indices, too, end up in the margin
-        self._offsets = (-stride, 1 - stride, 1, stride + 1, stride, stride - 1, -1, -stride - 1)
+        self._text = (
+            text + margin + margin
+        )  # negative indices, too, end up in the margin
+        self._offsets = (
+            -stride,
+            1 - stride,
+            1,
+            stride + 1,
+            stride,
+            stride - 1,
+            -1,
+            -stride - 1,
+        )
         self._ahead = [_NOT_YET] * (len(text) * 8)
 
     def free(self, cell: int) -> bool:
@@ -72,7 +90,9 @@ class Grid:
         return (pose >> 3) + self._offsets[pose & 7]
 
     def step(self, pose: int, action: int, turn: int) -> int:
-        """Return the pose after the action; ``turn`` is how many eighths a rotation turns."""
+        """Return the pose after the action; ``turn`` is how many eighths a rotation
+        turns.
+        """
         if action == FORWARD:
             if self._ahead[pose] == _NOT_YET:
                 self._ahead[pose] = self._forward(pose)
@@ -103,12 +123,18 @@ class Grid:
         *,
         left_first: bool,
     ) -> tuple[list[int] | None, list[int]]:
-        """Search breadth-first from the pose ``start`` for the nearest other cell that is ``wanted``.
+        """Search breadth-first from the pose ``start`` for the nearest other cell that
+        is ``wanted``.
 
-        ``barred`` holds poses from which FORWARD is known to fail. Returns the actions that lead there, last
-        one first (None if there is no such cell), and the cells seen on the way, nearest first.
+        ``barred`` holds poses from which FORWARD is known to fail. Returns the actions
+        that lead there, last one first (None if there is no such cell), and the cells
+        seen on the way, nearest first.
         """
-        actions = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT) if left_first else (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
+        actions = (
+            (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
+            if left_first
+            else (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
+        )
         came: dict[int, tuple[int, int]] = {start: (start, FORWARD)}
         seen = {start >> 3: None}
         queue = [start]

@@ -1,9 +1,12 @@
-"""Hippocampal-QL: Q-learning with a learnt map, replay, memories of reward, and curiosity.
+"""Hippocampal-QL: Q-learning with a learnt map, replay, memories of reward, and
+curiosity.
 
-Like Tabular-QL it knows nothing but observations (the text is the state), actions and rewards. It adds what a
-hippocampus is thought to add: the map is searched backwards from remembered rewards; what was remembered as paying
-fades when it disappoints, and is recalled in the context of what has paid before in the trial; the trial is replayed
-backwards when it is over; and where no known way leads to reward, the nearest thing never done is tried.
+Like Tabular-QL it knows nothing but observations (the text is the state), actions and
+rewards. It adds what a hippocampus is thought to add: the map is searched backwards
+from remembered rewards; what was remembered as paying fades when it disappoints, and is
+recalled in the context of what has paid before in the trial; the trial is replayed
+backwards when it is over; and where no known way leads to reward, the nearest thing
+never done is tried.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from cheesebench.plugins.agents.tabular_ql import QTable, Transitions
 
 Step = tuple[int, int]
 
-#: A step is aimed at while it is worth more than this share of the best reward ever met.
+#: A step is aimed at while it is worth more than this share of the best reward ever
+#: met.
 WORTHWHILE = 0.1
 #: Factor on the worth of a step each time that it pays nothing.
 FADING = 0.7
@@ -28,23 +32,29 @@ MOST_RECOLLECTIONS = 100_000
 class RewardMemory:
     """Remembers steps (state, action) that were rewarded.
 
-    Two things are learnt beside their worth. Whether a reward that was taken can be taken again in the same trial:
-    most food cannot, some can, and the experience with one step counts for those without experience. And what a step
-    was worth in its *context*, the step that paid last in this trial: food may lie where it did not lie before.
+    Two things are learnt beside their worth. Whether a reward that was taken can be
+    taken again in the same trial: most food cannot, some can, and the experience with
+    one step counts for those without experience. And what a step was worth in its
+    *context*, the step that paid last in this trial: food may lie where it did not lie
+    before.
     """
 
     def __init__(self) -> None:
         self.best = 0.0
         """The largest reward ever met."""
         self.changed = False
-        """Whether ``promising`` may return something else than when it was asked last."""
+        """Whether ``promising`` may return something else than when it was asked
+        last.
+        """
         self._worth: dict[Step, float] = {}
         self._recollections: dict[tuple[Step | None, Step], float] = {}
         self._context: Step | None = None
-        #: Steps that paid in this trial, and those that are not expected to pay again before the next one.
+        #: Steps that paid in this trial, and those that are not expected to pay again
+        #: before the next one.
         self._paid: set[Step] = set()
         self._spent: set[Step] = set()
-        #: (paid again, tried again) by step and of all together. At first a second reward is as likely as not.
+        #: (paid again, tried again) by step and of all together. At first a second
+        #: reward is as likely as not.
         self._again: dict[Step, tuple[int, int]] = {}
         self._all_again = (1, 2)
 
@@ -58,7 +68,11 @@ class RewardMemory:
     def promising(self) -> Iterable[Step]:
         """Return the steps to aim at now, in the order in which they paid first."""
         self.changed = False
-        least, context, recall = WORTHWHILE * self.best, self._context, self._recollections.get
+        least, context, recall = (
+            WORTHWHILE * self.best,
+            self._context,
+            self._recollections.get,
+        )
         return [
             step
             for step, worth in self._worth.items()
@@ -106,24 +120,31 @@ class RewardMemory:
 
 _COUNT = len(ACTIONS)
 
-#: Discount per step and learning rate; share of random actions (they break unforeseen cycles).
+#: Discount per step and learning rate; share of random actions (they break unforeseen
+#: cycles).
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
-#: A punishment as large as the best reward costs as much as this many steps, on the map.
+#: A punishment as large as the best reward costs as much as this many steps, on the
+#: map.
 PUNISHMENT = 200
-#: A step on the known way that costs more than this is not taken while something new is near instead.
+#: A step on the known way that costs more than this is not taken while something new is
+#: near instead.
 DEAR = 12
 #: States that a search for something new visits: more when no way to reward is known.
 FAR, NEAR = 3000, 100
 #: Steps after a failed search for untried actions before the next one.
 BORED = 5
-#: An action that led nowhere at least this often, and in 95 % of its trials, is no longer new.
+#: An action that led nowhere at least this often, and in 95 % of its trials, is no
+#: longer new.
 ENOUGH = 20
-#: Steps of a trial that are replayed when it is over, and states on the map; when it is full, it is reset.
+#: Steps of a trial that are replayed when it is over, and states on the map; when it is
+#: full, it is reset.
 REPLAY, MOST_STATES = 1000, 20_000
 
 
 class HippocampalQL:
-    """Takes the cheapest known path to a remembered reward; else to the nearest untried action; else acts by value."""
+    """Takes the cheapest known path to a remembered reward; else to the nearest untried
+    action; else acts by value.
+    """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
@@ -164,7 +185,9 @@ class HippocampalQL:
             step = step if news is None else news
         return (self._table.greedy(self._here, self._random) if step is None else step,)
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Learn from one step (also from a step that the runner waited through)."""
         if len(self._table) >= MOST_STATES:
             self._forget()
@@ -182,10 +205,16 @@ class HippocampalQL:
 
     def _cost(self, reward: float) -> int:
         best = self._memory.best
-        return 1 + min(PUNISHMENT, int(-PUNISHMENT * reward / best)) if reward < 0 < best else 1
+        return (
+            1 + min(PUNISHMENT, int(-PUNISHMENT * reward / best))
+            if reward < 0 < best
+            else 1
+        )
 
     def _step_to_news(self, horizon: int) -> int | None:
-        """Return the first step of the shortest path, without costly steps, to an untried action."""
+        """Return the first step of the shortest path, without costly steps, to an
+        untried action.
+        """
         if self._bored:
             self._bored -= 1
             return None
@@ -209,14 +238,24 @@ class HippocampalQL:
                     while way[-1][0] != self._here:
                         way.append(origin[way[-1][0]])
                     return way
-                if following not in met and len(met) < horizon and self._map.cost(state, action) <= DEAR:
+                if (
+                    following not in met
+                    and len(met) < horizon
+                    and self._map.cost(state, action) <= DEAR
+                ):
                     met.add(following)
                     origin[following] = state, action
                     queue.append(following)
         return []
 
     def _interesting(self) -> list[int]:
-        """Return the actions that are worth a try, walking first, the others in random order."""
-        order = [a for a in range(_COUNT) if self._tried[a] < ENOUGH or 20 * self._moved[a] > self._tried[a]]
+        """Return the actions that are worth a try, walking first, the others in random
+        order.
+        """
+        order = [
+            a
+            for a in range(_COUNT)
+            if self._tried[a] < ENOUGH or 20 * self._moved[a] > self._tried[a]
+        ]
         self._random.shuffle(order)
         return sorted(order, key=lambda action: action != FORWARD)

@@ -1,9 +1,12 @@
-"""Place-learner: remembers the outcomes of places in the landmarks' frame, and navigates to the best by a map.
+"""Place-learner: remembers the outcomes of places in the landmarks' frame, and
+navigates to the best by a map.
 
-It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the apparatus. It treats a trial as a
-series of *moments*, each with its picture and text; a moment ends with an event: the subject is carried, picture or
-text change, or the trial ends. In each it chooses a place and goes there, on the shortest path that touches no other
-place that stands out; the outcome is remembered for the place, for its looks and for its role in the trial.
+It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
+apparatus. It treats a trial as a series of *moments*, each with its picture and text; a
+moment ends with an event: the subject is carried, picture or text change, or the trial
+ends. In each it chooses a place and goes there, on the shortest path that touches no
+other place that stands out; the outcome is remembered for the place, for its looks and
+for its role in the trial.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ _HIDE_SUBJECT = str.maketrans(dict.fromkeys(ARROWS, UNKNOWN))
 class Situation(NamedTuple):
     """What an observation shows.
 
-    ``cell`` is an index into ``picture`` (line ends included, ``stride`` from row to row), in which the subject is
-    ``UNKNOWN``; ``heading`` is in eighths clockwise from up; ``text`` is what is written beneath the picture.
+    ``cell`` is an index into ``picture`` (line ends included, ``stride`` from row to
+    row), in which the subject is ``UNKNOWN``; ``heading`` is in eighths clockwise from
+    up; ``text`` is what is written beneath the picture.
     """
 
     picture: str
@@ -39,24 +43,31 @@ class Situation(NamedTuple):
 
 
 def look(observation: str) -> Situation | None:
-    """Return the situation, or None if the observation is not a map with the subject in it."""
+    """Return the situation, or None if the observation is not a map with the subject in
+    it.
+    """
     sight = read(observation)
     if sight is None:
         return None
     picture = sight.map.removesuffix("\n").translate(_HIDE_SUBJECT) + "\n"
-    return Situation(picture, sight.stride, sight.cell, sight.heading, sight.rest.strip())
+    return Situation(
+        picture, sight.stride, sight.cell, sight.heading, sight.rest.strip()
+    )
 
 
-#: Landmarks may disagree by so many degrees about how the room is turned: on a grid they stand where there is space.
+#: Landmarks may disagree by so many degrees about how the room is turned: on a grid
+#: they stand where there is space.
 TOLERANCE = 20
 #: A place that stands out is looked for no farther than this from where it should be.
 NEAR = 1.5
 
 
 class Frame:
-    """The room's frame, in which places are remembered: what is seen is turned back until the landmarks are in place.
+    """The room's frame, in which places are remembered: what is seen is turned back
+    until the landmarks are in place.
 
-    Landmarks are glyphs that occur once. The room is turned if at least two have moved round the middle by one angle.
+    Landmarks are glyphs that occur once. The room is turned if at least two have moved
+    round the middle by one angle.
     """
 
     def __init__(self) -> None:
@@ -69,26 +80,46 @@ class Frame:
     def orient(self, here: Situation) -> None:
         """Find out how the picture is turned."""
         counts = Counter(here.picture)
-        found = ((glyph, _about_middle(here, cell)) for cell, glyph in enumerate(here.picture))
-        marks = {glyph: at for glyph, at in found if counts[glyph] == 1 and glyph not in _NOT_GROUND and at}
-        moved = [at / self._marks[glyph] for glyph, at in marks.items() if glyph in self._marks]
+        found = (
+            (glyph, _about_middle(here, cell))
+            for cell, glyph in enumerate(here.picture)
+        )
+        marks = {
+            glyph: at
+            for glyph, at in found
+            if counts[glyph] == 1 and glyph not in _NOT_GROUND and at
+        }
+        moved = [
+            at / self._marks[glyph]
+            for glyph, at in marks.items()
+            if glyph in self._marks
+        ]
         self._marks = marks | self._marks
         if len(moved) < 2:
             return
         mean = sum(one / abs(one) for one in moved)
-        agree = all(abs(_degrees(one / mean)) <= TOLERANCE for one in moved) if abs(mean) > 0.1 else False
+        agree = (
+            all(abs(_degrees(one / mean)) <= TOLERANCE for one in moved)
+            if abs(mean) > 0.1
+            else False
+        )
         self.turn = round(_degrees(mean)) % 360 if agree else 0
 
     def place(self, here: Situation, cell: int, glyph: str, ground: str) -> int:
         """Return the number of the place of the room at a cell that looks like this."""
         key = self.turn, cell, glyph
         if key not in self._numbers:
-            at, out = _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)), glyph != ground
-            # In pictures that are turned alike a place is where it was; in others it is the one that is nearest.
+            at, out = (
+                _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)),
+                glyph != ground,
+            )
+            # In pictures that are turned alike a place is where it was; in others it is
+            # the one that is nearest.
             likely = [
                 (abs(one - at), number)
                 for number, (one, marked, turn) in enumerate(self._known)
-                if marked == out and abs(one - at) <= (NEAR if out and turn != self.turn else 0.5)
+                if marked == out
+                and abs(one - at) <= (NEAR if out and turn != self.turn else 0.5)
             ]
             number = min(likely, default=(0.0, len(self._known)))[1]
             if number == len(self._known):
@@ -103,7 +134,9 @@ def _degrees(one: complex) -> float:
 
 def _about_middle(here: Situation, cell: int) -> complex:
     y, x = divmod(cell, here.stride)
-    return complex(x - (here.stride - 2) / 2, y - (len(here.picture) // here.stride - 1) / 2)
+    return complex(
+        x - (here.stride - 2) / 2, y - (len(here.picture) // here.stride - 1) / 2
+    )
 
 
 _ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
@@ -112,12 +145,18 @@ _ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
 class Ways:
     """Breadth-first from ``start``, over poses (``cell * 8 + heading``).
 
-    From a cell (other than the first) that may not be ``crossed``, no path continues. ``barred`` holds poses from which
-    FORWARD is known to fail; ``turn`` is how many eighths a rotation turns.
+    From a cell (other than the first) that may not be ``crossed``, no path continues.
+    ``barred`` holds poses from which FORWARD is known to fail; ``turn`` is how many
+    eighths a rotation turns.
     """
 
     def __init__(
-        self, grid: Grid, start: int, turn: int, barred: Container[int], crossed: Callable[[int], bool]
+        self,
+        grid: Grid,
+        start: int,
+        turn: int,
+        barred: Container[int],
+        crossed: Callable[[int], bool],
     ) -> None:
         self._came: dict[int, tuple[int, int]] = {}
         self._pose = {start >> 3: start}
@@ -165,7 +204,8 @@ SHORT = 4
 #: This many moments of the same length are no accident.
 NO_ACCIDENT = 3
 
-#: What a moment looked like: its text, and how many there are of each glyph that stands out.
+#: What a moment looked like: its text, and how many there are of each glyph that stands
+#: out.
 Signature = tuple[str, tuple[tuple[str, int], ...]]
 
 
@@ -181,7 +221,9 @@ class Choice(NamedTuple):
 
 
 class Worth:
-    """Mean outcomes, each with a guess that counts for one outcome, from the general to the particular."""
+    """Mean outcomes, each with a guess that counts for one outcome, from the general to
+    the particular.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[Hashable, tuple[float, float]] = {}
@@ -202,25 +244,37 @@ class Worth:
         self._add((moment, glyph, been, elsewhere), 0.0, HINT)
 
     def credit(self, choice: Choice, outcome: float) -> None:
-        """Record an outcome of a choice, between -1 and 1: for the place (also in such moments) and its looks."""
+        """Record an outcome of a choice, between -1 and 1: for the place (also in such
+        moments) and its looks.
+        """
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), outcome)
         self._add((moment, place, been), outcome)
         self._add((moment, glyph, been, elsewhere), outcome)
 
     def of_place(self, choice: Choice) -> float:
-        guess = SHOWN if choice.place == self.shown and choice.been == FRESH else GUESS[choice.been]
+        guess = (
+            SHOWN
+            if choice.place == self.shown and choice.been == FRESH
+            else GUESS[choice.been]
+        )
         guess = self._mean((choice.place, choice.been), guess)
         return self._mean((choice.moment, choice.place, choice.been), guess)
 
     def of_looks(self, choice: Choice) -> float:
-        """Return what a place is worth by what it looks like and has been in this trial."""
+        """Return what a place is worth by what it looks like and has been in this
+        trial.
+        """
         key = (choice.moment, choice.glyph, choice.been, choice.elsewhere)
         return self._mean(key, GUESS[choice.been])
 
     def forget_looks(self, moment: Signature) -> None:
         """Forget what was credited to looks in such moments."""
-        for key in [key for key in self._sums if isinstance(key, tuple) and len(key) == 4 and key[0] == moment]:
+        for key in [
+            key
+            for key in self._sums
+            if isinstance(key, tuple) and len(key) == 4 and key[0] == moment
+        ]:
             del self._sums[key]
 
     def _mean(self, key: Hashable, guess: float) -> float:
@@ -232,8 +286,8 @@ class Worth:
 class Moment:
     """Statistics of moments that look alike."""
 
-    #: How many there were, how long they lasted (steps), whether one ended although the subject did not move, and
-    #: whether a trial ended in one with reward or punishment.
+    #: How many there were, how long they lasted (steps), whether one ended although the
+    #: subject did not move, and whether a trial ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0
@@ -247,12 +301,20 @@ class Moment:
 
     @property
     def regular(self) -> bool:
-        """Whether it always lasts equally long, so that the subject's actions cannot end it."""
-        return self.unprompted and self.count >= NO_ACCIDENT and self.shortest == self.longest > SHORT
+        """Whether it always lasts equally long, so that the subject's actions cannot
+        end it.
+        """
+        return (
+            self.unprompted
+            and self.count >= NO_ACCIDENT
+            and self.shortest == self.longest > SHORT
+        )
 
     @property
     def timed(self) -> bool:
-        """Whether it is regular, and where the subject is at its end has consequences."""
+        """Whether it is regular, and where the subject is at its end has
+        consequences.
+        """
         return self.felt and self.regular
 
 
@@ -274,13 +336,16 @@ class Trial:
         self.choices.clear()
 
 
-#: Steps for which it stays at a place that was rewarded in this trial although nothing happens.
+#: Steps for which it stays at a place that was rewarded in this trial although nothing
+#: happens.
 PATIENCE = 8
-#: Cost of a step, cost of crossing places that stand out, and bonus for trying such places.
+#: Cost of a step, cost of crossing places that stand out, and bonus for trying such
+#: places.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
 #: If no place is worth more, it rests for a while.
 REST = 0.6
-#: A reward is a success however small it is; the rest is its size, compared with the greatest.
+#: A reward is a success however small it is; the rest is its size, compared with the
+#: greatest.
 SUCCESS = 0.6
 #: Most means and kinds of moments that are kept; beyond it, the memory is reset.
 MOST = 50_000
@@ -291,11 +356,15 @@ def _redrawn(before: str, after: str) -> bool:
     """Whether the picture changed, apart from cells that the subject hides."""
     if len(before) != len(after):
         return True
-    return any(a != b and UNKNOWN not in (a, b) for a, b in zip(before, after, strict=True))
+    return any(
+        a != b and UNKNOWN not in (a, b) for a, b in zip(before, after, strict=True)
+    )
 
 
 class PlaceLearner:
-    """Goes to the place with the highest expected outcome: a rewarded one, one it was led to, or a new one."""
+    """Goes to the place with the highest expected outcome: a rewarded one, one it was
+    led to, or a new one.
+    """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
@@ -305,7 +374,8 @@ class PlaceLearner:
         self._frame = Frame()
         self._worth = Worth()
         self._moments: dict[Signature, Moment] = {}
-        #: What was last seen on each cell; where trials began; where an entry had consequences.
+        #: What was last seen on each cell; where trials began; where an entry had
+        #: consequences.
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()
@@ -346,7 +416,9 @@ class PlaceLearner:
         self._patience = max(0, self._patience - 1)
         return (STAY,)
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Record the result of one step (also of a frozen step)."""
         before, after = self._here, look(observation)
         self._here, asked, self._asked = after, self._asked, False
@@ -358,13 +430,22 @@ class PlaceLearner:
         self._greatest = max(self._greatest, abs(reward))
         self._held |= not asked
         tried = action == FORWARD and asked
-        at = self._grid.in_front(before.cell << 3 | before.heading) if tried else before.cell
+        at = (
+            self._grid.in_front(before.cell << 3 | before.heading)
+            if tried
+            else before.cell
+        )
         carried = after.cell not in (before.cell, at)
-        changed = carried or after.text != before.text or _redrawn(before.picture, after.picture)
+        changed = (
+            carried
+            or after.text != before.text
+            or _redrawn(before.picture, after.picture)
+        )
         if not carried and action in (ROTATE_LEFT, ROTATE_RIGHT):
             self._learn_to_turn(action, before.heading, after.heading)
         if reward or changed or ended:
-            # Reward that comes with being carried belongs to the place it is carried to, unless it was held.
+            # Reward that comes with being carried belongs to the place it is carried
+            # to, unless it was held.
             entered = tried and not self._moment.regular
             place = after.cell if carried and not entered and asked else at
             if changed or ended:
@@ -378,7 +459,9 @@ class PlaceLearner:
         elif changed:
             self._begin_moment(after, carried=carried)
         else:
-            expected = self._grid.step(before.cell << 3 | before.heading, action, self._turn)
+            expected = self._grid.step(
+                before.cell << 3 | before.heading, action, self._turn
+            )
             if expected != after.cell << 3 | after.heading:
                 self._plan.clear()
             self._look_around(after)
@@ -392,7 +475,10 @@ class PlaceLearner:
         moment = self._moment
         was_timed = moment.timed
         moment.count += 1
-        moment.shortest, moment.longest = min(moment.shortest, self._steps), max(moment.longest, self._steps)
+        moment.shortest, moment.longest = (
+            min(moment.shortest, self._steps),
+            max(moment.longest, self._steps),
+        )
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
@@ -403,7 +489,12 @@ class PlaceLearner:
         timed, trial = self._moment.timed, self._trial
         if entered or reward or timed:
             size = reward / self._greatest if reward else 0.0
-            trial.choices.append((self._choice(place), SUCCESS + (1 - SUCCESS) * size if reward > 0 else size))
+            trial.choices.append(
+                (
+                    self._choice(place),
+                    SUCCESS + (1 - SUCCESS) * size if reward > 0 else size,
+                )
+            )
         if entered and not timed:
             self._eventful.add(place)
         if reward > 0:
@@ -414,7 +505,9 @@ class PlaceLearner:
             self._plan.clear()
 
     def _nothing_happened(self, before: Situation, after: Situation, at: int) -> None:
-        """A place that was entered has no consequences; one that was not entered is solid."""
+        """A place that was entered has no consequences; one that was not entered is
+        solid.
+        """
         choice = self._choice(at)
         if choice.been != REWARDED:
             self._worth.nothing(choice)
@@ -428,7 +521,9 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial; the place to which it was finally led is worth visiting."""
+        """Learn from the trial; the place to which it was finally led is worth
+        visiting.
+        """
         self._trial.learn(self._worth)
         if self._carried and self._held and not reward:
             self._worth.shown = self._number(after.cell)
@@ -440,7 +535,11 @@ class PlaceLearner:
             self._beneath.clear()
         self._look_around(here)
         counts = Counter(self._picture)
-        out = sorted((glyph, n) for glyph, n in counts.items() if glyph != self._ground and glyph not in _NOT_GROUND)
+        out = sorted(
+            (glyph, n)
+            for glyph, n in counts.items()
+            if glyph != self._ground and glyph not in _NOT_GROUND
+        )
         self._signature = (here.text, tuple(out))
         self._moment = self._moments.setdefault(self._signature, Moment())
         self._carried, self._began_at = carried, here.cell
@@ -458,14 +557,24 @@ class PlaceLearner:
     def _look_around(self, here: Situation) -> None:
         """Store the picture; the subject's cell keeps what was last seen there."""
         self._seen = here
-        self._beneath |= {cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN}
+        self._beneath |= {
+            cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN
+        }
         self._ground = usual_ground(here.picture.replace(UNKNOWN, ""))
-        self._picture = here.picture.replace(UNKNOWN, self._beneath.get(here.cell, self._ground))
+        self._picture = here.picture.replace(
+            UNKNOWN, self._beneath.get(here.cell, self._ground)
+        )
 
     def _choice(self, place: int) -> Choice:
         glyph = self._picture[place] if 0 <= place < len(self._picture) else WALLS[0]
         number = self._number(place)
-        return Choice(self._signature, number, self._trial.been.get(number, FRESH), glyph, place != self._began_at)
+        return Choice(
+            self._signature,
+            number,
+            self._trial.been.get(number, FRESH),
+            glyph,
+            place != self._began_at,
+        )
 
     def _number(self, place: int) -> int:
         assert self._seen is not None
@@ -473,8 +582,13 @@ class PlaceLearner:
         return self._frame.place(self._seen, place, glyph, self._ground)
 
     def _choose(self, here: Situation) -> None:
-        """Plan the path to the place with the highest expected outcome, or stay there."""
-        text = "".join(WALLS[0] if cell in self._solid else g for cell, g in enumerate(self._picture))
+        """Plan the path to the place with the highest expected outcome, or stay
+        there.
+        """
+        text = "".join(
+            WALLS[0] if cell in self._solid else g
+            for cell, g in enumerate(self._picture)
+        )
         grid = Grid(text, here.stride)
         start = here.cell << 3 | here.heading
         ways = Ways(grid, start, self._turn, self._barred, self._plain)
@@ -485,7 +599,8 @@ class PlaceLearner:
         for cell, distance in far.distance.items():
             choice = self._choice(cell)
             if idle:
-                # It passes by itself and never paid, so there is no reason to go, except to what has just paid.
+                # It passes by itself and never paid, so there is no reason to go,
+                # except to what has just paid.
                 value = float(choice.been == REWARDED) if cell != here.cell else 0.5
             elif timed:
                 if cell != here.cell and cell not in self._starts:
@@ -494,7 +609,9 @@ class PlaceLearner:
             elif cell == here.cell and choice.been != REWARDED:
                 continue
             else:
-                value = self._worth.of_place(choice) + LOOKS * self._worth.of_looks(choice)
+                value = self._worth.of_place(choice) + LOOKS * self._worth.of_looks(
+                    choice
+                )
                 value += CURIOSITY * (self._picture[cell] != self._ground)
             if cell in ways.distance:
                 value -= STEP_COST * ways.distance[cell]
@@ -503,7 +620,9 @@ class PlaceLearner:
             value += STEP_COST * self._random.random() / 2
             if value > best:
                 best, target = value, cell
-        if target == here.cell or (best < REST and not self._rested and not timed and not idle):
+        if target == here.cell or (
+            best < REST and not self._rested and not timed and not idle
+        ):
             self._patience, self._rested = PATIENCE, True
         else:
             self._plan = (ways if target in ways.distance else far).way_to(target)
@@ -512,4 +631,7 @@ class PlaceLearner:
         return cell not in self._eventful and self._picture[cell] == self._ground
 
     def _may_cross(self, cell: int) -> bool:
-        return self._picture[cell] not in self._bumped or self._picture[cell] in self._walked
+        return (
+            self._picture[cell] not in self._bumped
+            or self._picture[cell] in self._walked
+        )

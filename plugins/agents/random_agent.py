@@ -10,9 +10,12 @@ _MOVES = tuple((action,) for action in range(len(ACTIONS)))
 
 
 class RandomAgent:
-    """Draws every action uniformly and independently from its own seed; keeps nothing."""
+    """Draws every action uniformly and independently from its own seed; keeps
+    nothing.
+    """
 
-    #: Actions drawn at a time: one call of the generator for each would dominate the run time.
+    #: Actions drawn at a time: one call of the generator for each would dominate the
+    #: run time.
     BATCH = 4096
 
     def __init__(self, context: AgentContext) -> None:
@@ -27,5 +30,7 @@ class RandomAgent:
             self._drawn = self._random.choices(_MOVES, k=self.BATCH)
         return self._drawn.pop()
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Nothing to learn."""

@@ -1,4 +1,6 @@
-"""Baselines for dialogues. They see the graph behind the question, and give the chance level and the ceiling."""
+"""Baselines for dialogues. They see the graph behind the question, and give the chance
+level and the ceiling.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from cheesebench import Puzzle, RespondentSpec
 
 
 def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with a simple path from the start, drawn uniformly; for a number, 1 to the number of nodes."""
+    """Answer with a simple path from the start, drawn uniformly; for a number, 1 to the
+    number of nodes.
+    """
     chance = random.Random(seed)
     if puzzle.number is not None:
         return f"Answer: {chance.randint(1, len(puzzle.arcs))}"
@@ -17,11 +21,16 @@ def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
-    return f"Answer: {puzzle.number}" if puzzle.number is not None else puzzle.say(puzzle.keys[0])
+    return (
+        f"Answer: {puzzle.number}"
+        if puzzle.number is not None
+        else puzzle.say(puzzle.keys[0])
+    )
 
 
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Go to the neighbour with the largest reward, at random if there is none; stop at a reward or a dead end.
+    """Go to the neighbour with the largest reward, at random if there is none; stop at
+    a reward or a dead end.
 
     It looks one step ahead and never plans. It cannot see groups: it answers 1.
     """
@@ -34,13 +43,25 @@ def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
         if not onward:
             break
         most = max(puzzle.rewards.get(node, 0) for node in onward)
-        best: Sequence[str] = [node for node in onward if puzzle.rewards.get(node, 0) == most]
+        best: Sequence[str] = [
+            node for node in onward if puzzle.rewards.get(node, 0) == most
+        ]
         path.append(chance.choice(best))
     return puzzle.say(path)
 
 
 RESPONDENTS = (
-    RespondentSpec("random-walk", random_walk, summary="dialogues: a random simple path"),
-    RespondentSpec("shortest-path-oracle", shortest_path_oracle, summary="dialogues: the right answer"),
-    RespondentSpec("greedy-reward", greedy_reward, summary="dialogues: goes to the largest reward one step ahead"),
+    RespondentSpec(
+        "random-walk", random_walk, summary="dialogues: a random simple path"
+    ),
+    RespondentSpec(
+        "shortest-path-oracle",
+        shortest_path_oracle,
+        summary="dialogues: the right answer",
+    ),
+    RespondentSpec(
+        "greedy-reward",
+        greedy_reward,
+        summary="dialogues: goes to the largest reward one step ahead",
+    ),
 )

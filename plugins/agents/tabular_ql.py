@@ -1,4 +1,5 @@
-"""Tabular-QL: Q-learning over observations, and paths to reward through the transitions seen so far.
+"""Tabular-QL: Q-learning over observations, and paths to reward through the transitions
+seen so far.
 
 After the CheeseBench paper's baseline of this name.
 """
@@ -17,9 +18,9 @@ _FAR = 1 << 60
 class Transitions:
     """States (numbered from 0) and what each action last led to, at what cost.
 
-    Distances to the aim are kept up to date by a search that runs backwards from it (breadth-first where all
-    costs are 1): a new transition costs only the part of the graph that it brings nearer, and asking for the path
-    is one look-up.
+    Distances to the aim are kept up to date by a search that runs backwards from it
+    (breadth-first where all costs are 1): a new transition costs only the part of the
+    graph that it brings nearer, and asking for the path is one look-up.
     """
 
     def __init__(self, actions: int) -> None:
@@ -38,7 +39,9 @@ class Transitions:
         return len(self._next) - 1
 
     def add(self, state: int, action: int, following: int, cost: int = 1) -> None:
-        """Note that ``action`` led from ``state`` to ``following``; later experience replaces older."""
+        """Note that ``action`` led from ``state`` to ``following``; later experience
+        replaces older.
+        """
         known = self._next[state][action]
         if known == following and self._before[following][state, action] == cost:
             return
@@ -54,7 +57,9 @@ class Transitions:
             self._spread([state])
 
     def after(self, state: int) -> Sequence[int | None]:
-        """Return what each action last led to from ``state``; None for an action that was never tried there."""
+        """Return what each action last led to from ``state``; None for an action that
+        was never tried there.
+        """
         return self._next[state]
 
     def cost(self, state: int, action: int) -> int:
@@ -67,7 +72,9 @@ class Transitions:
         self._search()
 
     def step_towards_aim(self, state: int) -> int | None:
-        """Return the first action of a shortest known path to the aim; None if no path is known."""
+        """Return the first action of a shortest known path to the aim; None if no path
+        is known.
+        """
         return self._choice[state]
 
     def _search(self) -> None:
@@ -96,10 +103,11 @@ LONGEST_KEY = 8192
 
 
 class QTable:
-    """Numbers states from 0 in order of appearance, in step with a map of transitions, and holds their action values.
+    """Numbers states from 0 in order of appearance, in step with a map of transitions,
+    and holds their action values.
 
-    An observation *is* its state: its text is the key, so that no two observations can collide in a hash, and
-    nothing depends on the process's hash seed.
+    An observation *is* its state: its text is the key, so that no two observations can
+    collide in a hash, and nothing depends on the process's hash seed.
     """
 
     def __init__(self, transitions: Transitions, discount: float) -> None:
@@ -112,17 +120,31 @@ class QTable:
         return len(self._values)
 
     def state(self, observation: str) -> int:
-        """Return the number of the state, a new one (also on the map) for a new observation."""
+        """Return the number of the state, a new one (also on the map) for a new
+        observation.
+        """
         if len(observation) > LONGEST_KEY:
-            observation = hashlib.sha256(observation.encode("utf-8", "surrogatepass")).hexdigest()
+            observation = hashlib.sha256(
+                observation.encode("utf-8", "surrogatepass")
+            ).hexdigest()
         number = self._numbers.get(observation)
         if number is None:
             number = self._numbers[observation] = self._transitions.new_state()
             self._values.append([0.0] * len(ACTIONS))
         return number
 
-    def learn(self, state: int, action: int, reward: float, following: int, ended: bool, rate: float) -> None:
-        """Move a value towards the reward and the discounted best value of what followed (none if the trial ended)."""
+    def learn(
+        self,
+        state: int,
+        action: int,
+        reward: float,
+        following: int,
+        ended: bool,
+        rate: float,
+    ) -> None:
+        """Move a value towards the reward and the discounted best value of what
+        followed (none if the trial ended).
+        """
         future = 0.0 if ended else self._discount * max(self._values[following])
         values = self._values[state]
         values[action] += rate * (reward + future - values[action])
@@ -131,38 +153,47 @@ class QTable:
         """Return an action of the highest value; ``chance`` breaks ties."""
         values = self._values[state]
         best = max(values)
-        return chance.choice([action for action, value in enumerate(values) if value == best])
+        return chance.choice(
+            [action for action, value in enumerate(values) if value == best]
+        )
 
 
 _COUNT = len(ACTIONS)
 
 #: Discount per step.
 GAMMA = 0.9
-#: Learning rate in the first trial; divided by the square root of the trial's number after that.
+#: Learning rate in the first trial; divided by the square root of the trial's number
+#: after that.
 ALPHA = 0.5
-#: Share of random actions in the first trial, its factor from trial to trial, and its minimum.
+#: Share of random actions in the first trial, its factor from trial to trial, and its
+#: minimum.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 
 class TabularQL:
-    """Explores with probability epsilon; else follows the shortest known path to reward; else is greedy in Q.
+    """Explores with probability epsilon; else follows the shortest known path to
+    reward; else is greedy in Q.
 
-    A step that was once rewarded but now gives nothing is not aimed at again before the next trial: bait that
-    has been eaten is not sought twice, but is sought again when the apparatus may have been baited anew.
+    A step that was once rewarded but now gives nothing is not aimed at again before the
+    next trial: bait that has been eaten is not sought twice, but is sought again when
+    the apparatus may have been baited anew.
     """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
         self._transitions = Transitions(_COUNT)
         self._table = QTable(self._transitions, GAMMA)
-        #: Steps (state, action) that were rewarded, in that order; and those that disappointed in this trial.
+        #: Steps (state, action) that were rewarded, in that order; and those that
+        #: disappointed in this trial.
         self._rewarded: dict[tuple[int, int], None] = {}
         self._disappointing: set[tuple[int, int]] = set()
         self._trial = 0
         self._here = 0
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: the rates decay, and every place where reward was found counts again."""
+        """Start a trial: the rates decay, and every place where reward was found counts
+        again.
+        """
         self._trial += 1
         self._alpha = ALPHA / self._trial**0.5
         self._epsilon = max(EPSILON_FLOOR, EPSILON * EPSILON_DECAY ** (self._trial - 1))
@@ -178,7 +209,9 @@ class TabularQL:
             return (step,)
         return (self._table.greedy(self._here, self._random),)
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Learn from one step (also from a step that the runner waited through)."""
         here, there = self._here, self._table.state(observation)
         self._table.learn(here, action, reward, there, ended, self._alpha)
@@ -196,4 +229,6 @@ class TabularQL:
             self._disappointing.add(step)
         else:
             return
-        self._transitions.aim([known for known in self._rewarded if known not in self._disappointing])
+        self._transitions.aim(
+            [known for known in self._rewarded if known not in self._disappointing]
+        )

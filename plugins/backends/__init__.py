@@ -1,4 +1,6 @@
-"""The built-in backends: kinds of model server. Each imports what it needs when it is used."""
+"""The built-in backends: kinds of model server. Each imports what it needs when it is
+used.
+"""
 
 from __future__ import annotations
 

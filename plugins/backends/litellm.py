@@ -1,7 +1,8 @@
 """The backend ``litellm``: the APIs of many providers through ``litellm.acompletion``.
 
-litellm is imported at the first call (seconds of CPU time). It only translates: its retries, caches, fallbacks,
-limits and prices stay off, because the harness has its own, and a parameter that it would drop in silence is refused.
+litellm is imported at the first call (seconds of CPU time). It only translates: its
+retries, caches, fallbacks, limits and prices stay off, because the harness has its own,
+and a parameter that it would drop in silence is refused.
 """
 
 from __future__ import annotations
@@ -38,13 +39,24 @@ from cheesebench.plugins.backends.openai import (
     retry_after,
 )
 
-#: Set before litellm is imported: no network for its price list, no reading of ``.env`` files, no chatter.
-ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "ERROR"}
+#: Set before litellm is imported: no network for its price list, no reading of ``.env``
+#: files, no chatter.
+ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "ERROR",
+}
 #: What litellm is told of everything that is the harness's own.
-OURS = {"num_retries": 0, "max_retries": 0, "drop_params": False, "stream": False, "caching": False}
+OURS = {
+    "num_retries": 0,
+    "max_retries": 0,
+    "drop_params": False,
+    "stream": False,
+    "caching": False,
+}
 
-#: Models whose API caches only what it is asked to, wherever they are served. (Others cache by themselves, or would
-#: keep what they are asked to for money by the hour.)
+#: Models whose API caches only what it is asked to, wherever they are served. (Others
+#: cache by themselves, or would keep what they are asked to for money by the hour.)
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {
@@ -55,7 +67,8 @@ OPTIONS: Mapping[str, str] = {
     "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude)",
 }
 
-#: litellm's classes of errors, where they say more than status and words. Its statuses are often its own guess.
+#: litellm's classes of errors, where they say more than status and words. Its statuses
+#: are often its own guess.
 _CLASSES: dict[str, FaultKind] = {
     "Timeout": "timeout",
     "APIConnectionError": "connection",
@@ -70,21 +83,35 @@ _CLASSES: dict[str, FaultKind] = {
 #: What it calls a server's error although no answer, or none that can be read, came.
 _WORDS: dict[FaultKind, re.Pattern[str]] = {
     "unknown_model": re.compile("llm provider not provided"),
-    "connection": re.compile("connection error|reset by peer|cannot connect|disconnected|payload is not completed"),
-    "malformed": re.compile("bad status line|expecting value|unable to get json|invalid json|decode"),
+    "connection": re.compile(
+        "connection error|reset by peer|cannot connect|disconnected|payload is not completed"
+    ),
+    "malformed": re.compile(
+        "bad status line|expecting value|unable to get json|invalid json|decode"
+    ),
 }
 
 
 class LiteLLM:
-    """An open connection (a ``Connection``) to the provider that the model's id begins with."""
+    """An open connection (a ``Connection``) to the provider that the model's id begins
+    with.
+    """
 
     _open = 0
 
     def __init__(self, options: Mapping[str, Any], base_url: str | None) -> None:
-        key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
+        key = (
+            key_from_environment(options, "", required=False)
+            if "api_key_env" in options
+            else None
+        )
         if base_url:
             check_address(base_url)
-        fixed = {"api_base": base_url, "api_key": key, "api_version": options.get("api_version")}
+        fixed = {
+            "api_base": base_url,
+            "api_key": key,
+            "api_version": options.get("api_version"),
+        }
         self._fixed = OURS | {name: value for name, value in fixed.items() if value}
         self._caches = _switch(options.get("cache_control"))
         self._library: Any = None
@@ -97,21 +124,37 @@ class LiteLLM:
         if self._library is None:
             # In a thread: other calls are under way meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
-        parameters = {**sampling_parameters(request.sampling), **form_parameters(request.form), **request.extra}
+        parameters = {
+            **sampling_parameters(request.sampling),
+            **form_parameters(request.form),
+            **request.extra,
+        }
         self._refuse_silent_drops(request.model, request.sampling)
-        caches = CLAUDE.search(request.model) is not None if self._caches is None else self._caches
-        messages = [_with_breakpoint(message) if caches else body_message(message) for message in request.messages]
+        caches = (
+            CLAUDE.search(request.model) is not None
+            if self._caches is None
+            else self._caches
+        )
+        messages = [
+            _with_breakpoint(message) if caches else body_message(message)
+            for message in request.messages
+        ]
         try:
             # litellm's own time-out starts anew with every byte.
             async with asyncio.timeout(request.timeout):
                 answer = await self._library.acompletion(
-                    model=request.model, messages=messages, timeout=request.timeout, **parameters, **self._fixed
+                    model=request.model,
+                    messages=messages,
+                    timeout=request.timeout,
+                    **parameters,
+                    **self._fixed,
                 )
         except TimeoutError:
             text = f"{request.model} has not answered within {request.timeout:g} s."
             raise ChatFaultError("timeout", text) from None
         except Exception as error:
-            # Whatever comes out of it (KeyErrors too) is a fault of this call; the run goes on.
+            # Whatever comes out of it (KeyErrors too) is a fault of this call; the run
+            # goes on.
             fault = self._fault(error)
             if cut_off := reply_of_refusal(fault, request.sampling.max_tokens):
                 return cut_off
@@ -119,13 +162,17 @@ class LiteLLM:
         return reply_in(answer.model_dump(), b"", request.form)
 
     async def close(self) -> None:
-        """Close litellm's clients, which all connections share, with the last of them."""
+        """Close litellm's clients, which all connections share, with the last of
+        them.
+        """
         LiteLLM._open -= 1
         if self._library is not None and not LiteLLM._open:
             await self._library.close_litellm_async_clients()
 
     def _refuse_silent_drops(self, model: str, sampling: Sampling) -> None:
-        """Raise ChatFaultError if litellm would leave out a parameter without a word (it does for some models)."""
+        """Raise ChatFaultError if litellm would leave out a parameter without a word
+        (it does for some models).
+        """
         parameters = sampling_parameters(sampling)
         if frozenset(parameters) in self._checked:
             return
@@ -135,20 +182,30 @@ class LiteLLM:
             except Exception as error:
                 raise self._fault(error) from None
             if not sent:
-                raise ChatFaultError("bad_request", f"litellm sends no {parameter} to {model}. {_remedy(parameter)}")
+                raise ChatFaultError(
+                    "bad_request",
+                    f"litellm sends no {parameter} to {model}. {_remedy(parameter)}",
+                )
         self._checked.add(frozenset(parameters))
 
     def _fault(self, error: Exception) -> ChatFaultError:
         text = str(error)
         kind = fault_kind(error)
-        if refused := re.search(r"does(?: not|n't) support (?:parameters: \[')?([a-z_]+)", text):
+        if refused := re.search(
+            r"does(?: not|n't) support (?:parameters: \[')?([a-z_]+)", text
+        ):
             text = f"{quoted(text, 200)} {_remedy(refused[1])}"
         headers = getattr(error, "litellm_response_headers", None)
         if headers is None:
             headers = getattr(getattr(error, "response", None), "headers", None)
-        wish = retry_after({str(name).lower(): str(value) for name, value in (headers or {}).items()})
+        wish = retry_after(
+            {str(name).lower(): str(value) for name, value in (headers or {}).items()}
+        )
         fault = ChatFaultError(kind, quoted(text), wish)
-        fault.refused = kind == "connection" and re.search(r"cannot connect|connection refused", text, re.I) is not None
+        fault.refused = (
+            kind == "connection"
+            and re.search(r"cannot connect|connection refused", text, re.I) is not None
+        )
         return fault
 
 
@@ -156,19 +213,33 @@ def _switch(value: Any) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     try:
-        return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[str(value).lower()]
+        return {
+            "true": True,
+            "yes": True,
+            "1": True,
+            "false": False,
+            "no": False,
+            "0": False,
+        }[str(value).lower()]
     except KeyError:
-        raise OptionError(f"The option cache_control must be true or false, not '{quoted(str(value), 60)}'.") from None
+        raise OptionError(
+            f"The option cache_control must be true or false, not '{quoted(str(value), 60)}'."
+        ) from None
 
 
 def _with_breakpoint(message: Message) -> dict[str, Any]:
-    """Return a message; one up to which prompts stay says so, in the words of Anthropic's API."""
+    """Return a message; one up to which prompts stay says so, in the words of
+    Anthropic's API.
+    """
     body = body_message(message)
     if not message.stays:
         return body
     content = body["content"]
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return {**body, "content": [*parts[:-1], {**parts[-1], "cache_control": {"type": "ephemeral"}}]}
+    return {
+        **body,
+        "content": [*parts[:-1], {**parts[-1], "cache_control": {"type": "ephemeral"}}],
+    }
 
 
 def import_litellm() -> Any:
@@ -187,7 +258,11 @@ def import_litellm() -> Any:
 
 def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
     """Return what of the sampling is set, by OpenAI's names."""
-    values = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens, "seed": sampling.seed}
+    values = {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+    }
     values = {name: value for name, value in values.items() if value is not None}
     return values | ({"stop": list(sampling.stop)} if sampling.stop else {})
 
@@ -195,22 +270,36 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
 def fault_kind(error: Exception) -> FaultKind:
     text = str(error).lower()
     for kind, words in _WORDS.items():
-        if words.search(text[:2000]) and getattr(error, "status_code", 500) in (200, 400, 500):
+        if words.search(text[:2000]) and getattr(error, "status_code", 500) in (
+            200,
+            400,
+            500,
+        ):
             return kind
     classes = [one.__name__ for one in type(error).__mro__]
     by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
-    if by_class in (None, "authentication"):  # a key can be refused for want of money, too
+    if by_class in (
+        None,
+        "authentication",
+    ):  # a key can be refused for want of money, too
         details = {"message": str(error), "code": getattr(error, "code", None)}
-        read = fault_of_error(int(getattr(error, "status_code", None) or 500), {"error": details}).kind
+        read = fault_of_error(
+            int(getattr(error, "status_code", None) or 500), {"error": details}
+        ).kind
         return read if by_class is None or read == "quota" else by_class
     return by_class
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
-    """Whether litellm sends a parameter to a model; for one that it knows to be refused it raises an error."""
+    """Whether litellm sends a parameter to a model; for one that it knows to be refused
+    it raises an error.
+    """
     name, provider, *_ = library.get_llm_provider(model)
     sent = library.utils.get_optional_params(
-        model=name, custom_llm_provider=provider, drop_params=False, **{parameter: value}
+        model=name,
+        custom_llm_provider=provider,
+        drop_params=False,
+        **{parameter: value},
     )
     return _holds(sent, value)
 
@@ -235,14 +324,19 @@ def connect(context: BackendContext) -> Connection:
             f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
             f"Install it: {install_command('litellm')}"
         )
-    check_served(context.entry.served, (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"))
+    check_served(
+        context.entry.served,
+        (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"),
+    )
     return LiteLLM(context.options, context.base_url or context.options.get("base_url"))
 
 
 LITELLM = BackendSpec(
     name="litellm",
     connect=connect,
-    account=lambda context: f"litellm {context.base_url or context.entry.id.partition('/')[0]}",
+    account=lambda context: (
+        f"litellm {context.base_url or context.entry.id.partition('/')[0]}"
+    ),
     options=OPTIONS,
     summary="the APIs of Anthropic, Google, xAI and many others, by litellm's ids (provider/model)",
 )

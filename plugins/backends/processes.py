@@ -1,8 +1,10 @@
-"""Programs and servers that a backend starts: they end with us, whatever happens to us, and leave nothing behind.
+"""Programs and servers that a backend starts: they end with us, whatever happens to us,
+and leave nothing behind.
 
-A small process in a session of its own stands between us and the program. It ends the program and everything that the
-program has started, when it is told to or when we are gone (``kill -9`` included), and writes the program's output into
-a log file without secrets.
+A small process in a session of its own stands between us and the program. It ends the
+program and everything that the program has started, when it is told to or when we are
+gone (``kill -9`` included), and writes the program's output into a log file without
+secrets.
 """
 
 from __future__ import annotations
@@ -27,29 +29,42 @@ from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
 
 #: Seconds between two polls of the program and of our parent.
 _TICK = 0.2
-#: Seconds that the supervisor itself is given, on top of the program's own, before it is ended by force.
+#: Seconds that the supervisor itself is given, on top of the program's own, before it
+#: is ended by force.
 _MARGIN = 10.0
 #: The address that only this machine reaches.
 LOOPBACK = "127.0.0.1"
-#: Seconds between two checks whether a server is healthy, and between two lines that it is still loading.
+#: Seconds between two checks whether a server is healthy, and between two lines that it
+#: is still loading.
 _POLL, _SAY = 0.1, 15.0
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-#: prctl(2): orphans of this process's descendants become its children, so that none can slip away.
+#: prctl(2): orphans of this process's descendants become its children, so that none can
+#: slip away.
 _PR_SET_CHILD_SUBREAPER = 36
-#: prctl(2): the signal that this process is sent when the thread that started it is gone.
+#: prctl(2): the signal that this process is sent when the thread that started it is
+#: gone.
 _PR_SET_PDEATHSIG = 1
 
 
 class Supervised:
-    """A running program, its output in ``log``. One that cannot be started has ended with 127, and the log says why."""
+    """A running program, its output in ``log``. One that cannot be started has ended
+    with 127, and the log says why.
+    """
 
     def __init__(
-        self, command: Sequence[str], log: Path, *, grace: float = 20.0, variables: Iterable[str] | None = None
+        self,
+        command: Sequence[str],
+        log: Path,
+        *,
+        grace: float = 20.0,
+        variables: Iterable[str] | None = None,
     ) -> None:
-        """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL.
+        """Start ``command``; when it is to stop it has ``grace`` seconds between
+        SIGTERM and SIGKILL.
 
-        ``variables`` names those of the environment that it is given (None: all): ours may hold keys of other services.
-        Raises PluginError on Windows, which has no process groups that could be ended.
+        ``variables`` names those of the environment that it is given (None: all): ours
+        may hold keys of other services. Raises PluginError on Windows, which has no
+        process groups that could be ended.
         """
         if os.name != "posix":
             raise PluginError(
@@ -59,12 +74,18 @@ class Supervised:
         self.log = log
         self._grace = grace
         self._process = _start(
-            main, str(log), str(grace), json.dumps(None if variables is None else sorted(variables)), *command
+            main,
+            str(log),
+            str(grace),
+            json.dumps(None if variables is None else sorted(variables)),
+            *command,
         )
 
     @property
     def ended(self) -> int | None:
-        """The program's exit code (128 + n: ended by signal n), or None while it runs."""
+        """The program's exit code (128 + n: ended by signal n), or None while it
+        runs.
+        """
         return self._process.poll()
 
     def tail(self, lines: int = 15) -> str:
@@ -76,7 +97,9 @@ class Supervised:
         return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
     def stop(self) -> None:
-        """End the program and all that it has started; return when they are gone. Telling it twice does no harm."""
+        """End the program and all that it has started; return when they are gone.
+        Telling it twice does no harm.
+        """
         if self._process.poll() is None:
             self._process.terminate()
         try:
@@ -87,7 +110,9 @@ class Supervised:
 
 
 class StartedServer:
-    """A server in a process of its own (a ``Server``); ``name`` is its program's name in messages."""
+    """A server in a process of its own (a ``Server``); ``name`` is its program's name
+    in messages.
+    """
 
     def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
         self.base_url = ""
@@ -98,15 +123,20 @@ class StartedServer:
     def wait_until(self, healthy: Callable[[], bool], timeout: float) -> float:
         """Wait until ``healthy`` returns true; return the seconds that it took.
 
-        If that fails, the server is stopped. Raises EndedError when the process ends first, and PluginError after
-        ``timeout`` seconds; both have the end of the server's log.
+        If that fails, the server is stopped. Raises EndedError when the process ends
+        first, and PluginError after ``timeout`` seconds; both have the end of the
+        server's log.
         """
         began = said = time.monotonic()
         try:
             while not healthy():
                 now = time.monotonic()
                 if (code := self.process.ended) is not None:
-                    raise EndedError(self.with_log(f"{self._what} ended with code {code} before it was ready."))
+                    raise EndedError(
+                        self.with_log(
+                            f"{self._what} ended with code {code} before it was ready."
+                        )
+                    )
                 if now - began > timeout:
                     raise PluginError(
                         self.with_log(
@@ -117,9 +147,13 @@ class StartedServer:
                 if now - said >= _SAY:
                     said = now
                     line = f"{self._name} is loading {self._context.entry.id} ({now - began:.0f} s, log: "
-                    self._context.progress(f"{line}{self.process.log}): {quoted(self.process.tail(1), 100)}")
+                    self._context.progress(
+                        f"{line}{self.process.log}): {quoted(self.process.tail(1), 100)}"
+                    )
                 time.sleep(_POLL)
-            if (code := self.process.ended) is not None:  # another program has taken the port meanwhile
+            if (
+                code := self.process.ended
+            ) is not None:  # another program has taken the port meanwhile
                 raise EndedError(self.with_log(f"{self._what} ended with code {code}."))
         except BaseException:
             self.process.stop()
@@ -129,15 +163,23 @@ class StartedServer:
     def with_log(self, said: str) -> str:
         """Stop the server, and return the sentence with the end of the server's log."""
         self.process.stop()  # its last words are then in the log
-        lines = "\n".join(f"    {quoted(line, 200)}" for line in self.process.tail().splitlines())
-        return f"{said} Its log, {self.process.log}, ends with\n{lines or '    (nothing)'}"
+        lines = "\n".join(
+            f"    {quoted(line, 200)}" for line in self.process.tail().splitlines()
+        )
+        return (
+            f"{said} Its log, {self.process.log}, ends with\n{lines or '    (nothing)'}"
+        )
 
     def stop(self) -> None:
-        """Stop the server and all of its processes, and return when they are gone; report one that ended before."""
+        """Stop the server and all of its processes, and return when they are gone;
+        report one that ended before.
+        """
         code = self.process.ended
         self.process.stop()
         if code is not None:
-            self._context.progress(self.with_log(f"{self._what} ended with code {code} during the run."))
+            self._context.progress(
+                self.with_log(f"{self._what} ended with code {code} during the run.")
+            )
 
 
 class EndedError(PluginError):
@@ -169,22 +211,37 @@ def is_healthy(host: str, port: int) -> bool:
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """Return an option's value as ``kind``; raise OptionError if it is none. Strings come from the command line."""
+    """Return an option's value as ``kind``; raise OptionError if it is none. Strings
+    come from the command line.
+    """
     try:
         if kind is bool:
             return value if isinstance(value, bool) else _WORDS[str(value).lower()]
         if kind is str and isinstance(value, str) and value:
             return value
-        if kind in (int, float) and not isinstance(value, bool) and (number := kind(value)) > 0:
+        if (
+            kind in (int, float)
+            and not isinstance(value, bool)
+            and (number := kind(value)) > 0
+        ):
             return number
     except (KeyError, ValueError, TypeError):
         pass
-    wanted = {int: "a whole number above 0", float: "a number above 0", bool: "true or false", str: "a word"}[kind]
-    raise OptionError(f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'.")
+    wanted = {
+        int: "a whole number above 0",
+        float: "a number above 0",
+        bool: "true or false",
+        str: "a word",
+    }[kind]
+    raise OptionError(
+        f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'."
+    )
 
 
 class Guard:
-    """Kills processes that others have started for us if we are killed; until then it leaves them alone."""
+    """Kills processes that others have started for us if we are killed; until then it
+    leaves them alone.
+    """
 
     def __init__(self, processes: Iterable[int]) -> None:
         self._process = _start(guard, *map(str, processes))
@@ -196,27 +253,35 @@ class Guard:
 
 
 def python_command(function: Callable[[], object], *arguments: str) -> list[str]:
-    """Return the command that runs a module's function in a Python of its own; it reads ``sys.argv[1:]``."""
-    # It finds the module where we found it, however we were installed; -P: never in the working directory.
+    """Return the command that runs a module's function in a Python of its own; it reads
+    ``sys.argv[1:]``.
+    """
+    # It finds the module where we found it, however we were installed; -P: never in the
+    # working directory.
     code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     code += f"import {function.__module__} as module; sys.exit(module.{function.__name__}())"
     return [sys.executable, "-P", "-c", code, json.dumps(sys.path), *arguments]
 
 
 def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
-    """Run a function of this module in a process of its own; its first argument is our process id."""
+    """Run a function of this module in a process of its own; its first argument is our
+    process id.
+    """
     return subprocess.Popen(
         python_command(function, str(os.getpid()), *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Ctrl-C in the terminal is ours to answer: the run wants to end its calls before the server goes.
+        # Ctrl-C in the terminal is ours to answer: the run wants to end its calls
+        # before the server goes.
         start_new_session=True,
     )
 
 
 def guard() -> int:
-    """Be the guard (arguments: parent's process id, those of the guarded); return its exit code."""
+    """Be the guard (arguments: parent's process id, those of the guarded); return its
+    exit code.
+    """
     parent, *guarded = map(int, sys.argv[1:])
     while os.getppid() == parent:
         time.sleep(_TICK)
@@ -227,8 +292,15 @@ def guard() -> int:
 
 
 def main() -> int:
-    """Be the supervisor (arguments: parent's process id, log, grace, variables, command); return its exit code."""
-    parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[5:]
+    """Be the supervisor (arguments: parent's process id, log, grace, variables,
+    command); return its exit code.
+    """
+    parent, log, grace, command = (
+        int(sys.argv[1]),
+        Path(sys.argv[2]),
+        float(sys.argv[3]),
+        sys.argv[5:],
+    )
     names: list[str] | None = json.loads(sys.argv[4])
     stop_requested = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -241,9 +313,12 @@ def main() -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env=None if names is None else {name: os.environ[name] for name in names if name in os.environ},
+                env=None
+                if names is None
+                else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
-                # Should somebody kill this supervisor: Ray does, with the children of an actor that ends.
+                # Should somebody kill this supervisor: Ray does, with the children of
+                # an actor that ends.
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,
                 text=True,
                 errors="replace",
@@ -253,8 +328,13 @@ def main() -> int:
             return 127
         writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
         writer.start()
-        # A parent that is gone shows in another parent's id: a pipe would be kept open by processes forked from it.
-        while program.poll() is None and not stop_requested.is_set() and os.getppid() == parent:
+        # A parent that is gone shows in another parent's id: a pipe would be kept open
+        # by processes forked from it.
+        while (
+            program.poll() is None
+            and not stop_requested.is_set()
+            and os.getppid() == parent
+        ):
             stop_requested.wait(_TICK)
         _end(program, grace)
         writer.join(_MARGIN / 2)  # what is still in the pipe: the last words say most
@@ -264,16 +344,21 @@ def main() -> int:
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # A full disk must not stop a program that only wants to log; when closed, no one reads the rest.
+        # A full disk must not stop a program that only wants to log; when closed, no
+        # one reads the rest.
         with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 
 
 def _end(program: subprocess.Popen[str], grace: float) -> None:
-    """End the program's process group, politely and then not, and whoever has left the group."""
+    """End the program's process group, politely and then not, and whoever has left the
+    group.
+    """
     deadline = time.monotonic() + grace
     _signal_group(program.pid, signal.SIGTERM)
-    while time.monotonic() < deadline and (program.poll() is None or _signal_group(program.pid, 0)):
+    while time.monotonic() < deadline and (
+        program.poll() is None or _signal_group(program.pid, 0)
+    ):
         time.sleep(_TICK / 4)
         _bury(program.pid)
     _signal_group(program.pid, signal.SIGKILL)
@@ -288,7 +373,9 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Signal a process group; return whether there was one (macOS says of a group of zombies that it may not)."""
+    """Signal a process group; return whether there was one (macOS says of a group of
+    zombies that it may not).
+    """
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
@@ -297,7 +384,9 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of descendants that lose theirs. Linux alone has this; elsewhere the group must do."""
+    """Become the parent of descendants that lose theirs. Linux alone has this;
+    elsewhere the group must do.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

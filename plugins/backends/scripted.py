@@ -1,12 +1,15 @@
-"""The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``), no server, no network::
+"""The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``),
+no server, no network::
 
 seed: 7
 replies:                                  # the first line that fits is used
-  - {fault: rate_limit, retry_after: 0.1, share: 0.05}      # one call in twenty, drawn by the seed
-  - {when: "reward: 1", say: "ACTIONS: FORWARD"}            # a regular expression, found in the last message
-  - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"]
-    choose: by_seed                       # default: one after the other, for each conversation
-    latency: [0.1, 0.3]                   # seconds, or one number
+  - {fault: rate_limit, retry_after: 0.1, share: 0.05}      # one call in twenty, drawn
+    by the seed
+  - {when: "reward: 1", say: "ACTIONS: FORWARD"}            # a regular expression,
+    found in the last message
+  - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"] choose: by_seed
+    # default: one after the other, for each conversation latency: [0.1, 0.3]
+    # seconds, or one number
 """
 
 from __future__ import annotations
@@ -49,14 +52,20 @@ def _pattern(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+    if (
+        not isinstance(texts, list)
+        or not texts
+        or not all(isinstance(text, str) for text in texts)
+    ):
         raise _expected("a text, or a list of texts")
     return texts
 
 
 def _span(value: Any) -> Any:
     span = value if isinstance(value, list) else [value, value]
-    if len(span) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in span):
+    if len(span) != 2 or any(
+        isinstance(end, bool) or not isinstance(end, int | float) for end in span
+    ):
         raise _expected("seconds, or a range of two numbers")
     if not 0 <= span[0] <= span[1]:
         raise _expected("seconds from 0, the smaller number first")
@@ -64,7 +73,9 @@ def _span(value: Any) -> Any:
 
 
 class Line(BaseModel):
-    """One line: when it fits, and the reply or fault; ``times`` and turns count for each conversation."""
+    """One line: when it fits, and the reply or fault; ``times`` and turns count for
+    each conversation.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -97,12 +108,16 @@ class Script(BaseModel):
 
 
 def read_script(path: Path) -> Script:
-    """Read a script; raises FileError with one ``file:line:col: error E...`` line for each mistake."""
+    """Read a script; raises FileError with one ``file:line:col: error E...`` line for
+    each mistake.
+    """
     return read_document(path, Script, "script of replies", "replies:")
 
 
 class Scripted:
-    """A ``Connection`` whose replies are read from a script; each conversation goes through it by itself."""
+    """A ``Connection`` whose replies are read from a script; each conversation goes
+    through it by itself.
+    """
 
     def __init__(self, script: Script, name: str) -> None:
         self._lines, self._seed, self._name = script.replies, script.seed, name
@@ -110,7 +125,9 @@ class Scripted:
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return what the first line that fits says, after its latency, or raise its fault."""
+        """Return what the first line that fits says, after its latency, or raise its
+        fault.
+        """
         import asyncio
 
         asked = request.messages[-1].text if request.messages else ""
@@ -121,11 +138,19 @@ class Scripted:
         latency = low + (high - low) * self._draw("latency", request, asked, turn)
         await asyncio.sleep(min(latency, request.timeout))
         if latency > request.timeout:
-            raise ChatFaultError("timeout", f"{self._name} has not answered within {request.timeout:g} s.")
+            raise ChatFaultError(
+                "timeout",
+                f"{self._name} has not answered within {request.timeout:g} s.",
+            )
         if line.fault is not None:
-            raise ChatFaultError(line.fault, line.text or f"{self._name} asks for this fault.", line.retry_after)
+            raise ChatFaultError(
+                line.fault,
+                line.text or f"{self._name} asks for this fault.",
+                line.retry_after,
+            )
         if line.choose == "by_seed":
-            # Not by turn: asked the same thing again, after a fault or in a resumed run, it says the same.
+            # Not by turn: asked the same thing again, after a fault or in a resumed
+            # run, it says the same.
             turn = int(self._draw("reply", request, asked) * len(line.say))
         text = line.say[turn % len(line.say)]
         return ChatReply(
@@ -133,7 +158,8 @@ class Scripted:
             reasoning=line.think,
             finish=line.finish,
             usage=Usage(
-                prompt=sum(len(message.text) for message in request.messages) // TOKEN + 1,
+                prompt=sum(len(message.text) for message in request.messages) // TOKEN
+                + 1,
                 completion=(len(text) + len(line.think)) // TOKEN + 1,
                 reasoning=len(line.think) // TOKEN,
             ),
@@ -157,15 +183,20 @@ class Scripted:
                     continue
             return number, line
         raise ChatFaultError(
-            "bad_request", f"No line of {self._name} matches the request. Add a last line that matches every request."
+            "bad_request",
+            f"No line of {self._name} matches the request. Add a last line that matches every request.",
         )
 
     def _draw(self, purpose: str, request: ChatRequest, *key: object) -> float:
-        """Return a number in [0, 1) that depends on nothing but the seeds and the key."""
+        """Return a number in [0, 1) that depends on nothing but the seeds and the
+        key.
+        """
         import hashlib
 
         words = (purpose, self._seed, request.sampling.seed, request.conversation, *key)
-        digest = hashlib.blake2b("\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8).digest()
+        digest = hashlib.blake2b(
+            "\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8
+        ).digest()
         return int.from_bytes(digest, "big") / 2**64
 
 

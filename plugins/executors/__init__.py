@@ -1,4 +1,6 @@
-"""The built-in executors: worker processes on this machine, threads of this process, and tasks of a Ray cluster."""
+"""The built-in executors: worker processes on this machine, threads of this process,
+and tasks of a Ray cluster.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +40,14 @@ def _ray(context: ExecutorContext) -> Executor:
 def cheesebench_executors() -> Iterable[ExecutorSpec]:
     return (
         ExecutorSpec("local", _local, summary="worker processes on this machine"),
-        ExecutorSpec("threads", _threads, summary="threads of this process", in_process=True),
-        ExecutorSpec("ray", _ray, summary="nodes of a Ray cluster", elsewhere=True, options=RAY_OPTIONS),
+        ExecutorSpec(
+            "threads", _threads, summary="threads of this process", in_process=True
+        ),
+        ExecutorSpec(
+            "ray",
+            _ray,
+            summary="nodes of a Ray cluster",
+            elsewhere=True,
+            options=RAY_OPTIONS,
+        ),
     )

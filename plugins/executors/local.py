@@ -1,4 +1,6 @@
-"""Worker processes on this machine, each a bare interpreter that does one job after another."""
+"""Worker processes on this machine, each a bare interpreter that does one job after
+another.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,22 @@ class LocalExecutor:
 
 
 class WorkerProcess:
-    """A process of its own; started at the first job, and again at the next one after it died."""
+    """A process of its own; started at the first job, and again at the next one after
+    it died.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._log = directory / LOG_NAME
         self._process: Process | None = None
 
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in the process; raises WorkerDiedError if it exits before the job ends."""
+        """Do the job in the process; raises WorkerDiedError if it exits before the job
+        ends.
+        """
         if self._process is None:
-            self._process = await pipes.start("cheesebench.plugins.executors.worker", self._log)
+            self._process = await pipes.start(
+                "cheesebench.plugins.executors.worker", self._log
+            )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -53,14 +61,17 @@ class WorkerProcess:
             received = bytearray()
             ended = False
             while not ended:
-                # Many small reports at once: a coroutine for each of them would cost more than the reports.
+                # Many small reports at once: a coroutine for each of them would cost
+                # more than the reports.
                 chunk = await stdout.read(pipes.CHUNK)
                 if not chunk:
                     raise EOFError
                 received += chunk
                 ended = pipes.deliver(received, report)
         except (EOFError, ConnectionError):
-            raise WorkerDiedError(pipes.how_it_ended(await self._end(), "the worker process", LOG_NAME)) from None
+            raise WorkerDiedError(
+                pipes.how_it_ended(await self._end(), "the worker process", LOG_NAME)
+            ) from None
         except BaseException:
             # Its late reports would be taken for those of the next job.
             await self._end()

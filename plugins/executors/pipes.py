@@ -1,4 +1,6 @@
-"""Processes that exchange length-prefixed messages with the session through standard input and output."""
+"""Processes that exchange length-prefixed messages with the session through standard
+input and output.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,14 @@ from cheesebench import Report, WorkerDiedError
 HEADER = struct.Struct(">I")
 #: Maximum bytes read from a process at once.
 CHUNK = 1 << 18
-#: What a machine that is short of memory or processes for a moment says; another start is worth a try.
+#: What a machine that is short of memory or processes for a moment says; another start
+#: is worth a try.
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
 #: Seconds before each further try to start a process.
 _PAUSES = (0.5, 2.0)
-# multiprocessing would import the main module of the parent again (all of pytest, or a script without a guard),
-# and one dead worker would break its whole pool. So: a bare interpreter, given the parent's sys.path first.
+# multiprocessing would import the main module of the parent again (all of pytest, or a
+# script without a guard), and one dead worker would break its whole pool. So: a bare
+# interpreter, given the parent's sys.path first.
 _BOOT = (
     "import pickle, sys; jobs = sys.stdin.buffer; sys.path[:] = pickle.load(jobs); "
     "from {module} import main; main(jobs)"
@@ -55,7 +59,9 @@ def unpack(received: bytearray) -> Iterator[Any]:
 
 
 def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
-    """Hand over, and remove, the whole reports among the bytes; return whether the last of them ends the job."""
+    """Hand over, and remove, the whole reports among the bytes; return whether the last
+    of them ends the job.
+    """
     ended = False
     for message in unpack(received):
         report(message)
@@ -77,17 +83,21 @@ def write_all(pipe: Any, content: bytes) -> None:
 
 
 def take_output() -> Any:
-    """Return standard output as a pipe of messages; what is printed from now on goes to standard error (the log)."""
+    """Return standard output as a pipe of messages; what is printed from now on goes to
+    standard error (the log).
+    """
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe, or our death would go unnoticed.
+    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe, or
+    # our death would go unnoticed.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=reports.close)
     return reports
 
 
 async def start(module: str, log: Path) -> Process:
-    """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``.
+    """Start ``main`` of a module with the sys.path of this process; what it prints is
+    appended to ``log``.
 
     Raises WorkerDiedError if the machine cannot start another process.
     """
@@ -97,7 +107,11 @@ async def start(module: str, log: Path) -> Process:
         output = subprocess.DEVNULL
     try:
         process = await _start(_BOOT.format(module=module), output)
-    except (OSError, RuntimeError) as error:  # no memory, process or thread is left (Python starts one to wait for it)
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:
+        # no memory, process or thread is left (Python starts one to wait for it)
         raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
         if output is not subprocess.DEVNULL:
@@ -131,7 +145,8 @@ async def _start(code: str, output: Any) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process and its children, after ``patience`` seconds to end by itself; return its exit code.
+    """End a process and its children, after ``patience`` seconds to end by itself;
+    return its exit code.
 
     ``start`` has made it the leader of a session of its own.
     """
@@ -150,18 +165,26 @@ async def end(process: Process, patience: float = 0.0) -> int:
 
 
 def end_session(leader: int) -> None:
-    """Kill the processes of a session that are left, except this one. Without /proc (not Linux) nothing is known."""
+    """Kill the processes of a session that are left, except this one. Without /proc
+    (not Linux) nothing is known.
+    """
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has just ended
             process = int(stat.parent.name)
-            session = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
+            session = int(
+                stat.read_text(errors="replace").rpartition(")")[2].split()[3]
+            )
             if session == leader and process != os.getpid():
                 os.kill(process, signal.SIGKILL)
 
 
 def how_it_ended(code: int, what: str, log: str) -> str:
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        name = (
+            signal.Signals(-code).name
+            if -code in set(signal.Signals)
+            else f"signal {-code}"
+        )
         memory = "; perhaps the machine ran out of memory" if name == "SIGKILL" else ""
         return f"{what} was ended by {name}{memory}"
     return f"{what} ended with exit code {code}; {log} has what it printed"

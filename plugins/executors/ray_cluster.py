@@ -1,4 +1,6 @@
-"""``--executor ray``: subjects as tasks of a Ray cluster, through a driver process (``ray_driver``)."""
+"""``--executor ray``: subjects as tasks of a Ray cluster, through a driver process
+(``ray_driver``).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ from cheesebench.plugins.executors import pipes
 LOG_NAME = "ray.log"
 #: Jobs handed over at a time; the cluster decides how many run at once.
 CAPACITY = 2048
-#: Seconds that the driver process may take to end what it has started (by itself it takes ten at most).
+#: Seconds that the driver process may take to end what it has started (by itself it
+#: takes ten at most).
 PATIENCE = 15.0
 
 
@@ -37,7 +40,9 @@ class RayExecutor:
 
     def __init__(self, context: ExecutorContext) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise OptionError(f"--executor ray needs Ray. Install it with: {install_command('ray')}")
+            raise OptionError(
+                f"--executor ray needs Ray. Install it with: {install_command('ray')}"
+            )
         options = context.options
         address = options.get("address") or os.environ.get("RAY_ADDRESS") or None
         if address is not None and address.startswith("ray://"):
@@ -61,22 +66,30 @@ class RayExecutor:
         #: Why this cluster gets no more jobs; empty if it does.
         self._refusal = ""
         self._numbers = itertools.count()
-        #: Running jobs by number, each with its report function and the future that ends it.
-        self._jobs: dict[int, tuple[Callable[[Report], None], asyncio.Future[None]]] = {}
+        #: Running jobs by number, each with its report function and the future that
+        #: ends it.
+        self._jobs: dict[
+            int, tuple[Callable[[Report], None], asyncio.Future[None]]
+        ] = {}
         #: Trials of each running job that were reported.
         self._trials: dict[int, int] = {}
-        #: Cells that the driver process knows: (specification, plan) -> number. Kept because ids are reused.
+        #: Cells that the driver process knows: (specification, plan) -> number. Kept
+        #: because ids are reused.
         self._cells: dict[int, tuple[int, Job]] = {}
 
     async def start(self) -> None:
-        """Connect, and compare what is installed on the nodes; a CheeseBenchError says what is wrong."""
+        """Connect, and compare what is installed on the nodes; a CheeseBenchError says
+        what is wrong.
+        """
         async with self._starting:
             if self._process is not None:
                 return
             self._cells.clear()
             loop = asyncio.get_running_loop()
             self._ready = loop.create_future()
-            self._process = await pipes.start("cheesebench.plugins.executors.ray_driver", self._log)
+            self._process = await pipes.start(
+                "cheesebench.plugins.executors.ray_driver", self._log
+            )
             self._send(self._start)
             self._listening = loop.create_task(self._listen(self._process))
             await self._ready
@@ -89,7 +102,9 @@ class RayExecutor:
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         while self._process is None and not self._refusal:
             await self.start()
-        if self._refusal:  # fail at once: another attempt may take minutes, and there may be thousands of jobs
+        # fail at once: another attempt may take minutes, and there may be thousands of
+        # jobs
+        if self._refusal:
             raise PluginError(self._refusal)
         number = next(self._numbers)
         ended = asyncio.get_running_loop().create_future()
@@ -141,10 +156,15 @@ class RayExecutor:
                     report, ended = self._jobs[number]
                     try:
                         message: Report = pickle.loads(packed)
-                        reached = [self._trials.get(number, 0), *(record.trial + 1 for record, _ in message.trials)]
+                        reached = [
+                            self._trials.get(number, 0),
+                            *(record.trial + 1 for record, _ in message.trials),
+                        ]
                         self._trials[number] = max(reached)
                         report(message)
-                    except Exception as error:  # of this job only; the others still report
+                    except (
+                        Exception
+                    ) as error:  # of this job only; the others still report
                         if not ended.done():
                             ended.set_exception(error)
                         continue
@@ -155,8 +175,19 @@ class RayExecutor:
             if number not in self._jobs:
                 return
             report, ended = self._jobs[number]
-            if kind == "again":  # the trial that it was in is run anew, and counted as such
-                report(Report(notes=[("error", f"stopped in trial {self._trials.get(number, 0) + 1}: {text}")]))
+            if (
+                kind == "again"
+            ):  # the trial that it was in is run anew, and counted as such
+                report(
+                    Report(
+                        notes=[
+                            (
+                                "error",
+                                f"stopped in trial {self._trials.get(number, 0) + 1}: {text}",
+                            )
+                        ]
+                    )
+                )
             elif not ended.done():
                 ended.set_exception(WorkerDiedError(text))
 
@@ -165,7 +196,9 @@ class RayExecutor:
         process, self._process = self._process, None
         if process is not None and self._listening is not None:
             self._listening.cancel()
-        if self._listening is not None:  # otherwise the process is ending, and a closed loop cannot
+        if (
+            self._listening is not None
+        ):  # otherwise the process is ending, and a closed loop cannot
             await asyncio.gather(self._listening, return_exceptions=True)
         if self._ready is not None:  # it can no longer become ready
             self._ready.cancel()
@@ -186,5 +219,7 @@ def _number(options: Any, name: str, default: float, least: float) -> float:
     except ValueError:
         number = least - 1
     if not least <= number < 1e6:
-        raise OptionError(f"--executor-option {name}={given}: give a number of processors such as 1.")
+        raise OptionError(
+            f"--executor-option {name}={given}: give a number of processors such as 1."
+        )
     return number

@@ -1,7 +1,9 @@
-"""The process that drives Ray for a session: jobs come in through one pipe, reports go out through another.
+"""The process that drives Ray for a session: jobs come in through one pipe, reports go
+out through another.
 
-Ray ends the process of a driver that loses its cluster; that must not be the session, which writes the log. When the
-session ends, for whatever reason, the pipe closes, and this process ends with every Ray process that it started.
+Ray ends the process of a driver that loses its cluster; that must not be the session,
+which writes the log. When the session ends, for whatever reason, the pipe closes, and
+this process ends with every Ray process that it started.
 """
 
 from __future__ import annotations
@@ -26,16 +28,25 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cheesebench import installation
 from cheesebench.plugins.executors import ray_task
-from cheesebench.plugins.executors.pipes import end_session, pack, read_messages, take_output, write_all
+from cheesebench.plugins.executors.pipes import (
+    end_session,
+    pack,
+    read_messages,
+    take_output,
+    write_all,
+)
 
-#: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and their largest number.
+#: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and
+#: their largest number.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
 #: Attempts at a job whose process died, and at one whose node died.
 CRASHES, DEATHS = 3, 20
-#: Seconds that the nodes may take to say what is installed there, between two polls of the size of the cluster, and
-#: until this process ends at the latest once its input is closed.
+#: Seconds that the nodes may take to say what is installed there, between two polls of
+#: the size of the cluster, and until this process ends at the latest once its input is
+#: closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
-#: Seconds that an address may take to accept a connection, and a cluster to be reached, or started on a busy machine.
+#: Seconds that an address may take to accept a connection, and a cluster to be reached,
+#: or started on a busy machine.
 REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
 #: Messages from the session; None at the end.
 Inbox = queue.SimpleQueue[bytes | None]
@@ -51,7 +62,9 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it; then it runs alone."""
+    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it;
+    then it runs alone.
+    """
 
     number: int
     cell: Cell
@@ -66,7 +79,9 @@ class Work:
 
 
 class Driver:
-    """Hands jobs to Ray in tasks of about half a second. Everything happens in one event loop."""
+    """Hands jobs to Ray in tasks of about half a second. Everything happens in one
+    event loop.
+    """
 
     def __init__(self, pipe: Any, options: Mapping[str, Any]) -> None:
         self._pipe = pipe
@@ -76,7 +91,9 @@ class Driver:
         self._gpus: float = options["num_gpus"]
         # Ray's own retries would mix the messages of two attempts.
         taken = {"num_cpus": self._cpus, "num_gpus": self._gpus}
-        self._task = ray.remote(max_retries=0, num_returns="streaming", **taken)(ray_task.do_jobs)
+        self._task = ray.remote(max_retries=0, num_returns="streaming", **taken)(
+            ray_task.do_jobs
+        )
         self._cells: dict[int, Cell] = {}
         self._waiting: deque[Work] = deque()
         self._running: set[asyncio.Task[None]] = set()
@@ -99,11 +116,19 @@ class Driver:
             self.over.set()
 
     async def check(self) -> None:
-        """Ask every node what is installed there; tell the session whether jobs can be done."""
+        """Ask every node what is installed there; tell the session whether jobs can be
+        done.
+        """
         found: dict[str, list[str]] = {}
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        nodes = [
+            node
+            for node in ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU")
+        ]
         if self._limit is None and not any(map(self._fits, nodes)):
-            self._say("refused", self._too_small(nodes))  # Ray would silently wait for such a node without end
+            self._say(
+                "refused", self._too_small(nodes)
+            )  # Ray would silently wait for such a node without end
             return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
         if found:
@@ -117,20 +142,30 @@ class Driver:
         return bool(has.get("CPU", 0) >= self._cpus and has.get("GPU", 0) >= self._gpus)
 
     def _too_small(self, nodes: Sequence[Mapping[str, Any]]) -> str:
-        most = (max((node["Resources"].get(kind, 0) for node in nodes), default=0) for kind in ("CPU", "GPU"))
-        has = " and ".join(f"{number:g} {kind}" for number, kind in zip(most, ("CPUs", "GPUs"), strict=True))
+        most = (
+            max((node["Resources"].get(kind, 0) for node in nodes), default=0)
+            for kind in ("CPU", "GPU")
+        )
+        has = " and ".join(
+            f"{number:g} {kind}"
+            for number, kind in zip(most, ("CPUs", "GPUs"), strict=True)
+        )
         return (
             f"a subject takes {self._cpus:g} CPUs and {self._gpus:g} GPUs of a node, and no node of the cluster has "
             f"them (the most are {has}). Lower --executor-option num_cpus or num_gpus; if such nodes are still to "
             "come, give --processes."
         )
 
-    async def _check_node(self, node: Mapping[str, Any], found: dict[str, list[str]]) -> None:
+    async def _check_node(
+        self, node: Mapping[str, Any], found: dict[str, list[str]]
+    ) -> None:
         strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                task = self._task.options(scheduling_strategy=strategy, num_cpus=0, num_gpus=0)
+                task = self._task.options(
+                    scheduling_strategy=strategy, num_cpus=0, num_gpus=0
+                )
                 async for ref in task.remote(self._path, installation(), b"", []):
                     _, *values = pickle.loads(await ref)
                     if values[0]:
@@ -163,13 +198,24 @@ class Driver:
         self._dispatch()
 
     def _next(self) -> list[Work]:
-        """Take the jobs of the next task: from one cell, leaving enough for other tasks."""
+        """Take the jobs of the next task: from one cell, leaving enough for other
+        tasks.
+        """
         works = [self._waiting.popleft()]
         cell = works[0].cell
         if cell.seconds is None or works[0].alone:
             return works
-        most = min(TASK_JOBS, int(TASK_SECONDS / max(cell.seconds, 1e-6)), -(-len(self._waiting) // self._slots))
-        while self._waiting and len(works) < most and self._waiting[0].cell is cell and not self._waiting[0].alone:
+        most = min(
+            TASK_JOBS,
+            int(TASK_SECONDS / max(cell.seconds, 1e-6)),
+            -(-len(self._waiting) // self._slots),
+        )
+        while (
+            self._waiting
+            and len(works) < most
+            and self._waiting[0].cell is cell
+            and not self._waiting[0].alone
+        ):
             works.append(self._waiting.popleft())
         return works
 
@@ -178,7 +224,9 @@ class Driver:
         unfinished = {work.number: work for work in works}
         jobs = [(work.number, work.subject, work.yoke) for work in works]
         try:
-            async for ref in self._task.remote(self._path, installation(), cell.content, jobs):
+            async for ref in self._task.remote(
+                self._path, installation(), cell.content, jobs
+            ):
                 kind, *values = pickle.loads(await ref)
                 if kind == "differs":
                     self._say("refused", _told({"that came later": values[0]}))
@@ -189,22 +237,36 @@ class Driver:
                         del unfinished[number]
                 if not unfinished:
                     cell.seconds = seconds / len(works)
-                self._say("reports", [(number, packed) for number, _, packed in reports])
+                self._say(
+                    "reports", [(number, packed) for number, _, packed in reports]
+                )
         except RayTaskError as error:
             self._again(unfinished.values(), crashes=1, why=_line(error.cause or error))
         except (NodeDiedError, ObjectLostError) as error:
-            self._again(unfinished.values(), deaths=1, why=f"a Ray node died ({_line(error)})")
+            self._again(
+                unfinished.values(), deaths=1, why=f"a Ray node died ({_line(error)})"
+            )
         except RayError as error:
-            self._again(unfinished.values(), crashes=1, why=f"the Ray worker died ({_line(error)})")
+            self._again(
+                unfinished.values(),
+                crashes=1,
+                why=f"the Ray worker died ({_line(error)})",
+            )
 
-    def _again(self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str) -> None:
-        """Retry jobs, one per task, except a job that kills its process. The first is the one that was in a trial."""
+    def _again(
+        self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str
+    ) -> None:
+        """Retry jobs, one per task, except a job that kills its process. The first is
+        the one that was in a trial.
+        """
         works = list(works)
         for work in reversed(works):
             work.crashes += crashes
             work.deaths += deaths
             if work.crashes >= CRASHES or work.deaths >= DEATHS:
-                self._say("died", work.number, f"{why}, {work.crashes + work.deaths} times")
+                self._say(
+                    "died", work.number, f"{why}, {work.crashes + work.deaths} times"
+                )
             else:
                 if work is works[0]:
                     self._say("again", work.number, why)
@@ -224,9 +286,16 @@ def main(jobs: BinaryIO) -> None:
     try:
         _reach(options["address"])
         with _limited(pipe):
-            # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
-            ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
-    except Exception as error:  # ConnectionError, RuntimeError, ...: Ray has many errors for a missing cluster
+            # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this
+            # machine; else it starts one.
+            ray.init(
+                options["address"],
+                include_dashboard=False,
+                logging_level="ERROR",
+                namespace="cheesebench",
+            )
+    except Exception as error:
+        # ConnectionError, RuntimeError, ...: Ray has many errors for a missing cluster
         write_all(pipe, pack(("refused", f"Ray cannot be reached: {_line(error)}")))
         _end()
     try:
@@ -247,10 +316,20 @@ def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
 
 @contextlib.contextmanager
 def _limited(pipe: Any) -> Iterator[None]:
-    """End this process, with a message, unless the block ends in time: Ray retries endlessly if something listens."""
+    """End this process, with a message, unless the block ends in time: Ray retries
+    endlessly if something listens.
+    """
 
     def give_up() -> None:
-        write_all(pipe, pack(("refused", f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.")))
+        write_all(
+            pipe,
+            pack(
+                (
+                    "refused",
+                    f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.",
+                )
+            ),
+        )
         _end()
 
     timer = threading.Timer(CONNECT_SECONDS, give_up)
@@ -270,19 +349,25 @@ def _end_later() -> None:
 
 
 def _end() -> None:
-    """End this process and all that it started: a starting worker waits long for a cluster that is gone."""
+    """End this process and all that it started: a starting worker waits long for a
+    cluster that is gone.
+    """
     end_session(os.getpid())
     os._exit(0)
 
 
 def _reach(address: str | None) -> None:
-    """Raise OSError at once if nothing listens at HOST:PORT; Ray retries for minutes."""
+    """Raise OSError at once if nothing listens at HOST:PORT; Ray retries for
+    minutes.
+    """
     host, colon, port = (address or "").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
 
 
-async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], inbox: Inbox) -> None:
+async def _serve(
+    create: type[Driver], pipe: Any, options: Mapping[str, Any], inbox: Inbox
+) -> None:
     driver = create(pipe, options)
     loop = asyncio.get_running_loop()
 

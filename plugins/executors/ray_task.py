@@ -1,24 +1,31 @@
-"""What a Ray node does for a session. Sent by value, it first imports nothing but what it checks."""
+"""What a Ray node does for a session. Sent by value, it first imports nothing but what
+it checks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: Seconds after which finished trials are sent, and bytes of them that are sent at once: Ray keeps what is smaller than
-#: 100 kB in the memory of the driver, where the death of a node cannot take it away.
+#: Seconds after which finished trials are sent, and bytes of them that are sent at
+#: once: Ray keeps what is smaller than 100 kB in the memory of the driver, where the
+#: death of a node cannot take it away.
 SEND_SECONDS, SEND_BYTES = 0.1, 64_000
 
 
 def do_jobs(
-    path: list[str], expected: Mapping[str, str], content: bytes, jobs: list[tuple[int, int, Any]]
+    path: list[str],
+    expected: Mapping[str, str],
+    content: bytes,
+    jobs: list[tuple[int, int, Any]],
 ) -> Iterator[bytes]:
     """Do jobs of one cell; yield messages, pickled.
 
-    ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a pickled job of the cell, ``jobs``
-    have number, subject and yoke. A message is ``("differs", phrases)``, the only one if there are no jobs, or
-    ``("reports", seconds, reports)``: the seconds since the first job began, and for each report the number of its job,
-    whether it is the last, and the report, pickled.
+    ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a
+    pickled job of the cell, ``jobs`` have number, subject and yoke. A message is
+    ``("differs", phrases)``, the only one if there are no jobs, or ``("reports",
+    seconds, reports)``: the seconds since the first job began, and for each report the
+    number of its job, whether it is the last, and the report, pickled.
     """
     import os
     import pickle
@@ -26,8 +33,11 @@ def do_jobs(
     import time
     from dataclasses import replace
 
-    # Where a directory of the session exists on this node too, a plugin in it can be loaded.
-    sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
+    # Where a directory of the session exists on this node too, a plugin in it can be
+    # loaded.
+    sys.path += [
+        entry for entry in path if entry not in sys.path and os.path.isdir(entry)
+    ]
     try:
         from cheesebench import differences, installation, run_job
 
@@ -46,7 +56,9 @@ def do_jobs(
         for report in messages:
             try:
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
-            except Exception as error:  # a plugin's measure cannot be pickled: this ends the subject
+            except (
+                Exception
+            ) as error:  # a plugin's measure cannot be pickled: this ends the subject
                 report = messages.throw(error)
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             reports.append((number, report.ended, packed))

@@ -1,4 +1,6 @@
-"""Threads of this process, for agents that other processes cannot load (those of a conftest.py)."""
+"""Threads of this process, for agents that other processes cannot load (those of a
+conftest.py).
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,18 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads have to end their trials when the session closes; then they are abandoned.
+#: Seconds that threads have to end their trials when the session closes; then they are
+#: abandoned.
 PATIENCE = 2.0
-#: Reports of a thread that may wait for the event loop, which is slower to respond with many threads.
+#: Reports of a thread that may wait for the event loop, which is slower to respond with
+#: many threads.
 ROOM = 64
 
 
 class ThreadExecutor:
-    """Does each job in a daemon thread: an agent that never returns must not keep Python alive."""
+    """Does each job in a daemon thread: an agent that never returns must not keep
+    Python alive.
+    """
 
     def __init__(self, context: ExecutorContext) -> None:
         self.capacity = max(context.processes, 1)
@@ -61,7 +67,8 @@ class ThreadExecutor:
                     if self._stopping.is_set():
                         return
             except Exception as error:
-                # A bug in CheeseBench: the caller waiting for this subject must be notified.
+                # A bug in CheeseBench: the caller waiting for this subject must be
+                # notified.
                 problem = error
             call_in_loop(finish, problem)
 

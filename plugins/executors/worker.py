@@ -1,6 +1,7 @@
 """The worker process: does one job after another until its standard input is closed.
 
-It ends by itself when the session that started it dies, however that happens: the pipe is closed then.
+It ends by itself when the session that started it dies, however that happens: the pipe
+is closed then.
 """
 
 from __future__ import annotations
@@ -13,12 +14,20 @@ import threading
 from typing import BinaryIO
 
 from cheesebench import run_job
-from cheesebench.plugins.executors.pipes import pack, read_messages, take_output, write_all
+from cheesebench.plugins.executors.pipes import (
+    pack,
+    read_messages,
+    take_output,
+    write_all,
+)
 
 
 def main(jobs: BinaryIO) -> None:
-    """Read jobs from ``jobs`` and write reports to standard output, each at once, so that a crash loses none."""
-    # An agent's output must not mix with the reports: it goes to standard error (workers.log).
+    """Read jobs from ``jobs`` and write reports to standard output, each at once, so
+    that a crash loses none.
+    """
+    # An agent's output must not mix with the reports: it goes to standard error
+    # (workers.log).
     reports = take_output()
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
@@ -27,7 +36,9 @@ def main(jobs: BinaryIO) -> None:
         for report in messages:
             try:
                 packed = pack(report)
-            except Exception as error:  # a plugin's measure cannot be pickled: this ends the subject
+            except (
+                Exception
+            ) as error:  # a plugin's measure cannot be pickled: this ends the subject
                 packed = pack(messages.throw(error))
             write_all(reports, packed)
 

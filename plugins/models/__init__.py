@@ -22,4 +22,6 @@ def cheesebench_models() -> Iterable[ModelEntry]:
 @lru_cache(maxsize=1)
 def _shipped() -> tuple[ModelEntry, ...]:
     folder = Path(__file__).parent
-    return tuple(entry for name in LISTS for entry in load_models(folder / f"{name}.yaml"))
+    return tuple(
+        entry for name in LISTS for entry in load_models(folder / f"{name}.yaml")
+    )

@@ -8,7 +8,12 @@ from pkgutil import resolve_name
 from cheesebench import View, hookimpl
 
 #: Module and class of each view, in the order in which they are listed.
-VIEWS = ("ascii_2d:Ascii2D", "ascii_2d_fpv:Ascii2DFpv", "ascii_3d:Ascii3D", "topdown_2d:Topdown2D")
+VIEWS = (
+    "ascii_2d:Ascii2D",
+    "ascii_2d_fpv:Ascii2DFpv",
+    "ascii_3d:Ascii3D",
+    "topdown_2d:Topdown2D",
+)
 
 
 @hookimpl

@@ -1,4 +1,6 @@
-"""The top-down map: a line per row of the arena, the agent as an arrow, then what the state says."""
+"""The top-down map: a line per row of the arena, the agent as an arrow, then what the
+state says.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ ARROWS = "↑↗→↘↓↙←↖"
 
 
 class _Picture(NamedTuple):
-    """A scene drawn without the agent; keeping ``scene`` keeps its identity from passing to another one."""
+    """A scene drawn without the agent; keeping ``scene`` keeps its identity from
+    passing to another one.
+    """
 
     scene: Scene
     text: str
@@ -21,8 +25,8 @@ class _Picture(NamedTuple):
 class Ascii2D:
     """View ``ascii_2d``: the whole arena from above, north at the top.
 
-    All rows have the same length (nothing is stripped), so columns stay aligned and every pose of a scene
-    gives an observation of the same length.
+    All rows have the same length (nothing is stripped), so columns stay aligned and
+    every pose of a scene gives an observation of the same length.
     """
 
     name = "ascii_2d"
@@ -32,15 +36,19 @@ class Ascii2D:
     )
     characters = ARROWS + "\n"
 
-    #: Scenes whose picture is kept; a paradigm has one per combination of doors, cues and text: under 20.
+    #: Scenes whose picture is kept; a paradigm has one per combination of doors, cues
+    #: and text: under 20.
     CACHED_SCENES = 256
 
     def __init__(self) -> None:
-        # Keyed by identity: hashing a scene means hashing every tile, which costs more than drawing it.
+        # Keyed by identity: hashing a scene means hashing every tile, which costs more
+        # than drawing it.
         self._pictures: dict[int, _Picture] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the map with the arrow at ``(column, row)``, then the lines of ``scene.text``."""
+        """Return the map with the arrow at ``(column, row)``, then the lines of
+        ``scene.text``.
+        """
         picture = self._pictures.get(id(scene)) or self._draw(scene)
         place = row * picture.stride + column
         return picture.text[:place] + ARROWS[heading] + picture.text[place + 1 :]
@@ -50,7 +58,9 @@ class Ascii2D:
 
     def _draw(self, scene: Scene) -> _Picture:
         rows = ["".join(tile.glyph for tile in row) for row in scene.tiles]
-        picture = _Picture(scene, "\n".join([*rows, *scene.text]), len(scene.tiles[0]) + 1)
+        picture = _Picture(
+            scene, "\n".join([*rows, *scene.text]), len(scene.tiles[0]) + 1
+        )
         if len(self._pictures) >= self.CACHED_SCENES:
             self._pictures.clear()
         self._pictures[id(scene)] = picture

@@ -1,4 +1,6 @@
-"""The egocentric map: what lies before the agent and is in sight, turned so that the agent looks up."""
+"""The egocentric map: what lies before the agent and is in sight, turned so that the
+agent looks up.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +9,27 @@ from cheesebench.plugins.views.boards import Board, Boards, frame_of
 
 #: The agent: it always looks up.
 AGENT = "↑"
-#: A square in the field of view that something hides, and what it is where a place has a ``?`` of its own.
+#: A square in the field of view that something hides, and what it is where a place has
+#: a ``?`` of its own.
 FOG, OTHER_FOG = "?", "░"
 #: What stands between squares when the world lies askew.
 GAP = " "
 
 
 class Ascii2DFpv:
-    """View ``ascii_2d_fpv``: the compass heading, an empty line, the squares in sight, then what the state says.
+    """View ``ascii_2d_fpv``: the compass heading, an empty line, the squares in sight,
+    then what the state says.
 
-    The field of view is the half before the agent, with its own row; it reaches as far as the line of sight does.
-    The agent is in the last row. One square is one character. With an even heading (N, E, S, W) neighbours touch.
-    With an odd one the world is turned by 45 degrees: squares stand like the black ones of a chessboard, the square
-    straight ahead is two rows up, those ahead of the shoulders one row up and one column aside.
+    The field of view is the half before the agent, with its own row; it reaches as far
+    as the line of sight does. The agent is in the last row. One square is one
+    character. With an even heading (N, E, S, W) neighbours touch. With an odd one the
+    world is turned by 45 degrees: squares stand like the black ones of a chessboard,
+    the square straight ahead is two rows up, those ahead of the shoulders one row up
+    and one column aside.
 
-    ``?`` is a square that is hidden by something nearer (``░`` where the place has a ``?`` of its own). A line ends
-    with the last square that is seen in it, and beyond the first line nothing is seen. Landmarks are tall: they are
-    seen over walls.
+    ``?`` is a square that is hidden by something nearer (``░`` where the place has a
+    ``?`` of its own). A line ends with the last square that is seen in it, and beyond
+    the first line nothing is seen. Landmarks are tall: they are seen over walls.
     """
 
     name = "ascii_2d_fpv"
@@ -36,7 +42,9 @@ class Ascii2DFpv:
         "turned by 45 degrees: places are then one row up and one column to the side, and the place straight ahead of "
         "you is two rows up. You do not see what is behind you."
     )
-    characters = AGENT + FOG + OTHER_FOG + GAP + "\n" + "".join(sorted(set("facing NESW")))
+    characters = (
+        AGENT + FOG + OTHER_FOG + GAP + "\n" + "".join(sorted(set("facing NESW")))
+    )
 
     def __init__(self) -> None:
         self._boards = Boards()
@@ -54,7 +62,9 @@ class Ascii2DFpv:
         first, left = int(ahead.max()), int(aside.min())
         columns = aside - left
         lines = first - ahead
-        picture = np.full((first + 1, int(columns.max()) + 1), self._fog(board), np.uint32)
+        picture = np.full(
+            (first + 1, int(columns.max()) + 1), self._fog(board), np.uint32
+        )
         if heading & 1:
             askew = (first + left) & 1
             picture[::2, 1 - askew :: 2] = ord(GAP)
@@ -65,7 +75,12 @@ class Ascii2DFpv:
         np.maximum.at(ends, lines, columns + 1)
         text = picture.tobytes().decode("utf-32-le", "surrogatepass")
         width = picture.shape[1]
-        rows = [text[start : start + end] for start, end in zip(range(0, len(text), width), ends.tolist(), strict=True)]
+        rows = [
+            text[start : start + end]
+            for start, end in zip(
+                range(0, len(text), width), ends.tolist(), strict=True
+            )
+        ]
         return "\n".join((f"facing {HEADINGS[heading]}\n", *rows)) + board.tail
 
     @staticmethod
@@ -73,6 +88,12 @@ class Ascii2DFpv:
         return ord(OTHER_FOG if (board.glyphs == ord(FOG)).any() else FOG)
 
     def max_length(self, scene: Scene) -> int:
-        """Return a length that no observation of the scene exceeds: that of a board seen along its diagonal."""
+        """Return a length that no observation of the scene exceeds: that of a board
+        seen along its diagonal.
+        """
         side = len(scene.tiles) + len(scene.tiles[0])
-        return len("facing NW\n\n") + side * (side + 1) + sum(len(line) + 1 for line in scene.text)
+        return (
+            len("facing NW\n\n")
+            + side * (side + 1)
+            + sum(len(line) + 1 for line in scene.text)
+        )

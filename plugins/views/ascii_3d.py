@@ -1,4 +1,6 @@
-"""The view in first person: walls that grow as they come nearer, the floor before the agent, landmarks above."""
+"""The view in first person: walls that grow as they come nearer, the floor before the
+agent, landmarks above.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.intp]
 
-#: Columns (an odd number: the middle one looks straight ahead), and rows above and below the horizon.
+#: Columns (an odd number: the middle one looks straight ahead), and rows above and
+#: below the horizon.
 COLUMNS, HALF = 49, 8
 MIDDLE = COLUMNS // 2
-#: How far aside, in units of how far ahead, the outermost columns look: a little more than 45 degrees.
+#: How far aside, in units of how far ahead, the outermost columns look: a little more
+#: than 45 degrees.
 WIDE = 1.2
-#: A wall that stands ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and below the horizon: all of them
-#: right in front of the agent (d = 0.5), and slowly fewer then, as if the eye stood a little behind it.
+#: A wall that stands ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and
+#: below the horizon: all of them right in front of the agent (d = 0.5), and slowly
+#: fewer then, as if the eye stood a little behind it.
 BACK = 2.3
 FOCUS = HALF * (0.5 + BACK)
 #: Wall characters, each with the distance (in squares) up to which it is used.
@@ -46,7 +51,9 @@ def directions(heading: int) -> tuple[Vector, Vector]:
 
 
 def height(ahead: float) -> int:
-    """Return how many rows above (and below) the horizon something reaches that stands so far ahead."""
+    """Return how many rows above (and below) the horizon something reaches that stands
+    so far ahead.
+    """
     return max(1, min(HALF, math.floor(FOCUS / (ahead + BACK) + 0.5)))
 
 
@@ -64,7 +71,9 @@ def column_of(ahead: float, aside: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """What the columns look at with one heading. Squares are offsets on a board with ``stride`` columns."""
+    """What the columns look at with one heading. Squares are offsets on a board with
+    ``stride`` columns.
+    """
 
     one: Numbers
     """For each column and step along its ray a square ..."""
@@ -79,11 +88,14 @@ class Lens:
 
 
 class Optics:
-    """The lenses of all headings for boards on which rays end ``reach`` columns or rows away."""
+    """The lenses of all headings for boards on which rays end ``reach`` columns or rows
+    away.
+    """
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
-        #: What one looks at when facing N (0) and NE (1): other headings see the same, turned by quarters.
+        #: What one looks at when facing N (0) and NE (1): other headings see the same,
+        #: turned by quarters.
         self._rays: dict[int, _Rays] = {}
 
     def lens(self, heading: int, stride: int) -> Lens:
@@ -97,7 +109,13 @@ class Optics:
                 across, down = -down, across
             return down * stride + across
 
-        return Lens(flat(*rays.one), flat(*rays.other), rays.heights, rays.shades, flat(*rays.floor))
+        return Lens(
+            flat(*rays.one),
+            flat(*rays.other),
+            rays.heights,
+            rays.shades,
+            flat(*rays.floor),
+        )
 
 
 class _Rays:
@@ -108,7 +126,10 @@ class _Rays:
 
         forward, right = directions(heading)
         slopes = [(column - MIDDLE) / MIDDLE * WIDE for column in range(COLUMNS)]
-        ways = [(forward[0] + slope * right[0], forward[1] + slope * right[1]) for slope in slopes]
+        ways = [
+            (forward[0] + slope * right[0], forward[1] + slope * right[1])
+            for slope in slopes
+        ]
         rays = [list(_crossed(*way, reach)) for way in ways]
         steps = max(map(len, rays))
         # Rays that are shorter than others take their last step again.
@@ -116,7 +137,9 @@ class _Rays:
         squares, ahead = padded[..., :4].astype(np.intp), padded[..., 4]
         self.one = squares[..., 0], squares[..., 1]
         self.other = squares[..., 2], squares[..., 3]
-        self.heights = np.clip(np.floor(FOCUS / (ahead + BACK) + 0.5), 1, HALF).astype(np.intp)
+        self.heights = np.clip(np.floor(FOCUS / (ahead + BACK) + 0.5), 1, HALF).astype(
+            np.intp
+        )
         shades = np.array([ord(shade) for _, shade in SHADES], np.uint32)
         self.shades = shades[np.searchsorted([limit for limit, _ in SHADES], ahead)]
         distances = FOCUS / (np.arange(HALF) + 0.5) - BACK
@@ -126,11 +149,14 @@ class _Rays:
         self.floor = places[..., 0], places[..., 1]
 
 
-def _crossed(across: float, down: float, reach: int) -> Iterator[tuple[int, int, int, int, float]]:
-    """Yield the squares that a ray from the middle of a square enters, as (column, row, column, row, length).
+def _crossed(
+    across: float, down: float, reach: int
+) -> Iterator[tuple[int, int, int, int, float]]:
+    """Yield the squares that a ray from the middle of a square enters, as (column, row,
+    column, row, length).
 
-    Both squares together end the ray there: the same one twice, or the two beside it where it passes a corner.
-    ``length`` is in units of the direction's own length.
+    Both squares together end the ray there: the same one twice, or the two beside it
+    where it passes a corner. ``length`` is in units of the direction's own length.
     """
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     step_x = math.inf if abs(across) < _SAME else 1 / abs(across)
@@ -160,11 +186,13 @@ ROWS = 1 + 2 * HALF
 
 
 class Ascii3D:
-    """View ``ascii_3d``: the compass heading, a strip with landmarks, what is ahead, then what the state says.
+    """View ``ascii_3d``: the compass heading, a strip with landmarks, what is ahead,
+    then what the state says.
 
-    Walls are shaded by distance; whatever has a glyph of its own (solids, closed doors, landmarks) is drawn with it.
-    The lower half shows the glyphs of the floor. Floor unlike the commonest one, and solids and doors, have a
-    character at their place also where perspective would leave them none; nearer ones cover those behind. Landmarks
+    Walls are shaded by distance; whatever has a glyph of its own (solids, closed doors,
+    landmarks) is drawn with it. The lower half shows the glyphs of the floor. Floor
+    unlike the commonest one, and solids and doors, have a character at their place also
+    where perspective would leave them none; nearer ones cover those behind. Landmarks
     are tall: the strip shows them also over walls.
     """
 
@@ -174,12 +202,20 @@ class Ascii3D:
         "Below it is what you see in that direction, in "
         "perspective: the middle column is straight ahead of you, right is to your right, and you see a little more "
         "than 45 degrees to either side. Walls are the higher the nearer they are: "
-        + ", ".join(f"{shade} less than {limit + 0.5:g} steps away" for limit, shade in SHADES[:-1])
+        + ", ".join(
+            f"{shade} less than {limit + 0.5:g} steps away"
+            for limit, shade in SHADES[:-1]
+        )
         + f", {SHADES[-1][1]} farther. Other characters between the walls are things that stand there; the lower "
         "half shows the floor and what lies on it. The line above the picture shows the landmarks in that "
         "direction, also those behind walls."
     )
-    characters = "".join(shade for _, shade in SHADES) + EDGE + " \n" + "".join(sorted(set("facing NESW")))
+    characters = (
+        "".join(shade for _, shade in SHADES)
+        + EDGE
+        + " \n"
+        + "".join(sorted(set("facing NESW")))
+    )
 
     def __init__(self) -> None:
         self._boards = Boards()
@@ -189,11 +225,17 @@ class Ascii3D:
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
         stage = self._stages.get(id(scene)) or self._stage(scene)
-        picture = stage.draw(self._lens(heading, stage.stride, stage.reach), column, row, heading)
+        picture = stage.draw(
+            self._lens(heading, stage.stride, stage.reach), column, row, heading
+        )
         return f"facing {HEADINGS[heading]}\n{picture}{stage.board.tail}"
 
     def max_length(self, scene: Scene) -> int:
-        return len("facing NW\n") + ROWS * (COLUMNS + 1) + sum(len(line) + 1 for line in scene.text)
+        return (
+            len("facing NW\n")
+            + ROWS * (COLUMNS + 1)
+            + sum(len(line) + 1 for line in scene.text)
+        )
 
     def _stage(self, scene: Scene) -> _Stage:
         if len(self._stages) >= Boards.SCENES:
@@ -213,7 +255,9 @@ class Ascii3D:
 
 
 class _Stage:
-    """A board with a margin as wide as rays reach, so that none leaves it, and what is drawn in any case."""
+    """A board with a margin as wide as rays reach, so that none leaves it, and what is
+    drawn in any case.
+    """
 
     def __init__(self, board: Board) -> None:
         import numpy as np
@@ -226,7 +270,9 @@ class _Stage:
         shape = (board.height, board.width)
         opaque = np.array([tile.kind in OPAQUE for tile in tiles]).reshape(shape)
         self._opaque = np.pad(opaque, self.margin).ravel()
-        self._glyphs = np.pad(board.glyphs.reshape(shape), self.margin, constant_values=ord(" ")).ravel()
+        self._glyphs = np.pad(
+            board.glyphs.reshape(shape), self.margin, constant_values=ord(" ")
+        ).ravel()
         floors = Counter(tile.glyph for tile in tiles if tile.kind == "floor")
         common = floors.most_common(1)[0][0] if floors else ""
         #: Squares that have a character at their place in any case, and what they are.
@@ -251,27 +297,47 @@ class _Stage:
         things = self._glyphs[hit]
         walls = things == ord(WALL)
         things = np.where(walls, lens.shades[at], things)
-        # Where two alike things stand side by side, an edge between them; a thing of one column is drawn at least.
-        alike = (hit[1:-1] != hit[:-2]) & (hit[1:-1] == hit[2:]) & (things[1:-1] == things[:-2])
+        # Where two alike things stand side by side, an edge between them; a thing of
+        # one column is drawn at least.
+        alike = (
+            (hit[1:-1] != hit[:-2])
+            & (hit[1:-1] == hit[2:])
+            & (things[1:-1] == things[:-2])
+        )
         things[1:-1][alike & ~walls[1:-1] & found[1:-1]] = ord(EDGE)
         picture = self._empty.copy()
         picture[_HORIZON:, :COLUMNS] = self._glyphs[lens.floor + here]
-        np.copyto(picture[1:, :COLUMNS], things, where=self._levels < lens.heights[at] * found)
+        np.copyto(
+            picture[1:, :COLUMNS], things, where=self._levels < lens.heights[at] * found
+        )
         self._mark(picture, hit[found].tolist(), column, row, heading)
         return picture.tobytes().decode("utf-32-le", "surrogatepass")[:-1]
 
-    def _mark(self, picture: NDArray[np.uint32], hit: list[int], column: int, row: int, heading: int) -> None:
-        """Draw landmarks in the strip, and marked squares in sight at their place, the nearest one last."""
+    def _mark(
+        self,
+        picture: NDArray[np.uint32],
+        hit: list[int],
+        column: int,
+        row: int,
+        heading: int,
+    ) -> None:
+        """Draw landmarks in the strip, and marked squares in sight at their place, the
+        nearest one last.
+        """
         squares, across, down = self.board.seen(column, row)
         marks = self._marked[squares]
         forward, right = directions(heading)
         drawn: list[tuple[float, int, int, int, int]] = []
         known = set(hit)
-        for square, x, y in zip(*(part[marks].tolist() for part in (squares, across, down)), strict=True):
+        for square, x, y in zip(
+            *(part[marks].tolist() for part in (squares, across, down)), strict=True
+        ):
             glyph = int(self.board.glyphs[square])
             tall, upright = self._tall[square], self._upright[square]
             if upright and not tall:
-                if (y + row + self.margin) * self.stride + x + column + self.margin in known:
+                if (
+                    y + row + self.margin
+                ) * self.stride + x + column + self.margin in known:
                     continue
                 x, y = self._face(x + column, y + row, x, y)
             ahead = x * forward[0] + y * forward[1]
@@ -289,8 +355,12 @@ class _Stage:
         for _, where, first, last, glyph in sorted(drawn, reverse=True):
             picture[first:last, where] = glyph
 
-    def _face(self, column: int, row: int, across: float, down: float) -> tuple[float, float]:
-        """Return the middle of the side (or the corner) of an opaque square that faces the viewer."""
+    def _face(
+        self, column: int, row: int, across: float, down: float
+    ) -> tuple[float, float]:
+        """Return the middle of the side (or the corner) of an opaque square that faces
+        the viewer.
+        """
         side_x, side_y = (across > 0) - (across < 0), (down > 0) - (down < 0)
         place = (row + self.margin) * self.stride + column + self.margin
         open_x = side_x != 0 and not self._opaque[place - side_x]
@@ -301,7 +371,9 @@ class _Stage:
 
 
 def _is_mark(tile: Tile, common: str) -> bool:
-    """Whether a tile is drawn even where perspective leaves it no place; ``common`` is the usual floor."""
+    """Whether a tile is drawn even where perspective leaves it no place; ``common`` is
+    the usual floor.
+    """
     if tile.kind in ("floor", "door", "solid"):
         return tile.glyph != (common if tile.kind == "floor" else WALL)
     return tile.kind == "landmark"

@@ -1,4 +1,6 @@
-"""A scene as used by egocentric views: its glyphs as numbers, what blocks the sight, what is seen from a square."""
+"""A scene as used by egocentric views: its glyphs as numbers, what blocks the sight,
+what is seen from a square.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,19 @@ Offset = tuple[int, int]
 
 
 def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
-    """Yield what the straight line from the middle of a square to that of another passes, both ends left out.
+    """Yield what the straight line from the middle of a square to that of another
+    passes, both ends left out.
 
-    Each entry is a pair of squares that must both be opaque to block the line: twice the same one where the line
-    passes its inside, the two beside it where it passes through a corner.
+    Each entry is a pair of squares that must both be opaque to block the line: twice
+    the same one where the line passes its inside, the two beside it where it passes
+    through a corner.
     """
     wide, high = abs(across), abs(down)
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     x = y = 0
     while True:
-        # Which comes first, the line's next crossing of a column's edge or of a row's edge?
+        # Which comes first, the line's next crossing of a column's edge or of a row's
+        # edge?
         side = (2 * x + 1) * high - (2 * y + 1) * wide
         if side == 0:
             yield ((x + 1) * right, y * below), (x * right, (y + 1) * below)
@@ -35,16 +40,19 @@ def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
 class Sight:
     """Mutual visibility of squares on a board of ``width`` times ``height`` squares.
 
-    A square is seen if the straight line between the two middles is free: it may touch opaque squares, but not pass
-    their inside, nor between two that touch at a corner (so sight goes where a step could go, and is mutual).
-    An opaque square is also seen beside free ones that are seen: next to it, on the viewer's side. So walls
-    that one walks along are seen, with their corners. ``tall`` squares are seen from everywhere, over everything.
+    A square is seen if the straight line between the two middles is free: it may touch
+    opaque squares, but not pass their inside, nor between two that touch at a corner
+    (so sight goes where a step could go, and is mutual). An opaque square is also seen
+    beside free ones that are seen: next to it, on the viewer's side. So walls that one
+    walks along are seen, with their corners. ``tall`` squares are seen from everywhere,
+    over everything.
     """
 
     def __init__(self, width: int, height: int, opaque: int, tall: int) -> None:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
-        #: For each offset (row by row from the north-west): the squares from which the square there is seen.
+        #: For each offset (row by row from the north-west): the squares from which the
+        #: square there is seen.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 
@@ -53,7 +61,9 @@ class Sight:
         return len(self._seers) * self.width * self.height
 
     def squares(self, column: int, row: int) -> list[int]:
-        """Return the squares (numbers) that are seen from one, in order; its own is among them."""
+        """Return the squares (numbers) that are seen from one, in order; its own is
+        among them.
+        """
         width, bit = self.width, 1 << (row * self.width + column)
         visible = []
         for y in range(self.height):
@@ -83,7 +93,8 @@ class Sight:
         """Return from which squares the line to the square at an offset is free."""
         steps = gcd(across, down)
         if steps > 1:
-            # The line goes through the middle of a square: first up to there, then the rest.
+            # The line goes through the middle of a square: first up to there, then the
+            # rest.
             across_one, down_one = across // steps, down // steps
             first = free[self._place(across_one, down_one)]
             rest = free[self._place(across - across_one, down - down_one)]
@@ -92,7 +103,9 @@ class Sight:
         blocked = 0
         for one, other in crossed(across, down):
             passed = self._moved(self._opaque, *one)
-            blocked |= passed if one == other else passed & self._moved(self._opaque, *other)
+            blocked |= (
+                passed if one == other else passed & self._moved(self._opaque, *other)
+            )
         return self._inside(across, down) & ~blocked
 
     def _seen(self, across: int, down: int, free: list[int]) -> int:
@@ -107,7 +120,9 @@ class Sight:
         return (found | self._moved(self._tall, across, down)) & inside
 
     def _moved(self, squares: int, across: int, down: int) -> int:
-        """Return the squares from which one of ``squares`` is at this offset (rightly only ``_inside``)."""
+        """Return the squares from which one of ``squares`` is at this offset (rightly
+        only ``_inside``).
+        """
         shift = down * self.width + across
         return squares >> shift if shift >= 0 else squares << -shift
 
@@ -129,20 +144,25 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.intp]
 
-#: Forward in columns and rows, by heading (``cheesebench.HEADINGS``); right is a quarter turn clockwise of it.
+#: Forward in columns and rows, by heading (``cheesebench.HEADINGS``); right is a
+#: quarter turn clockwise of it.
 FORWARD_OF = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 #: Kinds of tiles that one cannot see through.
 OPAQUE = frozenset({"wall", "door", "solid", "landmark"})
 
 
 def frame_of(heading: int) -> tuple[int, int, int, int]:
-    """Return forward (across, down) and right (across, down); for odd headings in units of half a diagonal."""
+    """Return forward (across, down) and right (across, down); for odd headings in units
+    of half a diagonal.
+    """
     across, down = FORWARD_OF[heading]
     return across, down, -down, across
 
 
 class Board:
-    """A scene, prepared for being looked at from its squares. Squares are numbered row by row."""
+    """A scene, prepared for being looked at from its squares. Squares are numbered row
+    by row.
+    """
 
     def __init__(self, scene: Scene, sight: Sight) -> None:
         import numpy as np
@@ -153,7 +173,9 @@ class Board:
         self.width, self.height = len(scene.tiles[0]), len(scene.tiles)
         text = "".join(tile.glyph for row in scene.tiles for tile in row)
         #: Code point of each square's glyph.
-        self.glyphs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        self.glyphs = np.frombuffer(
+            text.encode("utf-32-le", "surrogatepass"), np.uint32
+        )
         self.tail = "\n".join(("", *scene.text))
         self._across = np.tile(np.arange(self.width), self.height)
         self._down = np.repeat(np.arange(self.height), self.width)
@@ -166,14 +188,22 @@ class Board:
         # A subject that turns in place asks for the same squares eight times.
         if self._last is None or self._last[0] != number:
             squares = np.array(self.sight.squares(column, row), np.intp)
-            self._last = number, squares, self._across[squares] - column, self._down[squares] - row
+            self._last = (
+                number,
+                squares,
+                self._across[squares] - column,
+                self._down[squares] - row,
+            )
         return self._last[1:]
 
 
 class Boards:
-    """Boards by scene, and lines of sight by what blocks them: scenes that differ in colour only share them."""
+    """Boards by scene, and lines of sight by what blocks them: scenes that differ in
+    colour only share them.
+    """
 
-    #: Scenes that are kept; a paradigm has one per combination of doors, cues and text: under 20.
+    #: Scenes that are kept; a paradigm has one per combination of doors, cues and text:
+    #: under 20.
     SCENES = 256
     #: Bits that the kept lines of sight may hold.
     BITS = 500_000_000
@@ -199,7 +229,10 @@ class Boards:
         key = (len(scene.tiles[0]), len(scene.tiles), opaque, tall)
         if key not in self._sights:
             self._sights[key] = Sight(*key)
-            while len(self._sights) > 1 and sum(sight.bits for sight in self._sights.values()) > self.BITS:
+            while (
+                len(self._sights) > 1
+                and sum(sight.bits for sight in self._sights.values()) > self.BITS
+            ):
                 self._sights.popitem(last=False)
         self._sights.move_to_end(key)
         return self._sights[key]

@@ -1,4 +1,6 @@
-"""The top-down map as a picture: crisp squares, glyphs and a heading marker, the same bytes for the same scene."""
+"""The top-down map as a picture: crisp squares, glyphs and a heading marker, the same
+bytes for the same scene.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Drawn
     from PIL.ImageDraw import ImageDraw as Pen
 
-#: Rows of the font between which small letters stand: a glyph keeps its place relative to them (``,`` is no ``'``).
+#: Rows of the font between which small letters stand: a glyph keeps its place relative
+#: to them (``,`` is no ``'``).
 _FIRST, _LAST = 3, 9
-#: Rows of the tallest glyphs: a square has place for them magnified by ``side // _TALLEST``.
+#: Rows of the tallest glyphs: a square has place for them magnified by ``side //
+#: _TALLEST``.
 _TALLEST = 8
-#: Pixels of the side of the pattern that stands for a character which the font does not have.
+#: Pixels of the side of the pattern that stands for a character which the font does not
+#: have.
 _PATTERN = 7
 
 
@@ -28,14 +33,17 @@ _PATTERN = 7
 def drawn_glyph(glyph: str, side: int) -> Drawn:
     """Return a character as a bitmap (mode "1") for squares of ``side`` pixels.
 
-    The font is Pillow's own bitmap font, which has Latin letters and signs. Any other character becomes a framed
-    pattern of its code point's bits: not readable, but unique.
+    The font is Pillow's own bitmap font, which has Latin letters and signs. Any other
+    character becomes a framed pattern of its code point's bits: not readable, but
+    unique.
     """
     from PIL import Image
 
     bitmap = _letter(glyph) or _pattern(ord(glyph))
     factor = max(1, side // _TALLEST)
-    return bitmap.resize((bitmap.width * factor, bitmap.height * factor), Image.Resampling.NEAREST)
+    return bitmap.resize(
+        (bitmap.width * factor, bitmap.height * factor), Image.Resampling.NEAREST
+    )
 
 
 def _letter(glyph: str) -> Drawn | None:
@@ -64,9 +72,11 @@ def _pattern(code: int) -> Drawn:
     return image
 
 
-#: Pixels of the picture's side. Vision models look at tiles of 224 to 448 pixels; half of it is still legible.
+#: Pixels of the picture's side. Vision models look at tiles of 224 to 448 pixels; half
+#: of it is still legible.
 SIDE = 448
-#: A square is an even number of pixels, this many at least; a large arena makes a larger picture.
+#: A square is an even number of pixels, this many at least; a large arena makes a
+#: larger picture.
 LEAST = 16
 WALL = "#"
 
@@ -76,27 +86,37 @@ _BASIC = (
     (255, 255, 255), (255, 255, 255), (66, 72, 84), (250, 248, 242), (222, 218, 208),
     (150, 92, 36), (255, 206, 0), (16, 16, 16), (255, 255, 255), (214, 0, 32),
 )  # fmt: skip
-#: Floor and things with a glyph of their own: one of these by the glyph, pale where it covers much of the floor.
+#: Floor and things with a glyph of their own: one of these by the glyph, pale where it
+#: covers much of the floor.
 _HUES = (
     (0, 140, 150), (0, 158, 115), (122, 140, 30), (196, 98, 16), (60, 130, 60), (140, 86, 200), (150, 84, 60),
     (0, 120, 90), (90, 110, 220), (0, 114, 178), (204, 90, 160), (120, 100, 90), (80, 80, 160),
 )  # fmt: skip
 _PALE = len(_BASIC)
 _FULL = _PALE + len(_HUES)
-_COLOURS = (*_BASIC, *(tuple(255 - (255 - part) * 3 // 10 for part in hue) for hue in _HUES), *_HUES)
+_COLOURS = (
+    *_BASIC,
+    *(tuple(255 - (255 - part) * 3 // 10 for part in hue) for hue in _HUES),
+    *_HUES,
+)
 
-#: Share of the floor from which on a glyph's squares are pale: they are ground, not things.
+#: Share of the floor from which on a glyph's squares are pale: they are ground, not
+#: things.
 _GROUND = 0.2
 
-#: The marker of the agent, a drop: (angle from the heading in degrees, distance from its middle), in units of its
-#: size. With one point only it cannot be misread where a few pixels are left of it, as an arrowhead can.
+#: The marker of the agent, a drop: (angle from the heading in degrees, distance from
+#: its middle), in units of its size. With one point only it cannot be misread where a
+#: few pixels are left of it, as an arrowhead can.
 _MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
-#: Size of the marker in squares, and at least in pixels: it may stand out of small squares.
+#: Size of the marker in squares, and at least in pixels: it may stand out of small
+#: squares.
 _MARKER_SIZE, _LEAST_MARKER = 0.4, 11.0
 
 
 class _Plate(NamedTuple):
-    """A scene drawn without the agent; keeping ``scene`` keeps its identity from passing to another one."""
+    """A scene drawn without the agent; keeping ``scene`` keeps its identity from
+    passing to another one.
+    """
 
     scene: Scene
     image: Drawn
@@ -107,11 +127,13 @@ class _Plate(NamedTuple):
 
 
 class Topdown2D:
-    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG; what the state says is its text.
+    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG; what
+    the state says is its text.
 
-    Walls are dark, floor is light with a line between squares. Solids and floor with a glyph have a colour by the
-    glyph, which is pale where it covers a fifth of the floor or more; closed doors are brown, landmarks yellow. The
-    glyph stands on each, so nothing depends on colour alone. The agent is a red drop.
+    Walls are dark, floor is light with a line between squares. Solids and floor with a
+    glyph have a colour by the glyph, which is pale where it covers a fifth of the floor
+    or more; closed doors are brown, landmarks yellow. The glyph stands on each, so
+    nothing depends on colour alone. The agent is a red drop.
     """
 
     name = "topdown_2d"
@@ -137,7 +159,10 @@ class Topdown2D:
 
         plate = self._plates.get(id(scene)) or self._plate(scene)
         image = plate.image.copy()
-        middle = (plate.left + (column + 0.5) * plate.side, plate.top + (row + 0.5) * plate.side)
+        middle = (
+            plate.left + (column + 0.5) * plate.side,
+            plate.top + (row + 0.5) * plate.side,
+        )
         size = max(_LEAST_MARKER, plate.side * _MARKER_SIZE)
         draw = ImageDraw.Draw(image)
         draw.polygon(_marker(middle, heading, size + 2), fill=_LIGHT)
@@ -156,32 +181,52 @@ class Topdown2D:
         size = self.picture_size(scene)
         side = size[0] // max(width, height) // 2 * 2
         # Even offsets keep every edge sharp in a picture of half the size.
-        left, top = (size[0] - width * side) // 4 * 2, (size[1] - height * side) // 4 * 2
+        left, top = (
+            (size[0] - width * side) // 4 * 2,
+            (size[1] - height * side) // 4 * 2,
+        )
         image = Image.new("P", size, _MARGIN)
         image.putpalette([part for colour in _COLOURS for part in colour])
         draw = ImageDraw.Draw(image)
-        floors = Counter(tile.glyph for tiles in scene.tiles for tile in tiles if tile.kind == "floor")
+        floors = Counter(
+            tile.glyph
+            for tiles in scene.tiles
+            for tile in tiles
+            if tile.kind == "floor"
+        )
         for y, tiles in enumerate(scene.tiles):
             for x, tile in enumerate(tiles):
                 rare = floors[tile.glyph] < _GROUND * floors.total()
                 _draw_tile(draw, tile, rare, left + x * side, top + y * side, side)
         if len(self._plates) >= self.CACHED_SCENES:
             self._plates.clear()
-        plate = self._plates[id(scene)] = _Plate(scene, image, side, left, top, "\n".join(scene.text))
+        plate = self._plates[id(scene)] = _Plate(
+            scene, image, side, left, top, "\n".join(scene.text)
+        )
         return plate
 
 
 def _draw_tile(draw: Pen, tile: Tile, rare: bool, x: int, y: int, side: int) -> None:
     ground, ink = _look(tile, rare)
     apart = tile.kind in ("floor", "solid", "door") and ground != _WALL
-    draw.rectangle((x, y, x + side - 1, y + side - 1), fill=ground, outline=_LINE if apart else None)
+    draw.rectangle(
+        (x, y, x + side - 1, y + side - 1),
+        fill=ground,
+        outline=_LINE if apart else None,
+    )
     if ink is not None:
         glyph = drawn_glyph(tile.glyph, side)
-        draw.bitmap((x + _even(side - glyph.width), y + _even(side - glyph.height)), glyph, fill=ink)
+        draw.bitmap(
+            (x + _even(side - glyph.width), y + _even(side - glyph.height)),
+            glyph,
+            fill=ink,
+        )
 
 
 def _even(space: int) -> int:
-    """Return half of the space, as an even number: what is sharp stays so at half the size."""
+    """Return half of the space, as an even number: what is sharp stays so at half the
+    size.
+    """
     return space // 4 * 2
 
 
@@ -204,7 +249,9 @@ def _look(tile: Tile, rare: bool) -> tuple[int, int | None]:
     return _FULL + hue, _LIGHT
 
 
-def _marker(middle: tuple[float, float], heading: int, size: float) -> Sequence[tuple[int, int]]:
+def _marker(
+    middle: tuple[float, float], heading: int, size: float
+) -> Sequence[tuple[int, int]]:
     across, down = FORWARD_OF[heading]
     forward = math.atan2(down, across)
     corners = []

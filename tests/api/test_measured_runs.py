@@ -1,4 +1,6 @@
-"""Runs whose verdict is about a measure: every report and table has it in its own unit, and runs are compared by it."""
+"""Runs whose verdict is about a measure: every report and table has it in its own unit,
+and runs are compared by it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,13 @@ def made(here: Path) -> cheesebench.Run:
 
 
 def lived(here: Path, model: str, name: str, **options: Any) -> cheesebench.Run:
-    usual: dict[str, Any] = {"run_id": name, "design": "cohort", "subjects": 8, "view": "ascii_2d", "seed": 0}
+    usual: dict[str, Any] = {
+        "run_id": name,
+        "design": "cohort",
+        "subjects": 8,
+        "view": "ascii_2d",
+        "seed": 0,
+    }
     protocols = [str(here / f"{one}.protocol.yaml") for one in ("ranged", "free")]
     found: cheesebench.Run = cheesebench.run(
         model, protocols, results=here / "results", progress=False,
@@ -78,7 +86,9 @@ def test_the_verdict_is_the_mean_of_subjects(made: cheesebench.Run) -> None:
         assert "its purse on 'worse by more than 5' grew" in cell.reason
     assert found["ranged"].rate is None
     assert found["free"].rate is not None
-    assert made.summary.models[0].overall is None, "no pass rate is judged, so that there is no mean of them"
+    assert made.summary.models[0].overall is None, (
+        "no pass rate is judged, so that there is no mean of them"
+    )
 
 
 @pytest.mark.parametrize("report", ["text", "markdown", "html", "matrix"])
@@ -87,7 +97,11 @@ def test_reports_have_it_in_its_unit(report: str, made: cheesebench.Run) -> None
     for cell in made.summary.cells:
         assert cell.judged is not None
         # In text the measure's name stands in a line below its row.
-        assert (f" {cell.judged.mean:.3g} " if report == "text" else f"latency {cell.judged.mean:.3g}") in shown
+        assert (
+            f" {cell.judged.mean:.3g} "
+            if report == "text"
+            else f"latency {cell.judged.mean:.3g}"
+        ) in shown
         assert "latency" in shown
         assert "1400 %" not in shown
     if report != "text":
@@ -108,23 +122,42 @@ def test_the_report_for_programs(made: cheesebench.Run) -> None:
         properties = dict(case_properties(cell))
         assert properties["cheesebench.measure"] == "latency"
         assert properties["cheesebench.margin"] == "5"
-        assert float(properties["cheesebench.measure_mean"]) == pytest.approx(cell.judged.mean, abs=1e-3)
+        assert float(properties["cheesebench.measure_mean"]) == pytest.approx(
+            cell.judged.mean, abs=1e-3
+        )
     frame = made.verdicts()
     assert frame["measure"].tolist() == ["latency", "latency"]
-    assert frame["mean"].tolist() == [cell.judged and cell.judged.mean for cell in made.summary.cells]
+    assert frame["mean"].tolist() == [
+        cell.judged and cell.judged.mean for cell in made.summary.cells
+    ]
 
 
-def test_the_plan_and_the_reference_card(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_and_the_reference_card(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(here / f"{name}.protocol.yaml") for name in ("ranged", "free")]
     for design in ("cohort", "sequential"):
-        told = ["plan", "--model", "random", "--design", design, "--protocols", ",".join(files)]
+        told = [
+            "plan",
+            "--model",
+            "random",
+            "--design",
+            design,
+            "--protocols",
+            ",".join(files),
+        ]
         assert main([*told, "--json"]) == 0
         for cell in json.loads(capsys.readouterr().out)["cells"]:
             outlooks = cell["outlooks"]
-            assert (outlooks["random"]["fails"], outlooks["95 % right"]["passes"]) == (1.0, 1.0)
+            assert (outlooks["random"]["fails"], outlooks["95 % right"]["passes"]) == (
+                1.0,
+                1.0,
+            )
             assert outlooks["as the animals"]["passes"] > 0.2
         assert main(told) == 0
-        assert "subjects differ as the animals do" in " ".join(capsys.readouterr().out.split())
+        assert "subjects differ as the animals do" in " ".join(
+            capsys.readouterr().out.split()
+        )
     assert main(["reference", *files]) == 0
     card = capsys.readouterr().out
     assert "lower is better, margin 5" in card
@@ -141,7 +174,9 @@ def test_the_audit_simulates_animals(here: Path) -> None:
 
 
 def test_a_sequential_run_goes_on_where_it_was(here: Path) -> None:
-    """A run of one look, resumed with more subjects, is the run that was never interrupted."""
+    """A run of one look, resumed with more subjects, is the run that was never
+    interrupted.
+    """
     options = {"design": "sequential", "subjects": 30}
     whole = lived(here, "tabular-ql", "whole", **options)
     assert all(cell.verdict is Verdict.FAIL for cell in whole.summary.cells)
@@ -152,7 +187,11 @@ def test_a_sequential_run_goes_on_where_it_was(here: Path) -> None:
     assert all(cell.verdict is Verdict.INCONCLUSIVE for cell in half.summary.cells)
     resumed = lived(here, "tabular-ql", "whole", **options, run_id=None, resume="whole")
     for one, other in zip(whole.summary.cells, resumed.summary.cells, strict=True):
-        assert (one.verdict, one.game, one.judged) == (other.verdict, other.game, other.judged)
+        assert (one.verdict, one.game, one.judged) == (
+            other.verdict,
+            other.game,
+            other.judged,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -165,14 +204,21 @@ def counted(run: cheesebench.Run) -> CountedRun:
         return count_run(log)
 
 
-def test_runs_are_compared_by_the_measure(here: Path, made: cheesebench.Run, compared: RunComparison) -> None:
-    oracle, random = cells(cheesebench.open_run(here / "results" / "oracle")), cells(made)
+def test_runs_are_compared_by_the_measure(
+    here: Path, made: cheesebench.Run, compared: RunComparison
+) -> None:
+    oracle, random = (
+        cells(cheesebench.open_run(here / "results" / "oracle")),
+        cells(made),
+    )
     [model] = compared.models
     for cell in model.cells:
         first, second = oracle[cell.protocol].judged, random[cell.protocol].judged
         assert first is not None
         assert second is not None
-        assert (cell.first_rate, cell.second_rate) == pytest.approx((first.mean, second.mean))
+        assert (cell.first_rate, cell.second_rate) == pytest.approx(
+            (first.mean, second.mean)
+        )
         assert cell.paired.difference == pytest.approx(first.mean - second.mean)
         assert (cell.measure, cell.answer) == ("latency", "better"), "less is better"
         assert f"{first.mean - second.mean:.3g} of latency" in cell.paired.reason
@@ -182,7 +228,10 @@ def test_runs_are_compared_by_the_measure(here: Path, made: cheesebench.Run, com
 
 
 def test_comparisons_have_it_in_its_unit(
-    here: Path, made: cheesebench.Run, compared: RunComparison, capsys: pytest.CaptureFixture[str]
+    here: Path,
+    made: cheesebench.Run,
+    compared: RunComparison,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     results = ["--results", str(here / "results")]
     for form in ("text", "markdown"):
@@ -199,4 +248,6 @@ def test_a_baseline_keeps_the_measure(made: cheesebench.Run, tmp_path: Path) -> 
     run = counted(made)
     (tmp_path / "main.json").write_text(baseline_text(run), encoding="utf-8")
     assert read_baseline(tmp_path / "main.json") == run
-    assert {cell.measured and cell.measured.range for cell in run.cells} == {(0.0, 40.0)}
+    assert {cell.measured and cell.measured.range for cell in run.cells} == {
+        (0.0, 40.0)
+    }

@@ -22,13 +22,22 @@ def executed(tmp_path: Path) -> Any:
     notebook = nbformat.read(tmp_path / NOTEBOOK.name, as_version=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Jupyter deprecates is not ours
-        nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        nbclient.NotebookClient(
+            notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+        ).execute()
     return notebook
 
 
 def test_every_cell_runs_and_shows_what_it_says(executed: Any) -> None:
     shown: list[dict[str, str]] = [
-        next((one["data"] for one in cell.outputs if one.output_type == "execute_result"), {})
+        next(
+            (
+                one["data"]
+                for one in cell.outputs
+                if one.output_type == "execute_result"
+            ),
+            {},
+        )
         for cell in executed.cells
         if cell.cell_type == "code"
     ]
@@ -43,4 +52,8 @@ def test_every_cell_runs_and_shows_what_it_says(executed: Any) -> None:
 
 def test_the_notebook_is_stored_without_its_output() -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)
-    assert all(not cell.outputs and cell.execution_count is None for cell in stored.cells if cell.cell_type == "code")
+    assert all(
+        not cell.outputs and cell.execution_count is None
+        for cell in stored.cells
+        if cell.cell_type == "code"
+    )

@@ -1,4 +1,6 @@
-"""Runs from Python: the records and verdicts of pytest, as data frames, and trials that play themselves."""
+"""Runs from Python: the records and verdicts of pytest, as data frames, and trials that
+play themselves.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ import pytest
 
 import cheesebench
 from cheesebench.api import SETTINGS
-from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError
+from cheesebench.errors import (
+    CheeseBenchError,
+    OptionError,
+    RunLogError,
+    UnknownNameError,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.extras import install_command
 from cheesebench.options import OPTIONS
@@ -30,17 +37,38 @@ FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
     results = tmp_path_factory.mktemp("results")
-    return cheesebench.run("random", ["t_maze", "shuttle_box"], seed=3, results=results, run_id="mine", **FEW)
+    return cheesebench.run(
+        "random",
+        ["t_maze", "shuttle_box"],
+        seed=3,
+        results=results,
+        run_id="mine",
+        **FEW,
+    )
 
 
 def records(log: Path) -> list[object]:
     with RunLog.open_read_only(log) as one:
-        return [record for plan in one.plans() for life in one.trials_by_subject(plan) for record in life]
+        return [
+            record
+            for plan in one.plans()
+            for life in one.trials_by_subject(plan)
+            for record in life
+        ]
 
 
 def test_the_records_are_those_of_pytest(made: cheesebench.Run, tmp_path: Path) -> None:
     chosen = "--model random --protocols t_maze --protocols shuttle_box --design cohort --subjects 6 --seed 3"
-    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen.split(), "--run-id", "theirs")
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *chosen.split(),
+        "--run-id",
+        "theirs",
+    )
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert finished.returncode == pytest.ExitCode.TESTS_FAILED, finished.stdout
     theirs = tmp_path / "results" / "theirs"
@@ -52,7 +80,9 @@ def test_the_records_are_those_of_pytest(made: cheesebench.Run, tmp_path: Path) 
 
 def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
     trials = made.trials()
-    assert len(trials) == sum(cell.plan.subjects * cell.plan.trials for cell in made.summary.cells)
+    assert len(trials) == sum(
+        cell.plan.subjects * cell.plan.trials for cell in made.summary.cells
+    )
     assert str(trials["success"].dtype) == "boolean"
     assert trials["subject"].unique().tolist() == list(range(6))
     assert made.calls().empty
@@ -69,7 +99,9 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
     assert shown.startswith("<iframe srcdoc=")
     assert 'sandbox="allow-scripts"' in shown
     assert "subject 1, trial 2" in str(trial)
-    with pytest.raises(OptionError, match="Give protocol= as well, one of t_maze, shuttle_box"):
+    with pytest.raises(
+        OptionError, match="Give protocol= as well, one of t_maze, shuttle_box"
+    ):
         made.trial()
     with pytest.raises(UnknownNameError, match="Did you mean 't_maze'"):
         made.trial("tmaze")
@@ -77,13 +109,17 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
         made.trial("t_maze", trial=99)
 
 
-def test_names_of_a_strangers_run_are_printable(made: cheesebench.Run, tmp_path: Path) -> None:
+def test_names_of_a_strangers_run_are_printable(
+    made: cheesebench.Run, tmp_path: Path
+) -> None:
     theirs = tmp_path / "theirs\x1b[31m"
     shutil.copytree(made.directory, theirs)
     with rewritten(theirs / "run.sqlite") as connection:
         for table in ("cells", "trials", "events", "lives"):
             connection.execute(f"UPDATE {table} SET model = ?", ("a\x1b]0;b\u202e",))
-        connection.execute("UPDATE cells SET plan = replace(plan, '\"random\"', '\"a\\u001b]0;b\\u202e\"')")
+        connection.execute(
+            "UPDATE cells SET plan = replace(plan, '\"random\"', '\"a\\u001b]0;b\\u202e\"')"
+        )
     run = cheesebench.open_run(theirs)
     trial = run.trial("t_maze")
     for shown in (repr(run), repr(trial), str(trial).partition("\n")[0]):
@@ -91,7 +127,8 @@ def test_names_of_a_strangers_run_are_printable(made: cheesebench.Run, tmp_path:
         assert "a\\x1b]0;b\\u202e" in shown
 
 
-#: Where a protocol says something in its own words, and nothing of it is ever more than text.
+#: Where a protocol says something in its own words, and nothing of it is ever more than
+#: text.
 TITLED = """
 version: 1
 paradigm: titled
@@ -115,16 +152,20 @@ chance: {value: 0.1, trials: 100, how: WORDS}
 construct: {name: WORDS, kind: perception, abolished_by: [{lesion: blind, at_most: 0.5}], spared_by: []}
 notes: [WORDS]
 """
-WORDS = (
-    "</script></pre><img src=x onerror=window.hacked=1> [x](javascript:alert) @root https://evil.example ::error a::b"
-)
+WORDS = "</script></pre><img src=x onerror=window.hacked=1> [x](javascript:alert) @root https://evil.example ::error a::b"
 
 
-def test_the_words_of_a_protocol_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
+def test_the_words_of_a_protocol_are_text_wherever_they_are_shown(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "titled.protocol.yaml"
     path.write_text(TITLED.replace("WORDS", json.dumps(WORDS)), encoding="utf-8")
     run = cheesebench.run("random", str(path), results=tmp_path, **FEW)
-    shown = {name: run.report(name) for name in PluginManager().reporters if name not in ("json", "text")}
+    shown = {
+        name: run.report(name)
+        for name in PluginManager().reporters
+        if name not in ("json", "text")
+    }
     shown |= {"a notebook": run._repr_markdown_(), "a trial": run.trial()._repr_html_()}
     assert "onerror" in shown["html"]
     for name, text in shown.items():
@@ -135,7 +176,9 @@ def test_the_words_of_a_protocol_are_text_wherever_they_are_shown(tmp_path: Path
             assert "@root" not in text, name
             assert not re.search(r"(?<!\S)https://evil", text), name
     for name in ("text", *shown):
-        assert not re.search(r"(?m)^\s*::", run.report(name) if name == "text" else shown[name]), name
+        assert not re.search(
+            r"(?m)^\s*::", run.report(name) if name == "text" else shown[name]
+        ), name
 
 
 def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
@@ -147,12 +190,21 @@ def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
         def act(self, observation: str) -> list[int]:
             return [cheesebench.STAY]
 
-        def observe(self, action: int, reward: float, observation: str, ended: bool) -> None: ...
+        def observe(
+            self, action: int, reward: float, observation: str, ended: bool
+        ) -> None: ...
 
     mine = types.SimpleNamespace(
-        cheesebench_agents=lambda: [cheesebench.AgentSpec("statue", Statue, memory="none")], __name__="mine"
+        cheesebench_agents=lambda: [
+            cheesebench.AgentSpec("statue", Statue, memory="none")
+        ],
+        __name__="mine",
     )
-    found = asyncio.run(cheesebench.run_async("statue", "t_maze", plugins=[mine], results=tmp_path, **FEW))
+    found = asyncio.run(
+        cheesebench.run_async(
+            "statue", "t_maze", plugins=[mine], results=tmp_path, **FEW
+        )
+    )
     assert found.verdicts()["verdict"].tolist() == ["FAIL"]
     assert "statue" in repr(found)
 
@@ -175,7 +227,10 @@ def test_mistakes_are_told_before_anything_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, object], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((CheeseBenchError, TypeError), match=said.replace(".", r"\.").replace("?", r"\?")):
+    with pytest.raises(
+        (CheeseBenchError, TypeError),
+        match=said.replace(".", r"\.").replace("?", r"\?"),
+    ):
         cheesebench.run("random", "t_maze", **wrong)  # type: ignore[arg-type]
     assert not (tmp_path / "results").exists()
 
@@ -187,7 +242,9 @@ def test_every_option_of_a_run_can_be_given() -> None:
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
     async def cut() -> None:
         task = asyncio.create_task(
-            cheesebench.run_async("random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)
+            cheesebench.run_async(
+                "random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW
+            )
         )
         while not (tmp_path / "cut").exists():
             await asyncio.sleep(0.05)
@@ -196,11 +253,15 @@ def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
             await task
 
     asyncio.run(cut())
-    whole = cheesebench.run((), resume="cut", protocols=("t_maze", "dnms"), results=tmp_path, progress=False)
+    whole = cheesebench.run(
+        (), resume="cut", protocols=("t_maze", "dnms"), results=tmp_path, progress=False
+    )
     assert whole.verdicts()["valid"].tolist() == whole.verdicts()["planned"].tolist()
 
 
-def test_without_pandas_the_remedy_is_one_line(made: cheesebench.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_remedy_is_one_line(
+    made: cheesebench.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(OptionError, match=re.escape(install_command("pandas"))):
         made.verdicts()
@@ -214,9 +275,16 @@ def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_progress_names_unreadable_replies_at_once(tmp_path: Path) -> None:
     """A model that is not understood is seen before its first trial has ended."""
     lines: list[str] = []
-    options: dict[str, Any] = {"design": "cohort", "subjects": 2, "results": tmp_path, "progress": lines.append}
+    options: dict[str, Any] = {
+        "design": "cohort",
+        "subjects": 2,
+        "results": tmp_path,
+        "progress": lines.append,
+    }
     with FakeServer(lambda call: Answer(text="I see a maze.", delay=0.02)) as server:
-        cheesebench.run("openai/tiny", ["t_maze", "dnms"], base_url=server.base_url, **options)
+        cheesebench.run(
+            "openai/tiny", ["t_maze", "dnms"], base_url=server.base_url, **options
+        )
     said = [re.search(r"; (\d+) of (\d+) replies unreadable; ", line) for line in lines]
     counted = [tuple(map(int, found.groups())) for found in said if found]
     assert counted, lines

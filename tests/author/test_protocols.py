@@ -1,4 +1,6 @@
-"""Protocols to begin with have nothing that lint advises against, pass their own tests, and measure what they name."""
+"""Protocols to begin with have nothing that lint advises against, pass their own tests,
+and measure what they name.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ VIEW = installed_plugins().view("ascii_2d")
 
 
 def checked(text: str, file: str = "mine.protocol.yaml") -> Specification | None:
-    """Return the specification (None of a dialogue) of a protocol without fault, its tests passed."""
+    """Return the specification (None of a dialogue) of a protocol without fault, its
+    tests passed.
+    """
     specification, found = CATALOGUE.inspect_text(text, file)
     # 401 says which of two rules wins, and advises nothing.
     assert [str(one) for one in found if one.code != 401] == []
@@ -34,7 +38,9 @@ def checked(text: str, file: str = "mine.protocol.yaml") -> Specification | None
 
 @pytest.mark.parametrize("name", ["mine", "another_one"])
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_protocol_to_begin_with_passes_its_own_tests(template: str, name: str) -> None:
+def test_a_protocol_to_begin_with_passes_its_own_tests(
+    template: str, name: str
+) -> None:
     specification = checked(protocol_text(template, name))
     assert (specification is None) == (template == "dialogue")
     assert specification is None or specification.paradigm == name
@@ -63,7 +69,10 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 
 def test_an_edition_of_an_edition() -> None:
-    edition = checked(edition_text("long", with_arena(CATALOGUE.find("t_maze", "rodent"))), "t_maze.long.protocol.yaml")
+    edition = checked(
+        edition_text("long", with_arena(CATALOGUE.find("t_maze", "rodent"))),
+        "t_maze.long.protocol.yaml",
+    )
     assert edition is not None
     assert edition.name == "t_maze@long"
     assert edition.ancestors == ("t_maze@rodent", "t_maze")
@@ -72,7 +81,10 @@ def test_an_edition_of_an_edition() -> None:
 def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a maze.protocol.yaml"
     path.write_text(protocol_text("maze", "a_maze"), encoding="utf-8")
-    with pytest.raises(OptionError, match=r"cannot be extended. Rename it: a_maze.default.protocol.yaml"):
+    with pytest.raises(
+        OptionError,
+        match=r"cannot be extended. Rename it: a_maze.default.protocol.yaml",
+    ):
         edition_text("long", CATALOGUE.load(path))
     with pytest.raises(OptionError, match="parent's own edition"):
         edition_text("default", CATALOGUE.find("t_maze"))

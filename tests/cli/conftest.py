@@ -1,4 +1,6 @@
-"""An empty directory to work in, a small protocol, and the command called in this process."""
+"""An empty directory to work in, a small protocol, and the command called in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -107,9 +109,17 @@ def results(here: Path) -> Path:
     """The directory of a run of the random agent: two subjects through ``little``."""
     plugins = installed_plugins()
     specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
-    plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
+    plan = plan_cell(
+        specification,
+        "random",
+        "ascii_2d",
+        find_design("cohort", 2),
+        plugins.agent("random").memory,
+    )
     cells = [(plan, specification)]
-    with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:
+    with RunLog.create(
+        here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}
+    ) as log:
         with RunSession(log, plugins, cells, seed=0, processes=0) as session:
             session.finish()
         assert len(log.trials()) == 8

@@ -17,7 +17,9 @@ from .conftest import Run
 def test_new_writes_what_lint_and_test_accept(here: Path, run: Run) -> None:
     written = run("new", "chamber", "my_box")
     assert written.code == 0
-    assert written.out.startswith("my_box.protocol.yaml\n\nNext: cheesebench lint my_box.protocol.yaml")
+    assert written.out.startswith(
+        "my_box.protocol.yaml\n\nNext: cheesebench lint my_box.protocol.yaml"
+    )
     assert run("lint", "--strict", "my_box.protocol.yaml").code == 0
     assert run("test", "my_box.protocol.yaml").out.endswith("4 tests: 0 failed\n")
     assert run("new", "chamber", "my_box").code == 2
@@ -30,13 +32,20 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     result = run("diff", "little", path)
     assert result.code == 1
     assert "edition:\n  + long\n" in result.out
-    path.write_text(text + "trial: {limit: 30, states: {run: {show: null}}}\nmeasures: {latency: steps}\n")
+    path.write_text(
+        text
+        + "trial: {limit: 30, states: {run: {show: null}}}\nmeasures: {latency: steps}\n"
+    )
     told = run("diff", "little", path).out
     assert "trial.limit:\n  - 9\n  + 30\n" in told
     assert "measures.latency:\n  - steps / 2\n  + steps\n" in told
     assert 'trial.states.run.show:\n  - {"cue": "*"}\n\n' in told
     assert told.endswith("The hash in results is different.\n")
-    assert not [line for line in told.splitlines() if line.startswith(("arena", "extends", "version"))]
+    assert not [
+        line
+        for line in told.splitlines()
+        if line.startswith(("arena", "extends", "version"))
+    ]
     assert run("diff", "little", "little").out.endswith("They are equivalent.\n")
     result = run("diff", "little", "cogeval_n7line")
     assert result.code == 1
@@ -46,18 +55,34 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
 
 
 def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
-    assert "Name it: cheesebench new edition NAME --parent PROTOCOL" in run("new", "edition", "long").err
-    assert "--parent works only with the template 'edition'" in run("new", "maze", "x", "--parent", "little").err
-    assert "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
+    assert (
+        "Name it: cheesebench new edition NAME --parent PROTOCOL"
+        in run("new", "edition", "long").err
+    )
+    assert (
+        "--parent works only with the template 'edition'"
+        in run("new", "maze", "x", "--parent", "little").err
+    )
+    assert (
+        "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
+    )
     outside = here / "elsewhere" / "x.protocol.yaml"
-    assert "It would not load from there" in run("new", "edition", "x", "--parent", "little", "--output", outside).err
+    assert (
+        "It would not load from there"
+        in run("new", "edition", "x", "--parent", "little", "--output", outside).err
+    )
     assert not outside.exists()
 
 
 def test_differences() -> None:
     old = {"a": 1, "b": {"c": [1, 2], "d": 0}, "e": 1}
     new = {"a": 1, "b": {"c": [1, 3], "d": None}, "f": 2}
-    assert list(differences(old, new)) == [("b.c[2]", 2, 3), ("b.d", 0, None), ("e", 1, ABSENT), ("f", ABSENT, 2)]
+    assert list(differences(old, new)) == [
+        ("b.c[2]", 2, 3),
+        ("b.d", 0, None),
+        ("e", 1, ABSENT),
+        ("f", ABSENT, 2),
+    ]
     assert list(differences([1], [1, 2], "x")) == [("x", [1], [1, 2])]
 
 
@@ -99,17 +124,25 @@ def test_changes_are_told_in_few_words() -> None:
 def test_schema_for_vs_code(here: Path, run: Run) -> None:
     folder = here / ".vscode"
     folder.mkdir()
-    (folder / "settings.json").write_text('{"editor.rulers": [120], "yaml.schemas": {"a.json": "*.a"}}')
+    (folder / "settings.json").write_text(
+        '{"editor.rulers": [120], "yaml.schemas": {"a.json": "*.a"}}'
+    )
     assert run("schema", "--install").code == 0
     settings = json.loads((folder / "settings.json").read_text())
     schemas = {"a.json": "*.a", ".vscode/protocol.schema.json": "*.protocol.yaml"}
     assert settings == {"editor.rulers": [120], "yaml.schemas": schemas}
-    assert json.loads((folder / "protocol.schema.json").read_text())["title"] == "CheeseBench protocol"
+    assert (
+        json.loads((folder / "protocol.schema.json").read_text())["title"]
+        == "CheeseBench protocol"
+    )
     assert run("schema", "--install").code == 0
     (folder / "settings.json").write_text("{} // mine")
     refused = run("schema", "--install")
     assert refused.code == 2
-    assert '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}' in refused.err
+    assert (
+        '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}'
+        in refused.err
+    )
     assert (folder / "settings.json").read_text() == "{} // mine"
     assert "--output has no effect" in run("schema", "--install", "--output", "x").err
 
@@ -121,7 +154,9 @@ def test_editions_are_found_by_name_here(
     assert main(["new", "maze", "my_maze"]) == 0
     assert main(["new", "edition", "short", "--parent", "my_maze"]) == 0
     assert main(["new", "edition", "tiny", "--parent", "my_maze@short"]) == 0
-    assert "extends: my_maze@short\n" in (tmp_path / "my_maze.tiny.protocol.yaml").read_text(encoding="utf-8")
+    assert "extends: my_maze@short\n" in (
+        tmp_path / "my_maze.tiny.protocol.yaml"
+    ).read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["test", "my_maze@tiny"]) == 0
     assert "4 tests: 0 failed" in capsys.readouterr().out

@@ -22,7 +22,11 @@ from tests.signals import reset_signals
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
 
-COMMAND = [sys.executable, "-c", "import sys; from cheesebench.cli import main; sys.exit(main())"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; from cheesebench.cli import main; sys.exit(main())",
+]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,11 +42,15 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_help_text_has_examples_that_can_be_typed(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
-    assert examples, f"give '{command}' examples: parsing.describe(parser, about, *examples)"
+    assert examples, (
+        f"give '{command}' examples: parsing.describe(parser, about, *examples)"
+    )
     for example in examples:
         program, *arguments = shlex.split(example)
         assert program == "cheesebench"
@@ -54,7 +62,10 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
     [
         ("lnt little", "Did you mean 'lint'?"),
         ("lint", "arguments are required: FILE"),
-        ("list --jsn", "unrecognized arguments: --jsn. Did you mean '--json'? See 'cheesebench list --help'."),
+        (
+            "list --jsn",
+            "unrecognized arguments: --jsn. Did you mean '--json'? See 'cheesebench list --help'.",
+        ),
         ("--jsn", "unrecognized arguments: --jsn. See 'cheesebench --help'."),
         ("lint litle", "There is no protocol 'litle'"),
         ("lint litle.protocol.yaml", "There is no file litle.protocol.yaml"),
@@ -70,7 +81,10 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
         ("render little --expand --state run", "Remove them"),
         ("play little --actions FXL", "'X' in 'FXL' is not an action"),
         ("play little --view ascii_2e --actions F", "Did you mean 'ascii_2d'?"),
-        ("schema --output nowhere/schema.json", "nowhere/schema.json cannot be written"),
+        (
+            "schema --output nowhere/schema.json",
+            "nowhere/schema.json cannot be written",
+        ),
         ("schema --output empty", "empty cannot be written"),
         ("report nothing", "There is no run 'nothing' in results"),
         ("report empty", "There is no run 'empty'"),
@@ -79,7 +93,9 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
         (f"lint {'x' * 300}", "File name too long"),
     ],
 )
-def test_a_mistake_is_one_line(arguments: str, words: str, run: Run, here: Path) -> None:
+def test_a_mistake_is_one_line(
+    arguments: str, words: str, run: Run, here: Path
+) -> None:
     (here / "empty").mkdir()
     result = run(*arguments.split())
     assert result.code == 2
@@ -90,7 +106,11 @@ def test_a_mistake_is_one_line(arguments: str, words: str, run: Run, here: Path)
 
 
 def test_what_is_typed_cannot_command_the_terminal(run: Run) -> None:
-    for arguments in (["\x1b[2J"], ["lint", "\x1b[2J\r"], ["render", "little", "--state", "\x1b]0;x\x07\ny"]):
+    for arguments in (
+        ["\x1b[2J"],
+        ["lint", "\x1b[2J\r"],
+        ["render", "little", "--state", "\x1b]0;x\x07\ny"],
+    ):
         result = run(*arguments)
         assert result.code == 2
         assert "\x1b" not in result.err
@@ -99,7 +119,9 @@ def test_what_is_typed_cannot_command_the_terminal(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["render", "play"])
-def test_a_broken_protocol_is_told_line_by_line(command: str, run: Run, here: Path, maze: str) -> None:
+def test_a_broken_protocol_is_told_line_by_line(
+    command: str, run: Run, here: Path, maze: str
+) -> None:
     broken = maze.replace("enter: goal", "entr: goal").replace("face: E", "face: Q")
     (here / "broken.protocol.yaml").write_text(broken, encoding="utf-8")
     result = run(command, "broken.protocol.yaml")
@@ -110,33 +132,51 @@ def test_a_broken_protocol_is_told_line_by_line(command: str, run: Run, here: Pa
     assert all(finding.startswith("broken.protocol.yaml:") for finding in findings)
 
 
-def test_a_file_here_goes_before_an_installed_protocol(run: Run, here: Path, maze: str) -> None:
-    (here / "t_maze.protocol.yaml").write_text(maze.replace("little", "t_maze"), encoding="utf-8")
+def test_a_file_here_goes_before_an_installed_protocol(
+    run: Run, here: Path, maze: str
+) -> None:
+    (here / "t_maze.protocol.yaml").write_text(
+        maze.replace("little", "t_maze"), encoding="utf-8"
+    )
     result = run("render", "t_maze", "--state", "wait")
     assert result.code == 0
-    assert result.err == "cheesebench: t_maze.protocol.yaml is used, not the installed 't_maze'.\n"
+    assert (
+        result.err
+        == "cheesebench: t_maze.protocol.yaml is used, not the installed 't_maze'.\n"
+    )
     assert "#→...." in result.out
 
 
 def test_as_a_process(here: Path) -> None:
-    result = subprocess.run([*COMMAND, "lint", "little"], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [*COMMAND, "lint", "little"], capture_output=True, text=True, check=False
+    )
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.endswith("1 file: 0 errors, 0 warnings, 0 notes\n")
-    result = subprocess.run([*COMMAND, "lint", "litle"], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [*COMMAND, "lint", "litle"], capture_output=True, text=True, check=False
+    )
     assert (result.returncode, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
 
 
 def test_a_terminal_without_arrows_gets_what_is_like_them(here: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    result = subprocess.run([*COMMAND, "render", "little"], capture_output=True, env=environment, check=False)
+    result = subprocess.run(
+        [*COMMAND, "render", "little"],
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
     assert (result.returncode, result.stderr) == (0, b"")
     assert b"#>.." in result.stdout
     assert b"\\u" not in result.stdout
 
 
 def test_a_reader_may_close_the_pipe(here: Path) -> None:
-    process = subprocess.Popen([*COMMAND, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()

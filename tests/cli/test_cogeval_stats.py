@@ -1,4 +1,6 @@
-"""``cheesebench cogeval-stats``: tables of runs and of score files, figures, and what is wrong with them."""
+"""``cheesebench cogeval-stats``: tables of runs and of score files, figures, and what
+is wrong with them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ SCORES = HEADER + "".join(
     for temperature in ("0", "1")
     for successes in [min(10, ease + better + (condition == "transReval"))]
 )
-BESIDE = [parent / "shared" / "data" / "cogeval" / "scores_half.csv" for parent in Path(__file__).parents]
+BESIDE = [
+    parent / "shared" / "data" / "cogeval" / "scores_half.csv"
+    for parent in Path(__file__).parents
+]
 
 
 @pytest.fixture
@@ -33,17 +38,30 @@ def scores(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("wide")
 def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4-32k"]) == 0
+    assert (
+        main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4-32k"])
+        == 0
+    )
     text = capsys.readouterr().out
     assert "graph:group" in text
-    assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
+    assert "domain" not in text.split("Right answers")[0], (
+        "a factor of one level is no term"
+    )
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
-    assert "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
+    assert (
+        "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit"
+        in text
+    )
     assert "not compared: 0 of 6 graphs in all 3 domains" in text
 
 
-def test_a_name_that_stops_early_means_the_one_that_goes_on(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4"]) == MISTAKE
+def test_a_name_that_stops_early_means_the_one_that_goes_on(
+    scores: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4"])
+        == MISTAKE
+    )
     assert "Did you mean 'gpt-4-32k'?" in capsys.readouterr().err
 
 
@@ -51,9 +69,20 @@ def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "scores.csv"
-    lines = [f"g{graph},{domain},policyReval,m,x,0,1,10" for graph in range(3) for domain in "abc"]
+    lines = [
+        f"g{graph},{domain},policyReval,m,x,0,1,10"
+        for graph in range(3)
+        for domain in "abc"
+    ]
     path.write_text(HEADER + "\n".join(lines), encoding="utf-8")
-    command = ["cogeval-stats", "--scores", str(path), "--published", "gpt-4-32k", "--json"]
+    command = [
+        "cogeval-stats",
+        "--scores",
+        str(path),
+        "--published",
+        "gpt-4-32k",
+        "--json",
+    ]
     assert main(command) == 0
     (row,) = json.loads(capsys.readouterr().out)["published"]
     assert row["verdict"] in ("PASS", "FAIL", "INCONCLUSIVE")
@@ -64,20 +93,37 @@ def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
     assert "verdict" not in row
 
 
-def test_coefficients_are_those_of_a_fit_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coefficients_are_those_of_a_fit_by_hand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text(HEADER + "g,d,valuePath,a,x,0,20,40\ng,d,valuePath,b,x,0,30,40\n", encoding="utf-8")
+    path.write_text(
+        HEADER + "g,d,valuePath,a,x,0,20,40\ng,d,valuePath,b,x,0,30,40\n",
+        encoding="utf-8",
+    )
     assert main(["cogeval-stats", "--scores", str(path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["coefficients"]
     assert (found["factor"], found["level"], found["reference"]) == ("model", "b", "a")
-    assert found["estimate"] == pytest.approx(math.log(3))  # odds of 3 against odds of 1
-    assert found["se"] == pytest.approx(math.sqrt(1 / 20 + 1 / 20 + 1 / 30 + 1 / 10), rel=1e-4)
+    assert found["estimate"] == pytest.approx(
+        math.log(3)
+    )  # odds of 3 against odds of 1
+    assert found["se"] == pytest.approx(
+        math.sqrt(1 / 20 + 1 / 20 + 1 / 30 + 1 / 10), rel=1e-4
+    )
 
 
 def test_json_for_programs(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cogeval-stats", "--scores", str(scores), "--json", "--model", "able"]) == 0
+    assert (
+        main(["cogeval-stats", "--scores", str(scores), "--json", "--model", "able"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
-    assert [row["term"] for row in found["deviance"]["rows"]] == ["graph", "temperature", "group", "graph:group"]
+    assert [row["term"] for row in found["deviance"]["rows"]] == [
+        "graph",
+        "temperature",
+        "group",
+        "graph:group",
+    ]
     assert {row["model"] for row in found["conditions"]} == {"able"}
 
 
@@ -85,8 +131,21 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     drawn = []
     for name in ("a", "b"):
-        assert main(["cogeval-stats", "--scores", str(scores), "--figures", str(tmp_path / name)]) == 0
-        drawn.append([path.read_bytes() for path in sorted((tmp_path / name).glob("*.svg"))])
+        assert (
+            main(
+                [
+                    "cogeval-stats",
+                    "--scores",
+                    str(scores),
+                    "--figures",
+                    str(tmp_path / name),
+                ]
+            )
+            == 0
+        )
+        drawn.append(
+            [path.read_bytes() for path in sorted((tmp_path / name).glob("*.svg"))]
+        )
     assert len(drawn[0]) == 3
     assert drawn[0] == drawn[1]
     assert b"valuePath" in drawn[0][0]
@@ -96,7 +155,10 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("graph,domain\n", "no column 'condition'"),
-        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' must be whole numbers"),
+        (
+            HEADER + "g,d,valuePath,m,x,0,two,3\n",
+            "line 2: 'successes' and 'total' must be whole numbers",
+        ),
         (HEADER + "g,d,valuePath,m,x,0,4,3\n", "line 2: 4 of 3 cannot be right"),
         (HEADER, "The run has no answers"),
         ("\0\xff", "no column"),
@@ -122,7 +184,9 @@ def test_a_broken_file_is_one_line(
         (["--published", "gpt-5"], "gpt-5"),
     ],
 )
-def test_mistakes(arguments: list[str], words: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes(
+    arguments: list[str], words: str, scores: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if "--published" in arguments:
         arguments = [*arguments, "--scores", str(scores)]
     assert main(["cogeval-stats", *arguments]) == MISTAKE
@@ -141,10 +205,15 @@ def test_a_missing_extra_is_one_line_with_the_remedy(
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not any(path.is_file() for path in BESIDE), reason="the published scores are not beside the project"
+    not any(path.is_file() for path in BESIDE),
+    reason="the published scores are not beside the project",
 )
-def test_the_published_scores_give_the_published_degrees_of_freedom(capsys: pytest.CaptureFixture[str]) -> None:
-    """On the paper's eight models: Table 2 has 7, 5, 2, 2, 4, 14, 10, 20, 8 (and 40, not its 44, for the last)."""
+def test_the_published_scores_give_the_published_degrees_of_freedom(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On the paper's eight models: Table 2 has 7, 5, 2, 2, 4, 14, 10, 20, 8 (and 40,
+    not its 44, for the last).
+    """
     path = next(path for path in BESIDE if path.is_file())
     models = "gpt-4-32k gpt-35-turbo text-davinci-003 bard claude-v1 llama-13b cohere-xlarge alpaca-7b"
     chosen = [part for name in models.split() for part in ("--model", name)]

@@ -1,4 +1,6 @@
-"""Commands own their arguments: only the one that is called is imported, and plugins can add some."""
+"""Commands own their arguments: only the one that is called is imported, and plugins
+can add some.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,25 @@ def run(arguments):
 
 
 def install(directory: Path, name: str, code: str, **modules: str) -> None:
-    """Write modules, and the metadata of a distribution whose entry point is the first of them."""
+    """Write modules, and the metadata of a distribution whose entry point is the first
+    of them.
+    """
     for module, text in {name: code, **modules}.items():
         (directory / f"{module}.py").write_text(text, encoding="utf-8")
     information = directory / f"{name}-1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(f"[cheesebench]\n{name} = {name}\n", encoding="utf-8")
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (information / "entry_points.txt").write_text(
+        f"[cheesebench]\n{name} = {name}\n", encoding="utf-8"
+    )
 
 
 @pytest.fixture
-def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """A directory of distributions, whose modules are forgotten afterwards."""
     directory = tmp_path_factory.mktemp("site")
     monkeypatch.syspath_prepend(directory)
@@ -58,31 +68,57 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "imported"), [("--help", []), ("--version", []), ("lint --help", ["lint"]), ("nonsense", [])]
+    ("arguments", "imported"),
+    [("--help", []), ("--version", []), ("lint --help", ["lint"]), ("nonsense", [])],
 )
-def test_only_the_command_that_is_called_is_imported(arguments: str, imported: list[str]) -> None:
+def test_only_the_command_that_is_called_is_imported(
+    arguments: str, imported: list[str]
+) -> None:
     modules = sorted(command.module for command in COMMANDS.values())
     code = (
         "import sys; from cheesebench.cli import main\n"
         f"try: main({arguments.split()!r})\nexcept SystemExit: pass\n"
         f"print('imported:', [name for name in {modules!r} if name in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == f"imported: {[f'cheesebench.commands.{name}' for name in imported]}"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert (
+        result.stdout.splitlines()[-1]
+        == f"imported: {[f'cheesebench.commands.{name}' for name in imported]}"
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_a_module_with_two_functions(name: str) -> None:
     module = importlib.import_module(COMMANDS[name].module)
-    missing = [function for function in ("add_arguments", "run") if not callable(getattr(module, function, None))]
+    missing = [
+        function
+        for function in ("add_arguments", "run")
+        if not callable(getattr(module, function, None))
+    ]
     assert not missing, f"write these functions in {module.__name__}"
 
 
 def test_an_option_of_a_run_is_what_it_is_in_pytest() -> None:
     """What has the name of an option of a run takes the same kind of value."""
-    [subparsers] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    plan = {action.dest: action for action in subparsers.choices["plan"]._actions if action.dest in BY_KEY}
-    assert {"model", "subjects", "results", "reply_tokens", "agent_option"} <= plan.keys()
+    [subparsers] = [
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    plan = {
+        action.dest: action
+        for action in subparsers.choices["plan"]._actions
+        if action.dest in BY_KEY
+    }
+    assert {
+        "model",
+        "subjects",
+        "results",
+        "reply_tokens",
+        "agent_option",
+    } <= plan.keys()
     for key, action in plan.items():
         option = BY_KEY[key]
         assert action.option_strings == [option.short]
@@ -92,32 +128,49 @@ def test_an_option_of_a_run_is_what_it_is_in_pytest() -> None:
         (name, action.dest): action.option_strings
         for name, parser in subparsers.choices.items()
         for action in parser._actions
-        if action.dest in ("results", "compare_fail", "models", "json") and action.option_strings
+        if action.dest in ("results", "compare_fail", "models", "json")
+        and action.option_strings
     }
     assert {tuple(strings) for strings in spelled.values()} == {
         ("--results",), ("--compare-fail",), ("--models",), ("--json",)
     }  # fmt: skip
 
 
-def test_a_plugin_adds_a_command(site: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    install(site, "loud", HOOK.format(entries="CommandSpec('shout', 'say it loudly', 'loud_shout')"), loud_shout=SHOUT)
+def test_a_plugin_adds_a_command(
+    site: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(
+        site,
+        "loud",
+        HOOK.format(entries="CommandSpec('shout', 'say it loudly', 'loud_shout')"),
+        loud_shout=SHOUT,
+    )
     assert "    shout        say it loudly\n" in run().out
     assert "loud_shout" not in sys.modules, "the help does not import it"
     assert run("shout", "cheese", "--times", "2").out == "CHEESE CHEESE\n"
     assert run("shout", "cheese", "--times", "3").code == 1
     mistake = run("shout", "cheese", "--times", "0")
-    assert (mistake.code, mistake.err) == (2, "cheesebench: --times 0: say it at least once.\n")
+    assert (mistake.code, mistake.err) == (
+        2,
+        "cheesebench: --times 0: say it at least once.\n",
+    )
     assert "Did you mean 'shout'?" in run("shuot").err
     with pytest.raises(SystemExit, match="0"):
         run("shout", "--help")
     assert "Say it loudly." in capsys.readouterr().out
     listed = run("plugins", "--json")
     assert listed.code == 0
-    assert "shout" not in all_commands(entry_points=False), "the reference has what is ours"
+    assert "shout" not in all_commands(entry_points=False), (
+        "the reference has what is ours"
+    )
 
 
 def test_a_plugin_cannot_replace_a_command(site: Path, run: Run) -> None:
-    install(site, "rival", HOOK.format(entries="CommandSpec('lint', 'do nothing', 'rival_lint')"))
+    install(
+        site,
+        "rival",
+        HOOK.format(entries="CommandSpec('lint', 'do nothing', 'rival_lint')"),
+    )
     assert "do nothing" not in run().out
     assert run("lint", "little").code == 0
 
@@ -127,8 +180,14 @@ def test_a_plugin_cannot_replace_a_command(site: Path, run: Run) -> None:
     [
         ("import nosuchmodule", "cannot be loaded: No module named 'nosuchmodule'"),
         ("1 / 0", "cannot be loaded: division by zero"),
-        ("def run(arguments): return 0", "a module, which has no 'add_arguments'. Add 'def add_arguments(parser)'."),
-        ("run = add_arguments = 3", "'add_arguments' is 3, an int. Write 'def add_arguments(parser)'."),
+        (
+            "def run(arguments): return 0",
+            "a module, which has no 'add_arguments'. Add 'def add_arguments(parser)'.",
+        ),
+        (
+            "run = add_arguments = 3",
+            "'add_arguments' is 3, an int. Write 'def add_arguments(parser)'.",
+        ),
         (
             "def add_arguments(parser): 1 / 0\ndef run(options): ...",
             "raises ZeroDivisionError: division by zero (odd_c",
@@ -137,12 +196,25 @@ def test_a_plugin_cannot_replace_a_command(site: Path, run: Run) -> None:
             "def add_arguments(parser): ...\ndef run(options): 1 / 0",
             "raises ZeroDivisionError: division by zero (odd_c",
         ),
-        ("def add_arguments(parser): ...\ndef run(): ...", "whose 'run' takes (). Write 'def run(options)'."),
-        ("def add_arguments(parser): ...\ndef run(options): return 'ok'", "run returned 'ok', a str. Return an int."),
+        (
+            "def add_arguments(parser): ...\ndef run(): ...",
+            "whose 'run' takes (). Write 'def run(options)'.",
+        ),
+        (
+            "def add_arguments(parser): ...\ndef run(options): return 'ok'",
+            "run returned 'ok', a str. Return an int.",
+        ),
     ],
 )
-def test_a_command_that_cannot_be_loaded_is_one_line(site: Path, run: Run, module: str, reason: str) -> None:
-    install(site, "odd_kit", HOOK.format(entries="CommandSpec('odd', 'is odd', 'odd_command')"), odd_command=module)
+def test_a_command_that_cannot_be_loaded_is_one_line(
+    site: Path, run: Run, module: str, reason: str
+) -> None:
+    install(
+        site,
+        "odd_kit",
+        HOOK.format(entries="CommandSpec('odd', 'is odd', 'odd_command')"),
+        odd_command=module,
+    )
     assert run().code == 0
     result = run("odd")
     assert (result.code, result.out) == (2, "")
@@ -159,7 +231,9 @@ def test_a_command_that_cannot_be_loaded_is_one_line(site: Path, run: Run, modul
         ("wrong_module", "1 / 0"),
     ],
 )
-def test_a_broken_plugin_takes_no_help_away(site: Path, run: Run, name: str, hook: str) -> None:
+def test_a_broken_plugin_takes_no_help_away(
+    site: Path, run: Run, name: str, hook: str
+) -> None:
     install(site, name, hook)
     result = run()
     assert result.code == 0

@@ -1,4 +1,6 @@
-"""``cheesebench compare`` and ``cheesebench bless``: tables, refusals, exit codes, the file of a baseline."""
+"""``cheesebench compare`` and ``cheesebench bless``: tables, refusals, exit codes, the
+file of a baseline.
+"""
 
 from __future__ import annotations
 
@@ -29,35 +31,53 @@ def worse(results: Path) -> str:
     shutil.copytree(results / RUN, results / "worse")
     with rewritten(results / "worse" / "run.sqlite") as connection:
         connection.execute("UPDATE trials SET success = 0, outcome = 'timeout'")
-        connection.execute("UPDATE trials SET success = 1 WHERE subject = 0 AND trial = 0")
+        connection.execute(
+            "UPDATE trials SET success = 1 WHERE subject = 0 AND trial = 0"
+        )
     return "worse"
 
 
 def test_a_run_against_itself_is_identical(run: Run, results: Path) -> None:
     found = run("compare", RUN, RUN)
     assert (found.code, found.err) == (0, "")
-    assert "are identical: every subject did exactly the same" in " ".join(found.out.split())
+    assert "are identical: every subject did exactly the same" in " ".join(
+        found.out.split()
+    )
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
-def test_two_models_of_one_run_are_told_apart(run: Run, results: Path, worse: str) -> None:
-    with RunLog.open_read_only(results / RUN) as first, RunLog.open_read_only(results / worse) as second:
+def test_two_models_of_one_run_are_told_apart(
+    run: Run, results: Path, worse: str
+) -> None:
+    with (
+        RunLog.open_read_only(results / RUN) as first,
+        RunLog.open_read_only(results / worse) as second,
+    ):
         found = compare_runs(count_run(first, "both"), count_run(second, "both"))
     (model,) = found.models
     assert "No difference between both and both can be shown" in text(found)
-    two = replace(found, models=(replace(model, first_model="human", second_model="random"),))
+    two = replace(
+        found, models=(replace(model, first_model="human", second_model="random"),)
+    )
     assert "No difference between human and random can be shown" in text(two)
 
 
-def test_a_baseline_that_has_nothing_to_lose_is_warned_of(run: Run, results: Path, worse: str) -> None:
+def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
+    run: Run, results: Path, worse: str
+) -> None:
     with rewritten(results / RUN / "run.sqlite") as connection:
-        connection.execute("UPDATE trials SET success = 0, outcome = 'timeout' WHERE subject > 0")
+        connection.execute(
+            "UPDATE trials SET success = 0, outcome = 'timeout' WHERE subject > 0"
+        )
     said = " ".join(run("compare", RUN, worse).out.split())
     assert "Warning: worse rarely succeeds on little (" in said
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
     said = " ".join(run("bless", RUN, "low").err.split())
-    assert "Warning: at or below chance, where a run cannot be shown to be worse: little (" in said
+    assert (
+        "Warning: at or below chance, where a run cannot be shown to be worse: little ("
+        in said
+    )
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', NULL)")
     assert "at or below chance" not in run("bless", RUN, "low").err
@@ -66,12 +86,20 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(run: Run, results: Pat
 def test_formats(run: Run, results: Path, worse: str) -> None:
     told = json.loads(run("compare", RUN, worse, "--format", "json").out)
     (model,) = told["models"]
-    assert (told["first"], told["second"], model["view"], len(model["cells"])) == (RUN, "worse", "ascii_2d", 1)
+    assert (told["first"], told["second"], model["view"], len(model["cells"])) == (
+        RUN,
+        "worse",
+        "ascii_2d",
+        1,
+    )
     markdown = run("compare", RUN, worse, "--format", "markdown").out
     assert markdown.startswith(f"# {RUN} (first) against worse (second)")
     assert "| little" in markdown
     refused = run("compare", RUN, worse, "--format", "nothing")
-    assert (refused.code, "There is no report format 'nothing'" in refused.err) == (2, True)
+    assert (refused.code, "There is no report format 'nothing'" in refused.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_baseline_stands_for_the_run(run: Run, results: Path, here: Path) -> None:
@@ -88,7 +116,9 @@ def test_a_baseline_stands_for_the_run(run: Run, results: Path, here: Path) -> N
 
 
 @pytest.mark.parametrize("doubts", [[1, None], ["\x1b[31m"], "words", 5, {"a": 1}])
-def test_doubts_of_a_stranger_are_text_or_damage(run: Run, results: Path, here: Path, doubts: object) -> None:
+def test_doubts_of_a_stranger_are_text_or_damage(
+    run: Run, results: Path, here: Path, doubts: object
+) -> None:
     run("bless", RUN, "main")
     path = here / "baselines" / "main.json"
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -101,8 +131,13 @@ def test_doubts_of_a_stranger_are_text_or_damage(run: Run, results: Path, here: 
     assert "\x1b" not in found.out + found.err
 
 
-@pytest.mark.parametrize("counts", [[None, 1, 0, ""], [1, "1", 0, ""], [1e300, 1, 0, ""], [1, 1, 0, 5], [1, 1]])
-def test_counts_of_a_stranger_are_numbers(run: Run, results: Path, here: Path, counts: list[object]) -> None:
+@pytest.mark.parametrize(
+    "counts",
+    [[None, 1, 0, ""], [1, "1", 0, ""], [1e300, 1, 0, ""], [1, 1, 0, 5], [1, 1]],
+)
+def test_counts_of_a_stranger_are_numbers(
+    run: Run, results: Path, here: Path, counts: list[object]
+) -> None:
     run("bless", RUN, "main")
     path = here / "baselines" / "main.json"
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -118,13 +153,26 @@ def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
     (cell,) = counted.cells
     nine_of_ten = [cell] * 9
     many = dict.fromkeys(range(10), cell.subjects[0])
-    text = baseline_text(type(counted)(name="n", seed=0, cells=tuple(nine_of_ten), manifest=counted.manifest))
-    assert len(text) + 9 * len(json.dumps([[n, 1000, 1000, 1000, s.digest] for n, s in many.items()])) < 100_000
+    text = baseline_text(
+        type(counted)(
+            name="n", seed=0, cells=tuple(nine_of_ten), manifest=counted.manifest
+        )
+    )
+    assert (
+        len(text)
+        + 9
+        * len(json.dumps([[n, 1000, 1000, 1000, s.digest] for n, s in many.items()]))
+        < 100_000
+    )
 
 
-def test_changed_protocols_are_refused_by_name(run: Run, results: Path, worse: str) -> None:
+def test_changed_protocols_are_refused_by_name(
+    run: Run, results: Path, worse: str
+) -> None:
     with rewritten(results / "worse" / "run.sqlite") as connection:
-        connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'abcdefgh')")
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.sha256', 'abcdefgh')"
+        )
     found = run("compare", RUN, worse)
     assert (found.code, found.out) == (2, "")
     assert "the protocol little differs (" in found.err
@@ -135,7 +183,9 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     run("bless", RUN, "high")
     path = here / "baselines" / "high.json"
     baseline = json.loads(path.read_text())
-    own, better = ([[n, passed, 4, 0, f"{n}{passed}"] for n in range(8)] for passed in (0, 4))
+    own, better = (
+        [[n, passed, 4, 0, f"{n}{passed}"] for n in range(8)] for passed in (0, 4)
+    )
     for name, subjects in (("low", own), ("high", better)):
         baseline["cells"][0]["subjects"] = subjects
         (here / "baselines" / f"{name}.json").write_text(json.dumps(baseline))
@@ -145,14 +195,19 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     assert run("compare", "high", "low", "--compare-fail", "worse").code == 0
 
 
-def test_a_run_with_gaps_is_blessed_only_on_demand(run: Run, results: Path, here: Path) -> None:
+def test_a_run_with_gaps_is_blessed_only_on_demand(
+    run: Run, results: Path, here: Path
+) -> None:
     with sqlite3.connect(results / RUN / "run.sqlite") as connection:
         connection.execute("DELETE FROM lives WHERE subject = 1")
         connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
     connection.close()
     refused = run("bless", RUN, "main")
     assert refused.code == 2
-    assert f"little in ascii_2d has 2 missing trials. Finish it with --resume {RUN}" in refused.err
+    assert (
+        f"little in ascii_2d has 2 missing trials. Finish it with --resume {RUN}"
+        in refused.err
+    )
     assert not (here / "baselines").exists()
     assert run("bless", RUN, "main", "--incomplete").code == 0
 
@@ -171,7 +226,10 @@ def test_names_that_lead_nowhere(run: Run, results: Path) -> None:
         ("[]", "is not a baseline"),
         ('{"cheesebench_baseline": 99}', "format 99; this CheeseBench reads 1"),
         ('{"cheesebench_baseline": 1}', "damaged"),
-        ('{"cheesebench_baseline": 1, "name": "", "seed": 0, "manifest": {}, "cells": [{"subjects": [3]}]}', "damaged"),
+        (
+            '{"cheesebench_baseline": 1, "name": "", "seed": 0, "manifest": {}, "cells": [{"subjects": [3]}]}',
+            "damaged",
+        ),
     ],
 )
 def test_what_is_no_baseline_is_refused(here: Path, content: str, said: str) -> None:

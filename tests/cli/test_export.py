@@ -1,4 +1,6 @@
-"""``cheesebench export``: tables that hold what the log holds, and logs that Inspect AI opens."""
+"""``cheesebench export``: tables that hold what the log holds, and logs that Inspect AI
+opens.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,26 @@ def asked(here: Path) -> Path:
         entry = ModelEntry(name="a/model", backend="openai", id="m")
         model = language_model(plugins, entry, base_url=server.base_url)
         design = find_design("cohort", 2)
-        plan = plan_cell(specification, "a/model", "ascii_2d", design, agent="llm", settings=model.settings)
-        with RunLog.create(here / "results", "asked", [(plan, specification)], options={"seed": 0}) as log:
+        plan = plan_cell(
+            specification,
+            "a/model",
+            "ascii_2d",
+            design,
+            agent="llm",
+            settings=model.settings,
+        )
+        with RunLog.create(
+            here / "results", "asked", [(plan, specification)], options={"seed": 0}
+        ) as log:
             models = LanguageModels(log, {"a/model": model})
-            with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
+            with RunSession(
+                log,
+                plugins,
+                [(plan, specification)],
+                seed=0,
+                processes=0,
+                language=models,
+            ) as session:
                 session.finish()
             assert log.calls.totals().calls >= 8
     return here / "results" / "asked"
@@ -57,22 +75,39 @@ def test_csv_holds_the_trials(run: Run, results: Path, here: Path) -> None:
     found = run("export", RUN, "--csv")
     assert (found.code, found.out) == (0, "")
     directory = results / RUN / "export"
-    assert {path.name for path in directory.iterdir()} == {f"{name}.csv" for name in TABLES}
+    assert {path.name for path in directory.iterdir()} == {
+        f"{name}.csv" for name in TABLES
+    }
     trials = read(directory / "trials.csv")
     with RunLog.open_read_only(results / RUN) as log:
         records = log.trials()
         events = [event for record in records for event in log.events(record)]
-    assert [(row["subject"], row["trial"], row["actions"], float(row["reward"])) for row in trials] == [
-        (str(r.subject), str(r.trial + 1), r.actions, r.reward) for r in records
-    ]
+    assert [
+        (row["subject"], row["trial"], row["actions"], float(row["reward"]))
+        for row in trials
+    ] == [(str(r.subject), str(r.trial + 1), r.actions, r.reward) for r in records]
     assert len(read(directory / "events.csv")) == len(events)
-    assert [row["success"] for row in trials] == [str(bool(r.success)).lower() for r in records]
+    assert [row["success"] for row in trials] == [
+        str(bool(r.success)).lower() for r in records
+    ]
     values = {(row["kind"], row["name"]) for row in read(directory / "values.csv")}
     assert values == {("counter", "visits"), ("measure", "latency")}
 
 
 def test_steps_are_lived_again(run: Run, results: Path, here: Path) -> None:
-    assert run("export", RUN, "--csv", "--table", "steps", "--observations", "--output", "out").code == 0
+    assert (
+        run(
+            "export",
+            RUN,
+            "--csv",
+            "--table",
+            "steps",
+            "--observations",
+            "--output",
+            "out",
+        ).code
+        == 0
+    )
     assert [path.name for path in (here / "out").iterdir()] == ["steps.csv"]
     rows = read(here / "out" / "steps.csv")
     plugins = installed_plugins()
@@ -87,10 +122,16 @@ def test_steps_are_lived_again(run: Run, results: Path, here: Path) -> None:
                 record,
             )
         ]
-    assert [(row["letter"], float(row["reward"]), row["observation"]) for row in rows] == [
-        (frame.action, frame.reward, frame.observation) for frame in frames
-    ]
-    assert {row["action"] for row in rows} <= {"", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"}
+    assert [
+        (row["letter"], float(row["reward"]), row["observation"]) for row in rows
+    ] == [(frame.action, frame.reward, frame.observation) for frame in frames]
+    assert {row["action"] for row in rows} <= {
+        "",
+        "FORWARD",
+        "ROTATE_LEFT",
+        "ROTATE_RIGHT",
+        "STAY",
+    }
 
 
 def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
@@ -98,7 +139,9 @@ def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
     calls = read(asked / "export" / "calls.csv")
     with RunLog.open_read_only(asked) as log:
         assert len(calls) == log.calls.totals().calls
-        assert sum(int(row["prompt_tokens"]) for row in calls) == log.calls.totals().prompt
+        assert (
+            sum(int(row["prompt_tokens"]) for row in calls) == log.calls.totals().prompt
+        )
     assert "\x1b" not in (asked / "export" / "calls.csv").read_text(encoding="utf-8")
     assert calls[0]["reply"].startswith("LEARNINGS: =1+1 <script>")
 
@@ -106,10 +149,30 @@ def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
 def test_parquet_is_written_in_groups_that_fit_into_memory(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path, long = tmp_path / "long.parquet", "x" * (GROUP_TEXT // 2)
-    assert write_parquet(path, {"said": "text", "step": "integer"}, ([[long, n], [None, n]] for n in range(5))) == 10
+    assert (
+        write_parquet(
+            path,
+            {"said": "text", "step": "integer"},
+            ([[long, n], [None, n]] for n in range(5)),
+        )
+        == 10
+    )
     groups = parquet.ParquetFile(path).metadata
-    assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [4, 4, 2]
-    assert parquet.read_table(path).to_pydict()["step"] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert [
+        groups.row_group(number).num_rows for number in range(groups.num_row_groups)
+    ] == [4, 4, 2]
+    assert parquet.read_table(path).to_pydict()["step"] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        4,
+    ]
 
 
 def test_parquet_has_types_and_the_same_rows(run: Run, asked: Path) -> None:
@@ -124,28 +187,35 @@ def test_parquet_has_types_and_the_same_rows(run: Run, asked: Path) -> None:
     assert all(value is None or isinstance(value, bool) for value in trials["success"])
 
 
-def test_without_pyarrow_there_is_one_remedy(run: Run, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_there_is_one_remedy(
+    run: Run, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     found = run("export", RUN, "--parquet")
     assert found.code == 2
     assert install_command("parquet") in found.err
 
 
-def test_a_trial_that_was_not_run_is_a_row_without_values(run: Run, results: Path) -> None:
+def test_a_trial_that_was_not_run_is_a_row_without_values(
+    run: Run, results: Path
+) -> None:
     with sqlite3.connect(results / RUN / "run.sqlite") as connection:
         connection.execute("DELETE FROM lives WHERE subject = 1")
         connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
     connection.close()
     assert run("export", RUN, "--csv").code == 0
     rows = read(results / RUN / "export" / "trials.csv")
-    assert [(row["missing"], row["success"], row["steps"]) for row in rows if row["missing"]] == [
-        ("not run", "", "")
-    ] * 2
+    assert [
+        (row["missing"], row["success"], row["steps"]) for row in rows if row["missing"]
+    ] == [("not run", "", "")] * 2
     assert run("export", RUN, "--inspect").code == 0
     (path,) = (results / RUN / "export").glob("*.eval")
     with zipfile.ZipFile(path) as file:
         header = json.loads(file.read("header.json"))
-    assert (header["status"], header["results"]["completed_samples"]) == ("cancelled", 6)
+    assert (header["status"], header["results"]["completed_samples"]) == (
+        "cancelled",
+        6,
+    )
 
 
 def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
@@ -156,7 +226,11 @@ def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
         names = file.namelist()
         sample = json.loads(file.read("samples/subject-0001-trial-0002_epoch_1.json"))
     assert len([name for name in names if name.startswith("samples/")]) == 8
-    assert [message["role"] for message in sample["messages"][:3]] == ["system", "user", "assistant"]
+    assert [message["role"] for message in sample["messages"][:3]] == [
+        "system",
+        "user",
+        "assistant",
+    ]
     assert sample["metadata"]["subject"] == 1
 
 

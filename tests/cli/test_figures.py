@@ -28,19 +28,34 @@ def run(pytester: pytest.Pytester) -> Run:
     return run
 
 
-def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_figure_that_runs_have_something_for(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Protocols whose every trial is judged: two trials of smoke give a rate.
-    only = ("--design=smoke", f"--protocols={OLD_NINE}", "-k", "t_maze or dnms or shuttle")
+    only = (
+        "--design=smoke",
+        f"--protocols={OLD_NINE}",
+        "-k",
+        "t_maze or dnms or shuttle",
+    )
     run("--model=random,tabular-ql", "--cheese-run-id=one", *only)
     with FakeServer("ACTIONS: FORWARD, ROTATE_LEFT") as server:
         models = "--model=qwen2.5-vl-3b,qwen2.5-vl-7b"
-        history = ("--study=ablation-history", f"--base-url={server.base_url}", "--cheese-run-id=two")
+        history = (
+            "--study=ablation-history",
+            f"--base-url={server.base_url}",
+            "--cheese-run-id=two",
+        )
         run(models, *history, *only[:2], "-k", "t_maze")
     capsys.readouterr()
     assert main(["figures", "one", "two"]) == 0
     names = ["paradigms", "profile", "scaling", "settings"]
     written = capsys.readouterr().out
-    files = [f"{name}.{suffix}" for name in (*names, "occupancy", "tracks") for suffix in ("svg", "png")]
+    files = [
+        f"{name}.{suffix}"
+        for name in (*names, "occupancy", "tracks")
+        for suffix in ("svg", "png")
+    ]
     assert written.startswith("figures: ")
     assert set(files) <= set(written.removeprefix("figures: ").rstrip().split(", "))
     page = Path("figures/figures.md").read_text(encoding="utf-8")
@@ -52,40 +67,87 @@ def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.Capt
         with Image.open(f"figures/{name}.png") as picture:
             assert min(picture.size) > 400
         assert f"]({name}.svg)" in page
-    assert "qwen2.5-vl-3b (3.75 billion)" in page, "the alt text says what the curve shows"
+    assert "qwen2.5-vl-3b (3.75 billion)" in page, (
+        "the alt text says what the curve shows"
+    )
     assert "| tabular-ql " in page
 
 
 def test_the_same_runs_give_the_same_files(run: Run) -> None:
     run("--model=random", "--design=smoke", "-k", "t_maze", "--cheese-run-id=one")
-    assert main(["figures", "one", "--output", "a"]) == main(["figures", "one", "--output", "b"]) == 0
+    assert (
+        main(["figures", "one", "--output", "a"])
+        == main(["figures", "one", "--output", "b"])
+        == 0
+    )
     assert sorted(path.name for path in Path("a").iterdir()) == sorted(
-        ["figures.md"] + [f"{name}.{kind}" for name in ("occupancy", "paradigms", "tracks") for kind in ("png", "svg")]
+        ["figures.md"]
+        + [
+            f"{name}.{kind}"
+            for name in ("occupancy", "paradigms", "tracks")
+            for kind in ("png", "svg")
+        ]
     )
     # Two trials of smoke do not reach the block that is judged.
-    assert "![Pass rates by paradigm. random: no rate." in Path("a/figures.md").read_text(encoding="utf-8")
+    assert "![Pass rates by paradigm. random: no rate." in Path(
+        "a/figures.md"
+    ).read_text(encoding="utf-8")
     for path in Path("a").iterdir():
         assert path.read_bytes() == (Path("b") / path.name).read_bytes()
 
 
-def test_runs_of_other_protocols_are_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_other_protocols_are_refused(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("one", "two"):
-        run("--model=random", "--design=smoke", "-k", "t_maze", f"--cheese-run-id={name}")
+        run(
+            "--model=random",
+            "--design=smoke",
+            "-k",
+            "t_maze",
+            f"--cheese-run-id={name}",
+        )
     with rewritten(Path("results/two/run.sqlite")) as connection:
-        connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'feedface')")
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.sha256', 'feedface')"
+        )
     assert main(["figures", "one", "two"]) == 2
-    assert "The protocol 't_maze' is not the same in the runs one (" in capsys.readouterr().err
+    assert (
+        "The protocol 't_maze' is not the same in the runs one ("
+        in capsys.readouterr().err
+    )
     assert not Path("figures").exists()
     assert main(["figures", "one", "--format", "gif"]) == 2
     assert "'gif' is not one of svg, png, pdf" in capsys.readouterr().err
 
 
-def test_widths_and_dots_are_those_that_were_asked_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run("--model=random", "--design=cohort", "--cheese-subjects=2", "-k", "morris", "--cheese-run-id=one")
-    assert main(["figures", "one", "--format", "png", "--width", "6", "--dpi", "100"]) == 0
-    for name in ("forest", "curves", "latency", "path_length", "strategies", "occupancy", "tracks"):
+def test_widths_and_dots_are_those_that_were_asked_for(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(
+        "--model=random",
+        "--design=cohort",
+        "--cheese-subjects=2",
+        "-k",
+        "morris",
+        "--cheese-run-id=one",
+    )
+    assert (
+        main(["figures", "one", "--format", "png", "--width", "6", "--dpi", "100"]) == 0
+    )
+    for name in (
+        "forest",
+        "curves",
+        "latency",
+        "path_length",
+        "strategies",
+        "occupancy",
+        "tracks",
+    ):
         with Image.open(f"figures/{name}.png") as picture:
-            assert 480 <= picture.width <= 720, name  # cut to what is drawn, labels and legend included
+            assert 480 <= picture.width <= 720, (
+                name
+            )  # cut to what is drawn, labels and legend included
     page = Path("figures/figures.md").read_text(encoding="utf-8")
     assert "random on morris_water_maze" in page
     assert main(["figures", "one", "--width", "0"]) == 2

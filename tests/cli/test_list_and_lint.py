@@ -23,19 +23,28 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Two installed distributions: one brings the protocols of the directory that is returned, one is broken."""
+    """Two installed distributions: one brings the protocols of the directory that is
+    returned, one is broken.
+    """
     site = tmp_path / "site"
     protocols = site / "strange_protocols"
     protocols.mkdir(parents=True)
     (site / "strange.py").write_text(
-        f"from pathlib import Path\ndef cheesebench_protocols(): return [Path({str(protocols)!r})]\n", encoding="utf-8"
+        f"from pathlib import Path\ndef cheesebench_protocols(): return [Path({str(protocols)!r})]\n",
+        encoding="utf-8",
     )
-    (site / "broken.py").write_text("raise RuntimeError('out of\\x1b[2J cheese')\n", encoding="utf-8")
+    (site / "broken.py").write_text(
+        "raise RuntimeError('out of\\x1b[2J cheese')\n", encoding="utf-8"
+    )
     for name in ("strange", "broken"):
         metadata = site / f"{name}-1.0.dist-info"
         metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-        (metadata / "entry_points.txt").write_text(f"[cheesebench]\n{name} = {name}\n", encoding="utf-8")
+        (metadata / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+        )
+        (metadata / "entry_points.txt").write_text(
+            f"[cheesebench]\n{name} = {name}\n", encoding="utf-8"
+        )
     monkeypatch.syspath_prepend(site)
     installed_plugins.cache_clear()
     yield protocols
@@ -57,15 +66,26 @@ def test_list_names_all_that_is_installed(run: Run) -> None:
         )
     ]
     protocols = Catalogue(plugins.protocol_directories).names()
-    for name in (*protocols, *plugins.agents, *plugins.respondents, *plugins.model_agents, *plugins.backends, *lines):
+    for name in (
+        *protocols,
+        *plugins.agents,
+        *plugins.respondents,
+        *plugins.model_agents,
+        *plugins.backends,
+        *lines,
+    ):
         assert name in result.out
     assert "cannot be loaded" not in result.out
 
 
 @pytest.mark.usefixtures("wide")
-def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strangers: Path, maze: str) -> None:
+def test_list_describes_a_protocol_and_goes_on_past_broken_ones(
+    run: Run, strangers: Path, maze: str
+) -> None:
     (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
-    (strangers / "bad.protocol.yaml").write_text(maze.replace("limit: 9", "limit: never ever"), encoding="utf-8")
+    (strangers / "bad.protocol.yaml").write_text(
+        maze.replace("limit: 9", "limit: never ever"), encoding="utf-8"
+    )
     result = run("list")
     assert result.code == 0
     lines = result.out.splitlines()
@@ -84,8 +104,13 @@ def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strang
         "not",
         "validated",
     ]
-    assert [line for line in lines if "bad.protocol.yaml has 1 error; the first is" in line]
-    assert "The plugin broken cannot be loaded: RuntimeError: out of\\x1b[2J cheese (broken.py:1)" in lines
+    assert [
+        line for line in lines if "bad.protocol.yaml has 1 error; the first is" in line
+    ]
+    assert (
+        "The plugin broken cannot be loaded: RuntimeError: out of\\x1b[2J cheese (broken.py:1)"
+        in lines
+    )
     assert any(line.startswith("t_maze ") for line in lines)
 
 
@@ -101,13 +126,19 @@ def test_a_list_fits_the_terminal_and_loses_nothing(
     whole = run(command).out
 
     def letters(text: str) -> Counter[str]:
-        """Count what is shown, without blanks and without the rules below the headings, which have other lengths."""
-        return Counter("".join(line for line in text.splitlines() if set(line) - set("- "))) - Counter({" ": len(text)})
+        """Count what is shown, without blanks and without the rules below the headings,
+        which have other lengths.
+        """
+        return Counter(
+            "".join(line for line in text.splitlines() if set(line) - set("- "))
+        ) - Counter({" ": len(text)})
 
     assert letters(narrow) == letters(whole)
 
 
-def test_where_a_terminal_s_width_is_unknown_it_is_80(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_terminal_s_width_is_unknown_it_is_80(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))
     assert max(map(len, run("models").out.splitlines())) <= 80
@@ -117,7 +148,9 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
     (strangers / "bad.protocol.yaml").write_text("- nothing", encoding="utf-8")
     found = json.loads(run("list", "--json").out)
-    (little,) = [protocol for protocol in found["protocols"] if protocol["name"] == "little"]
+    (little,) = [
+        protocol for protocol in found["protocols"] if protocol["name"] == "little"
+    ]
     assert little == {
         "name": "little",
         "edition": "default",
@@ -131,18 +164,26 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
         "validity": "not validated",
         "file": "site/strange_protocols/little.protocol.yaml",
     }
-    assert [broken["file"] for broken in found["broken_protocols"]] == ["site/strange_protocols/bad.protocol.yaml"]
+    assert [broken["file"] for broken in found["broken_protocols"]] == [
+        "site/strange_protocols/bad.protocol.yaml"
+    ]
     assert list(found["broken_plugins"]) == ["broken"]
     assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
-    (openai,) = [backend for backend in found["backends"] if backend["name"] == "openai"]
+    (openai,) = [
+        backend for backend in found["backends"] if backend["name"] == "openai"
+    ]
     assert "api_key_env" in openai["options"]
     plugins = installed_plugins()
     assert found["views"] == list(plugins.views)
     assert found["report_formats"] == list(plugins.reporters)
-    assert [executor["name"] for executor in found["executors"]] == list(plugins.executors)
+    assert [executor["name"] for executor in found["executors"]] == list(
+        plugins.executors
+    )
 
 
-def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:
+def test_lint_prints_findings_in_file_order_and_a_summary(
+    run: Run, here: Path, maze: str
+) -> None:
     bad = maze.replace("enter: goal", "enter: gaol").replace("found}}]", "lost}}]")
     (here / "bad.protocol.yaml").write_text(bad, encoding="utf-8")
     result = run("lint", "bad.protocol.yaml", "little")
@@ -154,8 +195,12 @@ def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, 
     assert summary == f"2 files: {len(findings)} errors, 0 warnings, 0 notes"
 
 
-def test_lint_fails_for_warnings_only_when_it_is_strict(run: Run, here: Path, maze: str) -> None:
-    (here / "unused.protocol.yaml").write_text(maze + "vars: {unused: 0}\n", encoding="utf-8")
+def test_lint_fails_for_warnings_only_when_it_is_strict(
+    run: Run, here: Path, maze: str
+) -> None:
+    (here / "unused.protocol.yaml").write_text(
+        maze + "vars: {unused: 0}\n", encoding="utf-8"
+    )
     result = run("lint", "unused.protocol.yaml")
     assert (result.code, ": warning W" in result.out) == (0, True)
     assert run("lint", "--strict", "unused.protocol.yaml").code == 1
@@ -171,21 +216,29 @@ def test_lint_can_leave_out_notes(run: Run, here: Path, maze: str) -> None:
     assert "1 note" in quiet.out
 
 
-def test_lint_takes_directories_and_each_file_once(run: Run, here: Path, maze: str) -> None:
+def test_lint_takes_directories_and_each_file_once(
+    run: Run, here: Path, maze: str
+) -> None:
     deep = here / "deep" / "er"
     deep.mkdir(parents=True)
     (deep / "one.protocol.yaml").write_text(maze, encoding="utf-8")
     assert run("lint", ".", "little", here).out.startswith("2 files: ")
 
 
-def test_lint_takes_an_edition_by_its_name(run: Run, strangers: Path, maze: str) -> None:
+def test_lint_takes_an_edition_by_its_name(
+    run: Run, strangers: Path, maze: str
+) -> None:
     (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
     edition = "version: 1\nextends: little\nparadigm: little\nedition: rodent\ntrial: {limit: 8}\n"
-    (strangers / "little_for_rodents.protocol.yaml").write_text(edition, encoding="utf-8")
+    (strangers / "little_for_rodents.protocol.yaml").write_text(
+        edition, encoding="utf-8"
+    )
     assert run("lint", "little@rodent").out.startswith("1 file: 0 errors")
 
 
-def test_a_mistyped_name_is_looked_for_here_and_among_what_is_installed(run: Run, here: Path, maze: str) -> None:
+def test_a_mistyped_name_is_looked_for_here_and_among_what_is_installed(
+    run: Run, here: Path, maze: str
+) -> None:
     (here / "tmax.protocol.yaml").write_text(maze, encoding="utf-8")
     said = run("lint", "tmaz").err
     assert "Did you mean 'tmax'?" in said

@@ -29,38 +29,57 @@ def test_all_models_with_backend_id_context_images_and_price(run: Run) -> None:
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[0].split("  ")[0] == "model"
-    assert [line.split()[0] for line in lines[2 : lines.index("")]] == list(installed_plugins().models)
+    assert [line.split()[0] for line in lines[2 : lines.index("")]] == list(
+        installed_plugins().models
+    )
     [line] = [line for line in lines if line.startswith("gpt-4.1 ")]
     assert " ".join(line.split()) == "gpt-4.1 openai/gpt-4.1 1,047,576 yes 2 / 0.5 / 8"
 
 
 @pytest.mark.usefixtures("wide")
 def test_a_part_of_a_name(run: Run) -> None:
-    shown = [line.split()[0] for line in run("models", "QWEN2.5-vl").out.splitlines()[2:]]
+    shown = [
+        line.split()[0] for line in run("models", "QWEN2.5-vl").out.splitlines()[2:]
+    ]
     assert shown == [f"qwen2.5-vl-{size}b" for size in (3, 7, 32, 72)]
-    assert run("models", "phi-4-mm-14b").out.splitlines()[2].startswith("phi-4-multimodal ")
+    assert (
+        run("models", "phi-4-mm-14b")
+        .out.splitlines()[2]
+        .startswith("phi-4-multimodal ")
+    )
     missed = run("models", "nothing like it")
     assert missed.code == 2
     assert "No model has 'nothing like it' in its name" in missed.err
 
 
-def test_a_list_of_one_s_own(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_one_s_own(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "mine.yaml").write_text(LIST, encoding="utf-8")
-    line, *below = run("models", "org/mine", "--models", "mine.yaml").out.splitlines()[2:]
+    line, *below = run("models", "org/mine", "--models", "mine.yaml").out.splitlines()[
+        2:
+    ]
     assert " ".join(line.split()) == "mine openai/org/mine 4,096 1 / - / 2"
     assert below == ["", "Prices of 2026-10-21.", "mine: a|b"]
     monkeypatch.setenv("CHEESEBENCH_MODELS", str(here / "mine.yaml"))
-    assert json.loads(run("models", "mine", "--json").out)[0]["price"]["on"] == "2026-10-21"
+    assert (
+        json.loads(run("models", "mine", "--json").out)[0]["price"]["on"]
+        == "2026-10-21"
+    )
 
 
 def test_json_has_every_field(run: Run) -> None:
     entries = json.loads(run("models", "--json").out)
     assert {entry["name"] for entry in entries} == set(installed_plugins().models)
-    assert {"aliases", "family", "parameters", "served", "options", "drops"} <= set(entries[0])
+    assert {"aliases", "family", "parameters", "served", "options", "drops"} <= set(
+        entries[0]
+    )
 
 
 def test_a_broken_list_is_told_line_by_line(run: Run, here: Path) -> None:
-    (here / "mine.yaml").write_text("models:\n  a: {backend: openai}\n  b: 3\n", encoding="utf-8")
+    (here / "mine.yaml").write_text(
+        "models:\n  a: {backend: openai}\n  b: 3\n", encoding="utf-8"
+    )
     result = run("models", "--models", "mine.yaml")
     assert result.code == 2
     assert result.err.splitlines() == [
@@ -70,7 +89,9 @@ def test_a_broken_list_is_told_line_by_line(run: Run, here: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_no_key_is_shown(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+def test_no_key_is_shown(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
     mine = "models:\n  a: {backend: openai, id: x, options: {api_key_env: 4u-0123456789}, note: key 4u-0123456789}\n"
     (here / "mine.yaml").write_text(mine, encoding="utf-8")

@@ -11,7 +11,9 @@ def test_it_writes_a_package_and_says_what_comes_next(here: Path, run: Run) -> N
     result = run("new-plugin", "view", "my-eyes")
     assert result.code == 0
     assert "cheesebench-my-eyes/src/cheesebench_my_eyes/view.py" in result.out
-    assert result.out.splitlines()[-1].startswith("Next: cd cheesebench-my-eyes && pip install -e . && pytest")
+    assert result.out.splitlines()[-1].startswith(
+        "Next: cd cheesebench-my-eyes && pip install -e . && pytest"
+    )
     again = run("new-plugin", "view", "my-eyes")
     assert again.code == 2
     assert "already exists. Give another --output." in again.err

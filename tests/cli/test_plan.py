@@ -27,7 +27,15 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
 def test_profiles_that_are_too_deep_to_read_are_one_line(run: Run, here: Path) -> None:
     deep = f"[tool.cheesebench.profiles.deep]\nview = {'[' * 100_000}{']' * 100_000}"
     (here / "pyproject.toml").write_text(deep, encoding="utf-8")
-    found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml", "--profile", "deep")
+    found = run(
+        "plan",
+        "--model",
+        "random",
+        "--protocols",
+        "little.protocol.yaml",
+        "--profile",
+        "deep",
+    )
     assert found.code == 2
     assert "pyproject.toml cannot be read: " in found.err
     assert found.err.count("\n") == 1
@@ -45,20 +53,51 @@ def test_profiles_that_are_too_deep_to_read_are_one_line(run: Run, here: Path) -
         (("--design", "paper", "--agent-option", "history=1"), 1),
     ],
 )
-def test_the_paper_s_designs_show_exactly_five_pairs(run: Run, given: tuple[str, ...], history: int | str) -> None:
-    found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--json", *given)
-    assert {cell["plan"]["settings"]["history"] for cell in json.loads(found.out)["cells"]} == {history}
+def test_the_paper_s_designs_show_exactly_five_pairs(
+    run: Run, given: tuple[str, ...], history: int | str
+) -> None:
+    found = run(
+        "plan",
+        "--model",
+        "openai/some",
+        "--protocols",
+        "little.protocol.yaml",
+        "--json",
+        *given,
+    )
+    assert {
+        cell["plan"]["settings"]["history"] for cell in json.loads(found.out)["cells"]
+    } == {history}
 
 
 def test_a_history_that_is_none_is_refused(run: Run) -> None:
-    found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--history", "7-3")
+    found = run(
+        "plan",
+        "--model",
+        "openai/some",
+        "--protocols",
+        "little.protocol.yaml",
+        "--history",
+        "7-3",
+    )
     assert found.code == 2
     assert "history=7-3: expected a value such as '3-7'" in " ".join(found.err.split())
 
 
-def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "models.yaml").write_text("models: {mine: {backend: openai, id: some}}", encoding="utf-8")
-    options = ("plan", "--model", "mine", "--protocols", "little.protocol.yaml", "--json")
+def test_models_of_one_s_own_are_known(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "models.yaml").write_text(
+        "models: {mine: {backend: openai, id: some}}", encoding="utf-8"
+    )
+    options = (
+        "plan",
+        "--model",
+        "mine",
+        "--protocols",
+        "little.protocol.yaml",
+        "--json",
+    )
     assert run(*options).code == 2
     given = json.loads(run(*options, "--models", "models.yaml").out)
     monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
@@ -87,8 +126,16 @@ def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", [("plan", "--model", "random"), ("people",)])
-def test_a_cell_with_more_trials_than_a_log_can_have(run: Run, here: Path, command: tuple[str, ...]) -> None:
-    found = run(*command, "--protocols", "little.protocol.yaml", "--subjects", MOST_TRIALS // 4 + 1)
+def test_a_cell_with_more_trials_than_a_log_can_have(
+    run: Run, here: Path, command: tuple[str, ...]
+) -> None:
+    found = run(
+        *command,
+        "--protocols",
+        "little.protocol.yaml",
+        "--subjects",
+        MOST_TRIALS // 4 + 1,
+    )
     assert (found.code, found.out) == (2, "")
     assert found.err.endswith(
         "2,500,001 subjects of 4 trials are more than a cell can have (10,000,000 trials). Give fewer --subjects.\n"
@@ -96,26 +143,63 @@ def test_a_cell_with_more_trials_than_a_log_can_have(run: Run, here: Path, comma
     assert not (here / "results").exists()
 
 
-def test_what_a_run_takes_grows_with_the_icc_and_the_players_are_told_apart(run: Run) -> None:
-    options = ("plan", "--model", "tabular-ql", "--protocols", "t_maze", "--design", "sequential", "--json")
-    alike, free = (json.loads(run(*options, "--icc", icc).out)["cells"][0]["outlooks"] for icc in (0.6, 0))
-    assert alike["as the animals"]["subjects"][1] > free["as the animals"]["subjects"][1]
+def test_what_a_run_takes_grows_with_the_icc_and_the_players_are_told_apart(
+    run: Run,
+) -> None:
+    options = (
+        "plan",
+        "--model",
+        "tabular-ql",
+        "--protocols",
+        "t_maze",
+        "--design",
+        "sequential",
+        "--json",
+    )
+    alike, free = (
+        json.loads(run(*options, "--icc", icc).out)["cells"][0]["outlooks"]
+        for icc in (0.6, 0)
+    )
+    assert (
+        alike["as the animals"]["subjects"][1] > free["as the animals"]["subjects"][1]
+    )
     assert alike["random"]["fails"] == 1
     assert alike["95 % right"]["passes"] == 1
 
 
 def test_a_budget_suffices_for_a_share_of_runs(run: Run) -> None:
-    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--json", "--max-cost")
-    shares = [json.loads(run(*options, cost).out)["needs"]["as the animals"]["suffices"] for cost in ("0.01", "1000")]
+    options = (
+        "plan",
+        "--model",
+        "gpt-5.4-mini",
+        "--protocols",
+        "dnms",
+        "--json",
+        "--max-cost",
+    )
+    shares = [
+        json.loads(run(*options, cost).out)["needs"]["as the animals"]["suffices"]
+        for cost in ("0.01", "1000")
+    ]
     assert shares == [0, 1]
 
 
 @pytest.mark.parametrize("acts", [True, False], ids=["acts", "never acts"])
 def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     said = "ACTIONS: FORWARD" if acts else "I do not know what to do here. " * 20
-    facts = {"/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1500}}}
+    facts = {
+        "/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1500}}
+    }
     with FakeServer(said, facts=facts) as server:
-        options = ["plan", "--model", "openai/x", "--base-url", server.base_url, "--protocols", "t_maze"]
+        options = [
+            "plan",
+            "--model",
+            "openai/x",
+            "--base-url",
+            server.base_url,
+            "--protocols",
+            "t_maze",
+        ]
         options += ["--design", "smoke", "--results", "none"]
         found = json.loads(run(*options, "--ask", "--json").out)
         assert server.count == 6
@@ -124,8 +208,13 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
         assumed = json.loads(run(*options, "--json").out)
         assert server.count == 12
     manner = found["cells"][0]["manner"]
-    assert (manner["replies"], manner["acts"], manner["asked"]) == (6, float(acts), True)
-    # Five answers without an action, then one in each later trial: two subjects of two trials.
+    assert (manner["replies"], manner["acts"], manner["asked"]) == (
+        6,
+        float(acts),
+        True,
+    )
+    # Five answers without an action, then one in each later trial: two subjects of two
+    # trials.
     calls, guessed = (one["needs"]["random"]["calls"][0] for one in (found, assumed))
     assert calls == (guessed if acts else 12)
     assert ("none of them name an action" in text) != acts
@@ -135,7 +224,15 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
 
 
 def test_a_model_that_cannot_be_asked_is_one_line(run: Run) -> None:
-    options = ("--model", "openai/x", "--base-url", "http://127.0.0.1:9/v1", "--protocols", "t_maze", "--ask")
+    options = (
+        "--model",
+        "openai/x",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--protocols",
+        "t_maze",
+        "--ask",
+    )
     found = run("plan", *options, "--results", "none")
     assert found.code != 0
     assert "The model 'openai/x' does not answer: connection" in found.err
@@ -143,7 +240,23 @@ def test_a_model_that_cannot_be_asked_is_one_line(run: Run) -> None:
 
 
 def test_a_verdict_about_a_measure_is_planned_with_random_lives(run: Run) -> None:
-    """By novel_object's own preference a random walker explores both objects alike: it is not at the worse end."""
-    planned = run("plan", "--model", "random", "--protocols", "novel_object", "--design", "cohort", "--subjects", "40")
-    (row,) = (line.split() for line in planned.out.splitlines() if line.startswith("novel_object"))
+    """By novel_object's own preference a random walker explores both objects alike: it
+    is not at the worse end.
+    """
+    planned = run(
+        "plan",
+        "--model",
+        "random",
+        "--protocols",
+        "novel_object",
+        "--design",
+        "cohort",
+        "--subjects",
+        "40",
+    )
+    (row,) = (
+        line.split()
+        for line in planned.out.splitlines()
+        if line.startswith("novel_object")
+    )
     assert 5 < int(row[2]) < 95, "FAIL, but not for certain"

@@ -1,4 +1,6 @@
-"""``play``: by one string of letters, by lines, and by the keys of a real (pseudo) terminal."""
+"""``play``: by one string of letters, by lines, and by the keys of a real (pseudo)
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,30 @@ FOUND = "SS FFFF"
 
 
 def test_pictures_are_written_to_a_file_at_every_step(run: Run, here: Path) -> None:
-    played = run("play", "little", "--view", "topdown_2d", "--output", "now.png", "--actions", "SSFF")
+    played = run(
+        "play",
+        "little",
+        "--view",
+        "topdown_2d",
+        "--output",
+        "now.png",
+        "--actions",
+        "SSFF",
+    )
     assert played.code == 0
     assert "\n...\nreward +0" in played.out
     after_two = (here / "now.png").read_bytes()
     assert after_two.startswith(b"\x89PNG")
-    run("play", "little", "--view", "topdown_2d", "--output", "now.png", "--actions", "SSF")
+    run(
+        "play",
+        "little",
+        "--view",
+        "topdown_2d",
+        "--output",
+        "now.png",
+        "--actions",
+        "SSF",
+    )
     assert (here / "now.png").read_bytes() != after_two
     assert "total reward" in played.out
 
@@ -43,7 +63,9 @@ def test_pictures_are_written_to_a_file_at_every_step(run: Run, here: Path) -> N
         (["--output", "now.png"], "'ascii_2d' is text, so there is no image to write."),
     ],
 )
-def test_pictures_and_files_belong_together(run: Run, options: list[str], message: str) -> None:
+def test_pictures_and_files_belong_together(
+    run: Run, options: list[str], message: str
+) -> None:
     refused = run("play", "little", *options, "--actions", "F")
     assert refused.code != 0
     assert message in refused.err
@@ -52,7 +74,9 @@ def test_pictures_and_files_belong_together(run: Run, options: list[str], messag
 def test_play_begins_in_a_later_trial(run: Run) -> None:
     result = run("play", "little", "--trial", "2", "--actions", "S")
     assert result.code == 0
-    assert result.out.startswith("little · block main · session 1 · trial 2 · step 0: start")
+    assert result.out.startswith(
+        "little · block main · session 1 · trial 2 · step 0: start"
+    )
     assert "0 trials played to the end" in result.out
 
 
@@ -85,21 +109,42 @@ def test_actions_are_played_and_rules_named(run: Run) -> None:
         "  little.protocol.yaml:21: enter goal (goal) in state run"
     )
     assert frames[7] == "The trial ends: found (success).\nvisits 1, latency 3"
-    assert frames[8].startswith("little · block main · session 1 · trial 2 · step 0: start")
-    assert result.out.endswith("\n1 trial played to the end, 1 with success; total reward 1.\n")
+    assert frames[8].startswith(
+        "little · block main · session 1 · trial 2 · step 0: start"
+    )
+    assert result.out.endswith(
+        "\n1 trial played to the end, 1 with success; total reward 1.\n"
+    )
 
 
-def test_where_nothing_is_judged_no_success_is_counted(run: Run, here: Path, maze: str) -> None:
-    kept = [line for line in maze.splitlines() if not line.startswith(("success:", "reference:", "chance:"))]
+def test_where_nothing_is_judged_no_success_is_counted(
+    run: Run, here: Path, maze: str
+) -> None:
+    kept = [
+        line
+        for line in maze.splitlines()
+        if not line.startswith(("success:", "reference:", "chance:"))
+    ]
     (here / "unjudged.protocol.yaml").write_text("\n".join(kept), encoding="utf-8")
     result = run("play", "unjudged.protocol.yaml", "--actions", "SSFFFF")
     assert result.out.endswith("\n1 trial played to the end; total reward 1.\n")
 
 
 def test_a_blocked_step_says_so(run: Run) -> None:
-    frames = [line for line in run("play", "little", "--actions", "FF LL F S F").out.splitlines() if "step" in line]
+    frames = [
+        line
+        for line in run("play", "little", "--actions", "FF LL F S F").out.splitlines()
+        if "step" in line
+    ]
     ways = [frame.split(": ", 1)[1].split(" ·")[0] for frame in frames]
-    assert ways == ["start", *["FORWARD"] * 2, *["ROTATE_LEFT"] * 2, "FORWARD (blocked)", "STAY", "FORWARD (blocked)"]
+    assert ways == [
+        "start",
+        *["FORWARD"] * 2,
+        *["ROTATE_LEFT"] * 2,
+        "FORWARD (blocked)",
+        "STAY",
+        "FORWARD (blocked)",
+    ]
 
 
 def test_the_whole_schedule(run: Run) -> None:
@@ -111,8 +156,12 @@ def test_the_whole_schedule(run: Run) -> None:
     )
 
 
-def test_lines_are_read_where_there_is_no_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("s, s\n\nforward\nffx\nFFF\nq\nSSS\n"))
+def test_lines_are_read_where_there_is_no_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO("s, s\n\nforward\nffx\nFFF\nq\nSSS\n")
+    )
     result = run("play", "little")
     assert result.out.startswith("Letters move: ")
     assert "'X' in 'ffx' is not an action." in result.out
@@ -120,7 +169,9 @@ def test_lines_are_read_where_there_is_no_terminal(run: Run, monkeypatch: pytest
     assert result.out.count("step 0: start") == 2
 
 
-def test_the_end_of_the_lines_ends_the_game(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_lines_ends_the_game(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("s"))
     result = run("play", "little")
     assert (result.code, result.err) == (0, "")
@@ -129,7 +180,13 @@ def test_the_end_of_the_lines_ends_the_game(run: Run, monkeypatch: pytest.Monkey
 
 def test_ways_to_write_actions() -> None:
     expected = [FORWARD, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY]
-    for text in ("FFLRS", "f f l r s", "F,F, L\tR\nS", "FORWARD forward Rotate_Left rotate_right STAY", " ffLRs "):
+    for text in (
+        "FFLRS",
+        "f f l r s",
+        "F,F, L\tR\nS",
+        "FORWARD forward Rotate_Left rotate_right STAY",
+        " ffLRs ",
+    ):
         assert parse_actions(text) == expected
     assert parse_actions("") == []
     for text in ("G", "FORWARDS", "F.F", "1"):
@@ -137,7 +194,9 @@ def test_ways_to_write_actions() -> None:
             parse_actions(text)
 
 
-def test_text_of_a_protocol_cannot_command_the_terminal(run: Run, here: Path, maze: str) -> None:
+def test_text_of_a_protocol_cannot_command_the_terminal(
+    run: Run, here: Path, maze: str
+) -> None:
     hostile = maze.replace('say: "..."', 'say: "ok\\u202e"')
     (here / "hostile.protocol.yaml").write_text(hostile, encoding="utf-8")
     out = run("play", "hostile", "--actions", "S").out
@@ -172,7 +231,9 @@ class Typist:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 class TestAtATerminal:
-    """A pseudo-terminal stands for standard input; somebody types at its other end once the game reads keys."""
+    """A pseudo-terminal stands for standard input; somebody types at its other end once
+    the game reads keys.
+    """
 
     @pytest.fixture
     def terminal(self, monkeypatch: pytest.MonkeyPatch, here: Path) -> Iterator[Typist]:
@@ -185,12 +246,23 @@ class TestAtATerminal:
         os.close(keyboard)
 
     def test_keys_move(self, terminal: Typist, run: Run) -> None:
-        # Space, down, then up, w, F, and an arrow in the terminal's other mode; keys without a meaning between them.
+        # Space, down, then up, w, F, and an arrow in the terminal's other mode; keys
+        # without a meaning between them.
         terminal.types(b" \x1b[Bxx\x1b[5~\x1b[AwF\xc3\xa9\x1bOAa\x1b[DdR\x1b[Cq")
         result = run("play", "little")
         assert result.code == 0
-        played = [line.split(": ")[1].split(" ")[0] for line in result.out.splitlines() if " · step " in line]
-        turns = ["ROTATE_LEFT", "ROTATE_LEFT", "ROTATE_RIGHT", "ROTATE_RIGHT", "ROTATE_RIGHT"]
+        played = [
+            line.split(": ")[1].split(" ")[0]
+            for line in result.out.splitlines()
+            if " · step " in line
+        ]
+        turns = [
+            "ROTATE_LEFT",
+            "ROTATE_LEFT",
+            "ROTATE_RIGHT",
+            "ROTATE_RIGHT",
+            "ROTATE_RIGHT",
+        ]
         assert played == ["start", "STAY", "STAY", *["FORWARD"] * 4, "start", *turns]
 
     @pytest.mark.parametrize("ending", ["q", "\x04", "broken"])

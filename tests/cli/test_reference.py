@@ -1,4 +1,6 @@
-"""``reference``: cards of the animals' numbers, and the page of them in the documentation."""
+"""``reference``: cards of the animals' numbers, and the page of them in the
+documentation.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,14 @@ RICH = (
 )
 
 
-def test_a_card_tells_where_the_number_comes_from(run: Run, here: Path, maze: str) -> None:
+def test_a_card_tells_where_the_number_comes_from(
+    run: Run, here: Path, maze: str
+) -> None:
     (here / "little.protocol.yaml").write_text(
-        maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
+        maze.replace(
+            "reference: [{measure: success, value: 0.75, status: made up}]", RICH
+        ),
+        encoding="utf-8",
     )
     result = run("reference", "little")
     assert (result.code, result.err) == (0, "")
@@ -46,10 +53,16 @@ def test_a_card_tells_where_the_number_comes_from(run: Run, here: Path, maze: st
 
 def test_markdown_escapes_and_links(run: Run, here: Path, maze: str) -> None:
     (here / "little.protocol.yaml").write_text(
-        maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
+        maze.replace(
+            "reference: [{measure: success, value: 0.75, status: made up}]", RICH
+        ),
+        encoding="utf-8",
     )
     out = run("reference", "little", "--format", "markdown").out
-    assert "| `little` | success | 0.75 | 0.1 | 0.6 to 0.85 | 12 | Mus &lt;b&gt; | measured |" in out
+    assert (
+        "| `little` | success | 0.75 | 0.1 | 0.6 to 0.85 | 12 | Mus &lt;b&gt; | measured |"
+        in out
+    )
     assert "read_off \\*figure\\* 2" in out
     assert (
         "[PMC1234567](https://pmc.ncbi.nlm.nih.gov/articles/PMC1234567/), "
@@ -66,16 +79,21 @@ def test_a_number_without_interval_is_declared(run: Run) -> None:
 def test_no_label_touches_what_is_said_of_it(run: Run, here: Path, maze: str) -> None:
     keys = "measure: latency, value: 12, sd: 4, n_animals: 20, better: lower, margin: 4, range: [0, 99], status: x"
     spread = f"reference: [{{{keys}}}]"
-    text = maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", spread)
+    text = maze.replace(
+        "reference: [{measure: success, value: 0.75, status: made up}]", spread
+    )
     (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
     lines = run("reference", "little").out.splitlines()
     assert "    sd between animals  4" in lines
     assert "    verdict about it    lower is better, margin 4" in lines
 
 
-def test_an_edition_with_its_parent_s_numbers_refers_to_them(run: Run, here: Path) -> None:
+def test_an_edition_with_its_parent_s_numbers_refers_to_them(
+    run: Run, here: Path
+) -> None:
     (here / "child.protocol.yaml").write_text(
-        "extends: little\nparadigm: little\nedition: other\nversion: 1\n", encoding="utf-8"
+        "extends: little\nparadigm: little\nedition: other\nversion: 1\n",
+        encoding="utf-8",
     )
     out = run("reference", "little", "child.protocol.yaml").out
     assert out.count("success = 0.75") == 1
@@ -83,7 +101,9 @@ def test_an_edition_with_its_parent_s_numbers_refers_to_them(run: Run, here: Pat
 
 
 def test_a_protocol_without_reference_says_so(run: Run, here: Path, maze: str) -> None:
-    text = maze.replace("reference: [{measure: success, value: 0.75, status: made up}]\n", "")
+    text = maze.replace(
+        "reference: [{measure: success, value: 0.75, status: made up}]\n", ""
+    )
     (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
     assert "no verdict is possible" in run("reference", "little").out
 
@@ -94,14 +114,25 @@ def test_unknown_names_are_told(run: Run) -> None:
     assert "There is no protocol 'litle'" in result.err
 
 
-def test_the_page_of_the_documentation_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_of_the_documentation_is_up_to_date(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["reference", "--format", "markdown"]) == 0
     page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
-    assert page == capsys.readouterr().out, "cheesebench reference --format markdown --output docs/references.md"
+    assert page == capsys.readouterr().out, (
+        "cheesebench reference --format markdown --output docs/references.md"
+    )
 
 
 def test_the_classics_are_on_the_page(run: Run) -> None:
     catalogue = Catalogue([ROOT / "protocols"])
-    classics = [catalogue.load(path) for path in sorted(catalogue.folders["classics"].glob("*.protocol.yaml"))]
+    classics = [
+        catalogue.load(path)
+        for path in sorted(catalogue.folders["classics"].glob("*.protocol.yaml"))
+    ]
     titles = run("reference").out.splitlines()
-    assert [one.name for one in classics if f"{one.name}: {with_arena(one).title}" not in titles] == []
+    assert [
+        one.name
+        for one in classics
+        if f"{one.name}: {with_arena(one).title}" not in titles
+    ] == []

@@ -36,7 +36,9 @@ schedule: {main: {}}
 
 
 def squeezed(text: str) -> str:
-    """Blanks in a row as one, so that a test does not depend on the width of a table's columns."""
+    """Blanks in a row as one, so that a test does not depend on the width of a table's
+    columns.
+    """
     return re.sub(" +", " ", text)
 
 
@@ -79,22 +81,31 @@ def test_doors_draws_and_landmarks_outside(run: Run, here: Path) -> None:
     assert ". gate door, open" in squeezed(opened)
     assert "group side: west, east" in opened
     assert "^ post landmark" in squeezed(opened)
-    # The first row of the draw: the goal is in the east. The say line cannot command the terminal.
+    # The first row of the draw: the goal is in the east. The say line cannot command
+    # the terminal.
     assert "* east zone 2" in squeezed(opened)
     assert "now\\u202e" in opened
 
 
 def test_seed_and_subject_choose_the_life(run: Run, here: Path) -> None:
     (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
-    starts = {run("render", "two_boxes", "--seed", seed).out.splitlines()[-2] for seed in range(12)}
+    starts = {
+        run("render", "two_boxes", "--seed", seed).out.splitlines()[-2]
+        for seed in range(12)
+    }
     assert len(starts) > 4
-    again = [run("render", "two_boxes", "--seed", 3, "--subject", subject).out for subject in (0, 1, 0)]
+    again = [
+        run("render", "two_boxes", "--seed", 3, "--subject", subject).out
+        for subject in (0, 1, 0)
+    ]
     assert again[0] == again[2] != again[1]
 
 
 def test_every_view_can_be_shown(run: Run) -> None:
     alone = run("render", "little", "--view", "ascii_2d").out
-    assert alone == run("render", "little", "--view", "ascii_2d", "--view", "ascii_2d").out
+    assert (
+        alone == run("render", "little", "--view", "ascii_2d", "--view", "ascii_2d").out
+    )
     assert "#→....#" in run("render", "little", "--view", "all").out
 
 
@@ -105,13 +116,17 @@ def test_pictures_go_to_a_file(run: Run, here: Path) -> None:
     written = run("render", "little", "--view", "topdown_2d", "--output", "little.png")
     assert "\n(a picture, written to little.png)\n...\n" in written.out
     assert (here / "little.png").read_bytes().startswith(b"\x89PNG")
-    nowhere = run("render", "little", "--view", "topdown_2d", "--output", "nowhere/little.png")
+    nowhere = run(
+        "render", "little", "--view", "topdown_2d", "--output", "nowhere/little.png"
+    )
     assert nowhere.code != 0
     assert "nowhere/little.png cannot be written" in nowhere.err
 
 
 @pytest.mark.parametrize("views", [[], ["--view", "ascii_3d"], ["--expand"]])
-def test_where_there_is_no_picture_there_is_none_to_write(run: Run, views: list[str]) -> None:
+def test_where_there_is_no_picture_there_is_none_to_write(
+    run: Run, views: list[str]
+) -> None:
     result = run("render", "little", *views, "--output", "little.png")
     assert result.code != 0
     assert "--output" in result.err
@@ -120,10 +135,14 @@ def test_where_there_is_no_picture_there_is_none_to_write(run: Run, views: list[
 def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
     rest = "version: 1\nparadigm: arms\nstart: {at: hub}\nschedule: {main: {}}\ntrial: {limit: 9, start: run, states: "
     rest += "{run: {close: gate2, rules: [{enter: arm1, reward: 1, end: found}]}}}\n"
-    (here / "arms.protocol.yaml").write_text(rest + "arena: {radial: {arms: 2, length: 1}}\n", encoding="utf-8")
+    (here / "arms.protocol.yaml").write_text(
+        rest + "arena: {radial: {arms: 2, length: 1}}\n", encoding="utf-8"
+    )
     result = run("render", "arms", "--expand")
     assert result.code == 0
-    assert result.out.startswith("# Replaces the 'arena' of arms.protocol.yaml\narena:\n  map: |2\n")
+    assert result.out.startswith(
+        "# Replaces the 'arena' of arms.protocol.yaml\narena:\n  map: |2\n"
+    )
     (here / "ejected.protocol.yaml").write_text(rest + result.out, encoding="utf-8")
     catalogue = Catalogue([here])
     assert (
@@ -139,10 +158,16 @@ def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:
     assert run("render", "little").out == run("render", "little.protocol.yaml").out
 
 
-def test_a_later_trial_is_drawn_as_a_life_that_waits_meets_it(run: Run, here: Path) -> None:
-    text = BOXES.replace("main: {}", "main: {trials: 4}").replace("close: gate,", 'close: gate, say: "{goal}",')
+def test_a_later_trial_is_drawn_as_a_life_that_waits_meets_it(
+    run: Run, here: Path
+) -> None:
+    text = BOXES.replace("main: {}", "main: {trials: 4}").replace(
+        "close: gate,", 'close: gate, say: "{goal}",'
+    )
     (here / "boxes.protocol.yaml").write_text(text, encoding="utf-8")
-    goals = [run("render", "boxes.protocol.yaml", "--trial", number).out for number in "123"]
+    goals = [
+        run("render", "boxes.protocol.yaml", "--trial", number).out for number in "123"
+    ]
     assert ["\neast\n" in out for out in goals] == [True, False, True]
     assert "state run (trial 3 of subject 0, seed 0)" in goals[2]
     refused = run("render", "boxes.protocol.yaml", "--trial", "5")
@@ -152,7 +177,9 @@ def test_a_later_trial_is_drawn_as_a_life_that_waits_meets_it(run: Run, here: Pa
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_text_is_turned_like_the_picture(run: Run, seed: int) -> None:
-    picture, _, text = run("render", "barnes_maze", "--seed", seed).out.partition("glyph")
+    picture, _, text = run("render", "barnes_maze", "--seed", seed).out.partition(
+        "glyph"
+    )
     [arrow] = [glyph for glyph in "↑↗→↘↓↙←↖" if glyph in picture]
     rows = picture.split("\n\n")[1].splitlines()
     [row] = [number for number, line in enumerate(rows) if arrow in line]

@@ -40,8 +40,13 @@ def test_every_format_reads_the_same_run(results: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("given", [f"results/{RUN}", f"results/{RUN}/run.sqlite", RUN])
-def test_a_run_is_named_by_id_directory_or_file(results: Path, run: Run, given: str) -> None:
-    assert run("report", given, "--format", "json").out == run("report", results / RUN, "--format", "json").out
+def test_a_run_is_named_by_id_directory_or_file(
+    results: Path, run: Run, given: str
+) -> None:
+    assert (
+        run("report", given, "--format", "json").out
+        == run("report", results / RUN, "--format", "json").out
+    )
 
 
 def test_runs_may_lie_elsewhere(results: Path, run: Run) -> None:
@@ -71,9 +76,13 @@ def test_a_log_can_be_verified_before_it_is_reported(results: Path, run: Run) ->
     assert "damaged: its rows are not those that were written" in found.err
 
 
-def test_what_no_run_has_written_is_a_line_and_no_traceback(results: Path, run: Run) -> None:
+def test_what_no_run_has_written_is_a_line_and_no_traceback(
+    results: Path, run: Run
+) -> None:
     with rewritten(results / RUN / "run.sqlite") as log:
-        log.execute('UPDATE cells SET plan = replace(plan, \'"estimand":"all"\', \'"estimand":"none"\')')
+        log.execute(
+            'UPDATE cells SET plan = replace(plan, \'"estimand":"all"\', \'"estimand":"none"\')'
+        )
     found = run("report", RUN)
     assert found.code == 2
     assert found.err.count("\n") == 1
@@ -83,7 +92,10 @@ def test_what_no_run_has_written_is_a_line_and_no_traceback(results: Path, run: 
 def test_an_unknown_run_is_told_with_the_nearest(results: Path, run: Run) -> None:
     result = run("report", RUN.replace("ab12", "ab13"))
     assert result.code == 2
-    assert result.err == f"cheesebench: There is no run '20250131-093000-ab13' in results. Did you mean '{RUN}'?\n"
+    assert (
+        result.err
+        == f"cheesebench: There is no run '20250131-093000-ab13' in results. Did you mean '{RUN}'?\n"
+    )
 
 
 def test_what_is_no_run_log(results: Path, run: Run) -> None:
@@ -93,7 +105,9 @@ def test_what_is_no_run_log(results: Path, run: Run) -> None:
     assert "is not a run log" in result.err
 
 
-def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(results: Path, run: Run, here: Path) -> None:
+def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(
+    results: Path, run: Run, here: Path
+) -> None:
     result = run("report", RUN, "--html")
     beside = here / "results" / RUN / "report.html"
     assert (result.code, result.out, result.err) == (0, f"{beside}\n", "")
@@ -129,12 +143,22 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
         assert f'<a href="#little%40{model}%2Cascii_2d/0/1/0">' in page
     summary = json.loads(run("report", "random", "tabular-ql", "--json").out)
     assert [model["model"] for model in summary["models"]] == ["random", "tabular-ql"]
-    assert summary["cells"][0] == json.loads(run("report", "random", "--json").out)["cells"][0]
+    assert (
+        summary["cells"][0]
+        == json.loads(run("report", "random", "--json").out)["cells"][0]
+    )
 
     # The same model twice; other rules; a log that was changed.
     cheesebench.run("random", seed=2, run_id="again", **common)
-    assert "both have random on little in ascii_2d" in run("report", "random", "again").err
-    cheesebench.run("hippocampal-ql", seed=1, run_id="longer", **{**common, "design": "smoke", "subjects": None})
+    assert (
+        "both have random on little in ascii_2d" in run("report", "random", "again").err
+    )
+    cheesebench.run(
+        "hippocampal-ql",
+        seed=1,
+        run_id="longer",
+        **{**common, "design": "smoke", "subjects": None},
+    )
     assert "little has other rules in " in run("report", "random", "longer").err
     with sqlite3.connect(here / "results" / "tabular-ql" / "run.sqlite") as connection:
         connection.execute("UPDATE trials SET success = 1 - success WHERE subject = 0")

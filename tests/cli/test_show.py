@@ -1,4 +1,6 @@
-"""``cheesebench show``: calls of a run against a real server, read back from its log."""
+"""``cheesebench show``: calls of a run against a real server, read back from its
+log.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,12 @@ REPLIES = (
 )
 
 
-def talk(here: Path, view: str, replies: Sequence[str], *controls: str, **settings: object) -> Path:
-    """Let a language model live as one subject through ``little``; return the directory of the run's results."""
+def talk(
+    here: Path, view: str, replies: Sequence[str], *controls: str, **settings: object
+) -> Path:
+    """Let a language model live as one subject through ``little``; return the directory
+    of the run's results.
+    """
     plugins = installed_plugins()
     specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
     with FakeServer(lambda call: replies[call.number % len(replies)]) as server:
@@ -43,11 +49,23 @@ def talk(here: Path, view: str, replies: Sequence[str], *controls: str, **settin
             settings={"actions": 4, "history": 1, **settings},
             base_url=server.base_url,
         )
-        plan = plan_cell(specification, "tiny", view, find_design("cohort", 1), agent="llm", settings=model.settings)
-        cells = [(control_cell(plan, control) if control else plan, specification) for control in ("", *controls)]
+        plan = plan_cell(
+            specification,
+            "tiny",
+            view,
+            find_design("cohort", 1),
+            agent="llm",
+            settings=model.settings,
+        )
+        cells = [
+            (control_cell(plan, control) if control else plan, specification)
+            for control in ("", *controls)
+        ]
         with RunLog.create(here / "results", RUN, cells, options={"seed": 0}) as log:
             models = LanguageModels(log, {"tiny": model})
-            with RunSession(log, plugins, cells, seed=0, processes=0, language=models) as session:
+            with RunSession(
+                log, plugins, cells, seed=0, processes=0, language=models
+            ) as session:
                 session.finish()
     return here / "results"
 
@@ -60,11 +78,23 @@ def talked(here: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("history", "-1"), ("history", "[]"), ("prompt", "5"), ("actions", "[]"), ("served", "1"), ("dropped", "null")],
+    [
+        ("history", "-1"),
+        ("history", "[]"),
+        ("prompt", "5"),
+        ("actions", "[]"),
+        ("served", "1"),
+        ("dropped", "null"),
+    ],
 )
-def test_settings_that_no_run_has_are_no_traceback(run: Run, talked: Path, name: str, value: str) -> None:
+def test_settings_that_no_run_has_are_no_traceback(
+    run: Run, talked: Path, name: str, value: str
+) -> None:
     with rewritten(talked / RUN / "run.sqlite") as connection:
-        connection.execute(f"UPDATE cells SET plan = json_set(plan, '$.settings.{name}', json(?))", (value,))
+        connection.execute(
+            f"UPDATE cells SET plan = json_set(plan, '$.settings.{name}', json(?))",
+            (value,),
+        )
     found = run("show", RUN, "--call", 2)
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "cannot be rebuilt as recorded (" in found.err
@@ -74,7 +104,9 @@ def test_a_control_that_nobody_knows_is_no_traceback(run: Run, talked: Path) -> 
     with rewritten(talked / RUN / "run.sqlite") as connection:
         for table in ("cells", "trials", "lives", "calls", "events"):
             connection.execute(f"UPDATE {table} SET variant = 'control=foo'")
-        connection.execute("UPDATE cells SET plan = json_set(plan, '$.variant', 'control=foo')")
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.variant', 'control=foo')"
+        )
     for arguments in (("show", RUN, "--call", 2), ("export", RUN, "--csv")):
         found = run(*arguments)
         assert (found.code, "There is no control 'foo'" in found.err) == (2, True)
@@ -87,7 +119,12 @@ def test_the_list(run: Run, talked: Path) -> None:
     title, _, header, _, *rows = result.out.splitlines()
     assert title == "tiny on little (ascii_2d), subject 0"
     assert header.split()[:4] == ["call", "trial", "in", "trial"]
-    assert [row.split()[:3] for row in rows[:4]] == [["1", "1", "1"], ["2", "2", "1"], ["3", "2", "2"], ["4", "2", "3"]]
+    assert [row.split()[:3] for row in rows[:4]] == [
+        ["1", "1", "1"],
+        ["2", "2", "1"],
+        ["3", "2", "2"],
+        ["4", "2", "3"],
+    ]
     assert len(rows) == 10
     assert rows[1].endswith("I do not know.")
     # What a model says is not obeyed by a terminal.
@@ -100,7 +137,9 @@ def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -
     result = run("show", RUN, "--call", 5)
     assert result.code == 0, result.err
     head, _, rest = result.out.partition("--- user ---\n")
-    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 3, call 1 of the trial (5 of the subject)\n")
+    assert head.startswith(
+        "tiny on little (ascii_2d), subject 0, trial 3, call 1 of the trial (5 of the subject)\n"
+    )
     assert "asked by llm: history=1, actions=4, prompt=default," in head
     assert "the prompt equals the recorded one" in head
     assert "\n--- system ---\nYou are an agent with a body" in head
@@ -147,9 +186,18 @@ no action found (STAY played)
     )
     assert run("show", RUN, "--trial", 3, "--call", 1).out == result.out
     assert below_a_loop("show", RUN, "--call", 5) == result
-    assert run("show", RUN, "--call", 6, "--protocol", "little", "--model", "tiny", "--view", "ascii_2d").out.endswith(
-        "--- read as ---\nSTAY x4\n"
-    )
+    assert run(
+        "show",
+        RUN,
+        "--call",
+        6,
+        "--protocol",
+        "little",
+        "--model",
+        "tiny",
+        "--view",
+        "ascii_2d",
+    ).out.endswith("--- read as ---\nSTAY x4\n")
 
 
 def test_reasoning_is_shown_apart(run: Run, talked: Path) -> None:
@@ -160,8 +208,16 @@ def test_reasoning_is_shown_apart(run: Run, talked: Path) -> None:
 
 
 def test_a_reply_without_an_action_is_no_stay(run: Run, here: Path) -> None:
-    talk(here, "ascii_2d", ["ACTIONS: STAY", "What?", "Why?", "ACTIONS: STAY", "Who?"], unparsed="retry-with-feedback")
-    read = [run("show", RUN, "--call", call + 1).out.rpartition("--- read as ---\n")[2] for call in range(6)]
+    talk(
+        here,
+        "ascii_2d",
+        ["ACTIONS: STAY", "What?", "Why?", "ACTIONS: STAY", "Who?"],
+        unparsed="retry-with-feedback",
+    )
+    read = [
+        run("show", RUN, "--call", call + 1).out.rpartition("--- read as ---\n")[2]
+        for call in range(6)
+    ]
     again = "no action found (the model is asked again)\n"
     assert read == ["STAY\n", again, again, "STAY\n", again, "STAY\n"]
 
@@ -188,7 +244,10 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--call", "11"), "Subject 0 has 10 calls; calls count from 1, so there is no call 11."),
+        (
+            ("--call", "11"),
+            "Subject 0 has 10 calls; calls count from 1, so there is no call 11.",
+        ),
         (
             ("--call", "4", "--trial", "2"),
             "Trial 2 of subject 0 has 3 calls; calls count from 1, so there is no call 4.",
@@ -197,10 +256,15 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
             ("--subject", "1"),
             "Subject 1 (tiny on little, ascii_2d) made no calls: subjects count from 0, and there are 1.",
         ),
-        (("--model", "tinny"), "There is no model in this run called 'tinny'. Did you mean 'tiny'? Known: tiny."),
+        (
+            ("--model", "tinny"),
+            "There is no model in this run called 'tinny'. Did you mean 'tiny'? Known: tiny.",
+        ),
     ],
 )
-def test_what_is_not_there(run: Run, talked: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_what_is_not_there(
+    run: Run, talked: Path, arguments: tuple[str, ...], message: str
+) -> None:
     result = run("show", RUN, *arguments)
     assert (result.code, result.out, result.err) == (2, "", f"cheesebench: {message}\n")
 
@@ -209,7 +273,10 @@ def test_a_run_without_a_language_model(run: Run, results: Path) -> None:
     [name] = [path.name for path in results.iterdir()]
     result = run("show", name)
     assert result.code == 2
-    assert result.err == f"cheesebench: Run '{name}' asked no language model, so there are no calls to show.\n"
+    assert (
+        result.err
+        == f"cheesebench: Run '{name}' asked no language model, so there are no calls to show.\n"
+    )
 
 
 def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
@@ -224,7 +291,12 @@ def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
 
 
 def test_calls_of_a_control(run: Run, here: Path) -> None:
-    talk(here, "ascii_2d", ["ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD"], "reward-shuffled")
+    talk(
+        here,
+        "ascii_2d",
+        ["ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD"],
+        "reward-shuffled",
+    )
     plain = run("show", RUN, "--call", 2)
     assert "(ascii_2d), subject 0, trial 2" in plain.out
     # What the first trial has earned is paid with the first step of the second one.

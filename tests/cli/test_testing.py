@@ -33,7 +33,9 @@ def test_the_tests_of_a_protocol_are_played(
     assert lines[-1] == f"2 tests: {failed} failed"
 
 
-def test_a_file_with_errors_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_with_errors_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "broken.protocol.yaml"
     path.write_text("version: 1", encoding="utf-8")
     assert main(["test", str(path)]) == 1

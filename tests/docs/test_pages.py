@@ -1,19 +1,25 @@
-"""Every command, YAML block and script of the documentation is executed, page by page, as a reader would.
+"""Every command, YAML block and script of the documentation is executed, page by page,
+as a reader would.
 
-A page is read from top to bottom in an empty directory of its own. Shell blocks are run by bash with ``pytest`` and
-``cheesebench`` on the PATH (designs are ``smoke`` unless a command says otherwise), YAML is loaded by whatever reads
-such files, Python is run, SQL asks the last run. A block of a language that no test runs is a failure. What the reader
+A page is read from top to bottom in an empty directory of its own. Shell blocks are run
+by bash with ``pytest`` and ``cheesebench`` on the PATH (designs are ``smoke`` unless a
+command says otherwise), YAML is loaded by whatever reads such files, Python is run, SQL
+asks the last run. A block of a language that no test runs is a failure. What the reader
 does not see stands in comments before the block:
 
-``<!-- test: skip: REASON -->``    It cannot run here. Its options are parsed, its models and extras looked up.
-``<!-- test: file: NAME -->``      The block is this file (YAML may say so in its first line: ``# NAME``).
-``<!-- test: fragment: FILE -->``  The block replaces these keys of the protocol FILE, and the whole is checked.
-``<!-- test: exit: N -->``         The last command of the block ends with N.
-``<!-- test: output -->``          The last block of commands printed this (``...`` stands for anything).
-``<!-- test: setup: COMMANDS -->`` Run at this place of the page.
-``<!-- test: server -->``          The page has a server that speaks the OpenAI protocol: every ``http://127.0.0.1:PORT/v1``
-                                   is its address, and the model ``NAME`` is answered by it.
-``<!-- test: addopts: OPTIONS -->`` Options of all the page's pytest commands, instead of
+``<!-- test: skip: REASON -->``    It cannot run here. Its options are parsed, its
+models and extras looked up. ``<!-- test: file: NAME -->``      The block is this file
+(YAML may say so in its first line: ``# NAME``). ``<!-- test: fragment: FILE -->``  The
+block replaces these keys of the protocol FILE, and the whole is checked. ``<!-- test:
+exit: N -->``         The last command of the block ends with N. ``<!-- test: output
+-->``          The last block of commands printed this (``...`` stands for anything).
+``<!-- test: setup: COMMANDS -->`` Run at this place of the page. ``<!-- test: server
+-->``          The page has a server that speaks the OpenAI protocol: every
+``http://127.0.0.1:PORT/v1``
+                                   is its address, and the model ``NAME`` is answered by
+                                   it.
+``<!-- test: addopts: OPTIONS -->`` Options of all the page's pytest commands, instead
+of
                                    ``--design smoke --cheese-exit-zero``.
 """
 
@@ -47,10 +53,17 @@ from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+)
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]["optional-dependencies"]
 MARK = re.compile(r"<!-- test: (\w+)(?::\s(.*?))?\s*-->", re.DOTALL)
-OF_PAGES, OF_BLOCKS = {"server", "addopts"}, {"skip", "file", "fragment", "exit", "output"}
+OF_PAGES, OF_BLOCKS = (
+    {"server", "addopts"},
+    {"skip", "file", "fragment", "exit", "output"},
+)
 SHELL = {"console", "bash", "sh"}
 #: The first line of a YAML block that is a file.
 HEADING = re.compile(r"# ([\w./-]+\.ya?ml)\b")
@@ -67,7 +80,8 @@ models:
     options: {{base_url: "{url}"}}
     price: {{prompt: 1, cached: 0.1, completion: 4, on: 2026-01-01}}
 """
-#: Hypothesis and anyio are no business of the reader's, and take longer than everything else; so do more processes.
+#: Hypothesis and anyio are no business of the reader's, and take longer than everything
+#: else; so do more processes.
 QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1 --cheese-seed=0"
 REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD"
 
@@ -84,7 +98,9 @@ class Block:
 
 @dataclass
 class Page:
-    """What is on a page: blocks in their order, marks of the page, and commands within the prose."""
+    """What is on a page: blocks in their order, marks of the page, and commands within
+    the prose.
+    """
 
     blocks: list[Block] = field(default_factory=list)
     marks: dict[str, str] = field(default_factory=dict)
@@ -92,16 +108,22 @@ class Page:
 
 
 def read_page(text: str) -> Page:
-    """Return the blocks of a page; raises ValueError for a mark that is unknown or out of place."""
+    """Return the blocks of a page; raises ValueError for a mark that is unknown or out
+    of place.
+    """
     page, waiting = Page(), dict[str, str]()
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         line = token.map[0] + 1 if token.map else 0
         if token.type == "fence":
-            page.blocks.append(Block(line, token.info.partition(" ")[0], token.content, waiting))
+            page.blocks.append(
+                Block(line, token.info.partition(" ")[0], token.content, waiting)
+            )
             waiting = {}
         elif token.type == "html_block":
             if token.content.count("<!-- test") != len(MARK.findall(token.content)):
-                raise ValueError(f"line {line}: this mark cannot be read: {token.content}")
+                raise ValueError(
+                    f"line {line}: this mark cannot be read: {token.content}"
+                )
             for name, argument in MARK.findall(token.content):
                 if name == "setup":
                     page.blocks.append(Block(line, "bash", argument, {}))
@@ -110,16 +132,24 @@ def read_page(text: str) -> Page:
                 else:
                     raise ValueError(f"line {line}: unknown mark {name!r}")
         elif waiting:
-            raise ValueError(f"line {line}: no block follows the mark {sorted(waiting)}")
+            raise ValueError(
+                f"line {line}: no block follows the mark {sorted(waiting)}"
+            )
         elif token.type == "code_block":
-            raise ValueError(f"line {line}: a block by indentation has no language; use a fence")
+            raise ValueError(
+                f"line {line}: a block by indentation has no language; use a fence"
+            )
         elif token.children:
-            page.inline += [child.content for child in token.children if child.type == "code_inline"]
+            page.inline += [
+                child.content for child in token.children if child.type == "code_inline"
+            ]
     return page
 
 
 def commands(script: str) -> list[str]:
-    """Return the lines of a shell block, without prompts; lines that end in a backslash go on in the next one."""
+    """Return the lines of a shell block, without prompts; lines that end in a backslash
+    go on in the next one.
+    """
     lines = script.replace("\\\n", " ").splitlines()
     if any(line.startswith("$ ") for line in lines):
         strange = [line for line in lines if line and not line.startswith(("$ ", "#"))]
@@ -145,11 +175,15 @@ def ours(line: str) -> Iterator[list[str]]:
 class Reader:
     """Somebody who does what a page says, in an empty directory."""
 
-    def __init__(self, here: Path, page: Page, pytester: pytest.Pytester, url: str) -> None:
+    def __init__(
+        self, here: Path, page: Page, pytester: pytest.Pytester, url: str
+    ) -> None:
         self.here, self.pytester, self.url, self.output = here, pytester, url, ""
         addopts = page.marks.get("addopts", "--design smoke --cheese-exit-zero")
         self.environment = {
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join(
+                [str(Path(sys.executable).parent), os.environ["PATH"]]
+            ),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(here)]),
             "PYTEST_ADDOPTS": f"{QUICK} -p no:cacheprovider --tb=short {addopts}",
             "HOME": str(here.parent),
@@ -185,15 +219,22 @@ class Reader:
             (self.here / ".block.py").write_text(block.code, encoding="utf-8")
             self.run(["python .block.py"])
         elif block.language == "sql":
-            newest = max(self.here.glob("results/*/run.sqlite"), key=lambda path: path.stat().st_mtime)
+            newest = max(
+                self.here.glob("results/*/run.sqlite"),
+                key=lambda path: path.stat().st_mtime,
+            )
             with contextlib.closing(sqlite3.connect(newest)) as connection:
                 connection.execute(block.code).fetchall()
         else:
-            assert block.language == "text", f"nobody runs a block of {block.language or 'no language'}"
+            assert block.language == "text", (
+                f"nobody runs a block of {block.language or 'no language'}"
+            )
 
     def served(self, text: str) -> str:
         """Return the text with the address of the page's server, if it has one."""
-        return re.sub(r"http://127\.0\.0\.1:\d+/v1", self.url, text) if self.url else text
+        return (
+            re.sub(r"http://127\.0\.0\.1:\d+/v1", self.url, text) if self.url else text
+        )
 
     def name(self, block: Block) -> str:
         """Return the name of the file that a block is, or nothing."""
@@ -222,8 +263,12 @@ class Reader:
         assert done.returncode == code, self.output
 
     def check(self, line: str, spoken: bool = False) -> None:
-        """Check the options, models and extras of a command that is not run, or only spoken of."""
-        if spoken and not (re.match(r"(pytest|cheesebench|pip) \S", line) and " -" in line):
+        """Check the options, models and extras of a command that is not run, or only
+        spoken of.
+        """
+        if spoken and not (
+            re.match(r"(pytest|cheesebench|pip) \S", line) and " -" in line
+        ):
             return  # `cheesebench report` speaks of the command and has no arguments
         for program, *words in ours(line):
             if Path(program).name == "cheesebench":
@@ -239,12 +284,20 @@ class Reader:
                     self.look_up(name, spoken)
             else:
                 extras = re.findall(r"(?:cheesebench|\.)\[([\w,]+)\]", line)
-                assert {extra for found in extras for extra in found.split(",")} <= EXTRAS.keys(), line
+                assert {
+                    extra for found in extras for extra in found.split(",")
+                } <= EXTRAS.keys(), line
 
     def look_up(self, name: str, spoken: bool) -> None:
-        """Look a model up, unless its name only stands for one or is that of an agent."""
+        """Look a model up, unless its name only stands for one or is that of an
+        agent.
+        """
         plugins = installed_plugins()
-        if not (spoken or EXAMPLE.fullmatch(name) or name in plugins.agents | plugins.respondents):
+        if not (
+            spoken
+            or EXAMPLE.fullmatch(name)
+            or name in plugins.agents | plugins.respondents
+        ):
             resolve_model(plugins, name)
 
     def compare(self, shown: str) -> None:
@@ -256,65 +309,106 @@ class Reader:
             at += len(part)
 
     def load(self, path: Path, code: int = 0) -> None:
-        """Load a YAML file with what loads files of its name; ``code`` is the exit code of a workflow's comparison."""
+        """Load a YAML file with what loads files of its name; ``code`` is the exit code
+        of a workflow's comparison.
+        """
         if path.name.endswith(".protocol.yaml"):
             self.prove(path.read_text(encoding="utf-8"), path)
         elif path.name.endswith(".study.yaml"):
             find_study(path.name, path.parent)
         elif path.name.endswith("models.yaml"):
             for entry in load_models(path):
-                assert entry.options.keys() <= installed_plugins().backend(entry.backend).options.keys()
+                assert (
+                    entry.options.keys()
+                    <= installed_plugins().backend(entry.backend).options.keys()
+                )
         elif path.name == "replies.yaml":
             assert read_script(path).replies
         elif path.name == ".gitlab-ci.yml":
             for job in yaml.safe_load(path.read_text(encoding="utf-8")).values():
-                for line in job["script"]:  # the same commands as in the workflow above, which is run
+                for line in job[
+                    "script"
+                ]:  # the same commands as in the workflow above, which is run
                     self.check(line)
         elif path.name == "indexed-job.yml":
-            for container in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]:
+            for container in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"][
+                "template"
+            ]["spec"]["containers"]:
                 for line in commands(container["args"][0]):
                     self.check(line)
         else:
             assert path.parent.name == "workflows", f"nobody loads {path.name}"
-            for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+            for job in yaml.safe_load(path.read_text(encoding="utf-8"))[
+                "jobs"
+            ].values():
                 matrix = job.get("strategy", {}).get("matrix", {})
                 for chosen in product(*matrix.values()):
-                    values = dict(zip((f"${{{{ matrix.{name} }}}}" for name in matrix), map(str, chosen), strict=True))
-                    own = {name: values[text] for name, text in job.get("env", {}).items() if text in values}
+                    values = dict(
+                        zip(
+                            (f"${{{{ matrix.{name} }}}}" for name in matrix),
+                            map(str, chosen),
+                            strict=True,
+                        )
+                    )
+                    own = {
+                        name: values[text]
+                        for name, text in job.get("env", {}).items()
+                        if text in values
+                    }
                     for step in job["steps"]:
                         lines = commands(step.get("run", ""))
                         compares = any("--compare" in line for line in lines)
-                        self.run(lines, code if compares else 0, **{"MODEL": "NAME", "RUN": "github", **own})
+                        self.run(
+                            lines,
+                            code if compares else 0,
+                            **{"MODEL": "NAME", "RUN": "github", **own},
+                        )
 
     def complete(self, code: str, name: str) -> None:
-        """Put a fragment into a protocol: one of the page's, or one of the repository's."""
+        """Put a fragment into a protocol: one of the page's, or one of the
+        repository's.
+        """
         path = self.here / name if (self.here / name).exists() else ROOT / name
         keys = re.compile(r"^(\w+):.*?(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
-        parts = {match[1]: match[0] for match in keys.finditer(path.read_text(encoding="utf-8"))}
+        parts = {
+            match[1]: match[0]
+            for match in keys.finditer(path.read_text(encoding="utf-8"))
+        }
         new = {match[1]: match[0].rstrip("\n") + "\n" for match in keys.finditer(code)}
         assert new, "a fragment consists of whole keys of a protocol"
         self.prove("".join((parts | new).values()), path)
 
     def prove(self, text: str, path: Path) -> None:
         """Check a protocol: it must have no error."""
-        found: list[Any] = Catalogue([path.parent, *installed_plugins().protocol_directories]).inspect_text(
-            text, str(path)
-        )[1]
+        found: list[Any] = Catalogue(
+            [path.parent, *installed_plugins().protocol_directories]
+        ).inspect_text(text, str(path))[1]
         assert not [str(one) for one in found if one.severity == "error"]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_reader_can_do_what_the_page_says(path: Path, tmp_path: Path, pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    "path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_a_reader_can_do_what_the_page_says(
+    path: Path, tmp_path: Path, pytester: pytest.Pytester
+) -> None:
     page = read_page(path.read_text(encoding="utf-8"))
     here = tmp_path / "here"
     here.mkdir()
-    with FakeServer(REPLY) if "server" in page.marks else contextlib.nullcontext() as server:
+    with (
+        FakeServer(REPLY)
+        if "server" in page.marks
+        else contextlib.nullcontext() as server
+    ):
         reader = Reader(here, page, pytester, server.base_url if server else "")
         for block in page.blocks:
             try:
                 reader.do(block)
             except (AssertionError, Exception, SystemExit) as problem:
-                pytest.fail(f"{path}:{block.line}: {problem}", pytrace=not isinstance(problem, AssertionError))
+                pytest.fail(
+                    f"{path}:{block.line}: {problem}",
+                    pytrace=not isinstance(problem, AssertionError),
+                )
         for line in page.inline:
             reader.check(line, spoken=True)
 
@@ -337,11 +431,26 @@ def test_mistakes_in_marks_are_found(text: str) -> None:
     ("block", "message"),
     [
         (Block(1, "console", "true\nfalse\ntrue", {}), "ended with 1: false"),
-        (Block(1, "console", "cheesebench lint nothing.protocol.yaml", {}), "nothing.protocol.yaml"),
-        (Block(1, "console", "cheesebench lint x --nonsense", {"skip": "to see"}), "--nonsense"),
-        (Block(1, "console", "pytest --no-such-option", {"skip": "to see"}), "--no-such-option"),
-        (Block(1, "console", "pytest --model no-such-model", {"skip": "to see"}), "no-such-model"),
-        (Block(1, "console", "pip install 'pytest-cheesebench[nothing]'", {}), "nothing"),
+        (
+            Block(1, "console", "cheesebench lint nothing.protocol.yaml", {}),
+            "nothing.protocol.yaml",
+        ),
+        (
+            Block(1, "console", "cheesebench lint x --nonsense", {"skip": "to see"}),
+            "--nonsense",
+        ),
+        (
+            Block(1, "console", "pytest --no-such-option", {"skip": "to see"}),
+            "--no-such-option",
+        ),
+        (
+            Block(1, "console", "pytest --model no-such-model", {"skip": "to see"}),
+            "no-such-model",
+        ),
+        (
+            Block(1, "console", "pip install 'pytest-cheesebench[nothing]'", {}),
+            "nothing",
+        ),
         (Block(1, "text", "nobody said this", {"output": ""}), "nobody said this"),
         (Block(1, "yaml", "version: 1", {"file": "my.protocol.yaml"}), "E1"),
         (Block(1, "yaml", "version: 1", {}), "yaml"),
@@ -349,12 +458,20 @@ def test_mistakes_in_marks_are_found(text: str) -> None:
         (Block(1, "", "cheesebench list", {}), "no language"),
     ],
 )
-def test_mistakes_in_blocks_are_found(block: Block, message: str, tmp_path: Path, pytester: pytest.Pytester) -> None:
-    with pytest.raises((AssertionError, Exception, SystemExit), match=re.escape(message)):
+def test_mistakes_in_blocks_are_found(
+    block: Block, message: str, tmp_path: Path, pytester: pytest.Pytester
+) -> None:
+    with pytest.raises(
+        (AssertionError, Exception, SystemExit), match=re.escape(message)
+    ):
         Reader(tmp_path, Page(), pytester, "").do(block)
 
 
 def test_pages_have_one_spelling_of_an_option() -> None:
     # The short one; but that of two options is another plugin's in many projects.
-    written = {name for path in PAGES for name in re.findall(r"--cheese-[\w-]+", path.read_text(encoding="utf-8"))}
+    written = {
+        name
+        for path in PAGES
+        for name in re.findall(r"--cheese-[\w-]+", path.read_text(encoding="utf-8"))
+    }
     assert written == {"--cheese-NAME", "--cheese-html", "--cheese-timeout"}

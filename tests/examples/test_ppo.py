@@ -1,4 +1,6 @@
-"""The example with stable-baselines3, in the environment that the tests of vLLM make: there is a torch for CPUs."""
+"""The example with stable-baselines3, in the environment that the tests of vLLM make:
+there is a torch for CPUs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def run_with_torch(tmp_path: Path) -> Run:
             shutil.copy(example, tmp_path)
 
     def run(*arguments: str | Path) -> str:
-        # The plugin is named in the command: an editable installation beside it must not load it once more.
+        # The plugin is named in the command: an editable installation beside it must
+        # not load it once more.
         environment = {**recipe.environment(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
             [python, *arguments],
@@ -51,16 +54,39 @@ def test_it_learns_and_is_judged(run: Run, tmp_path: Path) -> None:
     output += run("ppo.py", "--save", ".", "--environment", "easy/TMaze-v1")
     rates = {
         name: (float(before), float(after))
-        for name, before, after in re.findall(r"(\w+)-v1: at random ([\d.]+)%; .* ([\d.]+)%\n", output)
+        for name, before, after in re.findall(
+            r"(\w+)-v1: at random ([\d.]+)%; .* ([\d.]+)%\n", output
+        )
     }
-    # Measured over three seeds: 90 to 96, and 48 to 58, which is as good as it gets without a memory.
+    # Measured over three seeds: 90 to 96, and 48 to 58, which is as good as it gets
+    # without a memory.
     least = {"ShuttleBox": 60, "TMaze": 30}
     assert rates.keys() == least.keys()
-    assert {name: rate for name, rate in rates.items() if rate[0] > 10 or rate[1] < least[name]} == {}
+    assert {
+        name: rate
+        for name, rate in rates.items()
+        if rate[0] > 10 or rate[1] < least[name]
+    } == {}
 
-    judged = ("-m", "pytest", "-p", "cheesebench.pytest_plugin", "-p", "no:cacheprovider", "--cheese-exit-zero")
+    judged = (
+        "-m",
+        "pytest",
+        "-p",
+        "cheesebench.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--cheese-exit-zero",
+    )
     (tmp_path / "easy.ShuttleBox-v1.ppo.zip").unlink()
-    output = run(*judged, "--model", "trained-ppo", "--protocols", "./easy_t_maze.protocol.yaml", "--subjects", "2")
+    output = run(
+        *judged,
+        "--model",
+        "trained-ppo",
+        "--protocols",
+        "./easy_t_maze.protocol.yaml",
+        "--subjects",
+        "2",
+    )
     rate = re.search(r"easy_t_maze +([\d.]+) %", output)
     assert rate is not None, output
     assert float(rate[1]) > 25
@@ -68,7 +94,9 @@ def test_it_learns_and_is_judged(run: Run, tmp_path: Path) -> None:
 
 def test_stable_baselines3_has_nothing_to_say(run: Run) -> None:
     found = json.loads(run(HERE / "with_sb3.py").splitlines()[-1])
-    assert found["checked"] == {view: [] for view in ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "picture")}
+    assert found["checked"] == {
+        view: [] for view in ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "picture")
+    }
     assert len(found["text"]) == 1  # that it takes no text
     assert found["in processes"] is True
     one, same, other = found["weights"]

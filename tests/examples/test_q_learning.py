@@ -1,4 +1,6 @@
-"""The example of Q-learning learns, twice the same, and what it has learnt is judged."""
+"""The example of Q-learning learns, twice the same, and what it has learnt is
+judged.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,28 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 @pytest.fixture(name="q_learning", scope="module")
 def load_example() -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("q_learning_example", EXAMPLES / "q_learning.py")
+    spec = importlib.util.spec_from_file_location(
+        "q_learning_example", EXAMPLES / "q_learning.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look for it
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLES)  # it imports easy.py, which registers the easy environments
+        patch.syspath_prepend(
+            EXAMPLES
+        )  # it imports easy.py, which registers the easy environments
         spec.loader.exec_module(module)
     yield module
     for environment in sys.modules.pop("easy").PROTOCOLS:
         del gymnasium.registry[environment]
 
 
-#: Trials, and what is asked of the last third of them; measured over seeds 0 to 4: .46 to .54, .87 to .93.
+#: Trials, and what is asked of the last third of them; measured over seeds 0 to 4: .46
+#: to .54, .87 to .93.
 @pytest.mark.parametrize(
-    ("name", "trials", "least"), [("easy/TMaze-v1", 1200, 0.35), ("easy/ShuttleBox-v1", 1500, 0.6)]
+    ("name", "trials", "least"),
+    [("easy/TMaze-v1", 1200, 0.35), ("easy/ShuttleBox-v1", 1500, 0.6)],
 )
 def test_it_learns(q_learning: Any, name: str, trials: int, least: float) -> None:
     at_random = np.mean(q_learning.learn(name, 200, seed=0, epsilon=1.0).successes)
@@ -45,29 +53,48 @@ def test_it_learns(q_learning: Any, name: str, trials: int, least: float) -> Non
 
 
 def test_equal_seeds_learn_alike(q_learning: Any) -> None:
-    one, same, other = (q_learning.learn(q_learning.ENVIRONMENTS[0], 60, seed) for seed in (4, 4, 5))
+    one, same, other = (
+        q_learning.learn(q_learning.ENVIRONMENTS[0], 60, seed) for seed in (4, 4, 5)
+    )
     np.testing.assert_array_equal(one.table.values, same.table.values)
     assert (one.table.values != other.table.values).any()
 
 
-def test_what_it_has_learnt_is_judged(q_learning: Any, pytester: pytest.Pytester) -> None:
+def test_what_it_has_learnt_is_judged(
+    q_learning: Any, pytester: pytest.Pytester
+) -> None:
     shutil.copy(EXAMPLES / "conftest.py", pytester.path)
-    # Beside the conftest.py: pytest looks for one beside the files that its arguments name.
+    # Beside the conftest.py: pytest looks for one beside the files that its arguments
+    # name.
     shutil.copy(EXAMPLES / "easy_shuttle_box.protocol.yaml", pytester.path)
-    arguments = ("--model", "trained-q", "--protocols", "./easy_shuttle_box.protocol.yaml", "--cheese-exit-zero")
+    arguments = (
+        "--model",
+        "trained-q",
+        "--protocols",
+        "./easy_shuttle_box.protocol.yaml",
+        "--cheese-exit-zero",
+    )
     result = pytester.runpytest_subprocess(*arguments, "--design", "smoke")
     result.stdout.fnmatch_lines(["*There must be one ?.policy.json *"])
     assert "Train, with --save." in result.stdout.str()
     (pytester.path / "other.policy.json").touch()
-    q_learning.save(q_learning.learn("easy/ShuttleBox-v1", 1500, seed=0), pytester.path / "maze.policy.json")
+    q_learning.save(
+        q_learning.learn("easy/ShuttleBox-v1", 1500, seed=0),
+        pytester.path / "maze.policy.json",
+    )
     result = pytester.runpytest_subprocess(*arguments, "--design", "smoke")
     result.stdout.fnmatch_lines(["*and there are 2.*"])
     assert "LEARNT_IN" in result.stdout.str()
     (pytester.path / "other.policy.json").unlink()
     result = pytester.runpytest_subprocess(*arguments, "--subjects", "10")
-    [line] = [line for line in result.outlines if re.search(r"INCONCLUSIVE +easy_shuttle_box +[\d.]+ %", line)]
+    [line] = [
+        line
+        for line in result.outlines
+        if re.search(r"INCONCLUSIVE +easy_shuttle_box +[\d.]+ %", line)
+    ]
     rate = re.search(r"easy_shuttle_box +([\d.]+) %", line)
     assert rate is not None
-    # At random 2. Frozen tables of seeds 0 to 4 were right in 60 to 95 of 100 trials. Those of the T-maze will not do
-    # here: what goes on exploring there often stops with a table that walks in a circle.
+    # At random 2. Frozen tables of seeds 0 to 4 were right in 60 to 95 of 100 trials.
+    # Those of the T-maze will not do here: what goes on exploring there often stops
+    # with a table that walks in a circle.
     assert float(rate[1]) > 40

@@ -1,4 +1,6 @@
-"""What stable-baselines3 thinks of the environments, as JSON; run by test_ppo.py where there is torch."""
+"""What stable-baselines3 thinks of the environments, as JSON; run by test_ppo.py where
+there is torch.
+"""
 
 from __future__ import annotations
 
@@ -53,17 +55,27 @@ def seen(kind: type[DummyVecEnv | SubprocVecEnv]) -> list[Any]:
     environments.seed(3)
     found = [environments.reset().sum(axis=1).tolist()]
     for step in range(250):
-        observations, rewards, over, _ = environments.step(np.array([step % 3, step % 2]))
-        found.append([observations.sum(axis=1).tolist(), rewards.tolist(), over.tolist()])
+        observations, rewards, over, _ = environments.step(
+            np.array([step % 3, step % 2])
+        )
+        found.append(
+            [observations.sum(axis=1).tolist(), rewards.tolist(), over.tolist()]
+        )
     environments.close()
     return found
 
 
 def weights(seed: int) -> float:
     """Return the sum of the weights after a little learning."""
-    environments = make_vec_env(MAZE, n_envs=2, seed=seed, wrapper_class=OneHotCharacters)
-    model = PPO("MlpPolicy", environments, n_steps=64, batch_size=64, seed=seed, device="cpu").learn(256)
-    return float(sum(parameter.detach().abs().sum() for parameter in model.policy.parameters()))
+    environments = make_vec_env(
+        MAZE, n_envs=2, seed=seed, wrapper_class=OneHotCharacters
+    )
+    model = PPO(
+        "MlpPolicy", environments, n_steps=64, batch_size=64, seed=seed, device="cpu"
+    ).learn(256)
+    return float(
+        sum(parameter.detach().abs().sum() for parameter in model.policy.parameters())
+    )
 
 
 if __name__ == "__main__":

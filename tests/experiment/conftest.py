@@ -36,13 +36,20 @@ def plugins(stranger: ModuleType) -> PluginManager:
 def log(stranger: ModuleType, tmp_path: Path) -> Iterator[RunLog]:
     """A new log of two agents in one protocol."""
     cells = stranger.cells(["walker", "moody"], subjects=2)
-    with RunLog.create(tmp_path / "results", "r1", cells.items(), options={"seed": 1, "design": "cohort"}) as log:
+    with RunLog.create(
+        tmp_path / "results",
+        "r1",
+        cells.items(),
+        options={"seed": 1, "design": "cohort"},
+    ) as log:
         yield log
 
 
 @pytest.fixture
 def command(stranger: ModuleType) -> Callable[..., list[str]]:
-    """The command line of a process that runs the stranger's ``main`` with these arguments."""
+    """The command line of a process that runs the stranger's ``main`` with these
+    arguments.
+    """
 
     def arguments(*given: object) -> list[str]:
         return [sys.executable, str(STRANGER / "stranger.py"), *map(str, given)]

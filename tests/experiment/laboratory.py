@@ -35,24 +35,46 @@ Cells = dict[CellPlan, Specification]
 
 def walk(call: Call) -> str:
     """Reply with a few letters that follow from the seed of the call alone."""
-    return "".join(random.Random(call.body["seed"]).choices("FLRS ", weights=(6, 1, 1, 1, 1), k=3))
+    return "".join(
+        random.Random(call.body["seed"]).choices("FLRS ", weights=(6, 1, 1, 1, 1), k=3)
+    )
 
 
 class Laboratory:
     """Runs the cells of one model, in one place."""
 
-    def __init__(self, plugins: PluginManager, stranger: ModuleType, results: Path) -> None:
+    def __init__(
+        self, plugins: PluginManager, stranger: ModuleType, results: Path
+    ) -> None:
         self.plugins, self.stranger, self.results = plugins, stranger, results
         self.options = HASTE
 
-    def model(self, server: FakeServer, entry: ModelEntry = ENTRY, **settings: Any) -> LanguageModel:
-        return language_model(self.plugins, entry, agent="talker", settings=settings, base_url=server.base_url)
+    def model(
+        self, server: FakeServer, entry: ModelEntry = ENTRY, **settings: Any
+    ) -> LanguageModel:
+        return language_model(
+            self.plugins,
+            entry,
+            agent="talker",
+            settings=settings,
+            base_url=server.base_url,
+        )
 
-    def cells(self, model: LanguageModel, subjects: int = 3, names: tuple[str, ...] = ("corridor", "hall")) -> Cells:
+    def cells(
+        self,
+        model: LanguageModel,
+        subjects: int = 3,
+        names: tuple[str, ...] = ("corridor", "hall"),
+    ) -> Cells:
         design = find_design("cohort", subjects)
         return {
             plan_cell(
-                protocol, model.entry.name, "ascii_2d", design, agent=model.agent.name, settings=model.settings
+                protocol,
+                model.entry.name,
+                "ascii_2d",
+                design,
+                agent=model.agent.name,
+                settings=model.settings,
             ): protocol
             for protocol in map(self.stranger.corridor, names)
         }
@@ -60,11 +82,25 @@ class Laboratory:
     def log(self, name: str, cells: Cells) -> RunLog:
         return RunLog.create(self.results, name, cells.items(), options={"seed": SEED})
 
-    def session(self, log: RunLog, model: LanguageModel, cells: Cells, source: RunLog | None = None) -> RunSession:
+    def session(
+        self,
+        log: RunLog,
+        model: LanguageModel,
+        cells: Cells,
+        source: RunLog | None = None,
+    ) -> RunSession:
         models = LanguageModels(log, {model.entry.name: model}, self.options, source)
-        return RunSession(log, self.plugins, cells, seed=SEED, processes=0, language=models)
+        return RunSession(
+            log, self.plugins, cells, seed=SEED, processes=0, language=models
+        )
 
-    def run(self, log: RunLog, model: LanguageModel, cells: Cells, source: RunLog | None = None) -> list[str]:
+    def run(
+        self,
+        log: RunLog,
+        model: LanguageModel,
+        cells: Cells,
+        source: RunLog | None = None,
+    ) -> list[str]:
         with self.session(log, model, cells, source) as session:
             session.finish()
         return list(log.dump())

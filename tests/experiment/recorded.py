@@ -17,8 +17,21 @@ def record(plan: CellPlan, subject: int, trial: int, **changes: object) -> Trial
         "steps": 3,
         "actions": "F.S",
         "counters": {"z": 1, "a": 0},
-        "measures": {"speed": 1 / 3, "n": 2, "none": None, "yes": True, "seen": ["ä", "b"], "endless": math.inf},
+        "measures": {
+            "speed": 1 / 3,
+            "n": 2,
+            "none": None,
+            "yes": True,
+            "seen": ["ä", "b"],
+            "endless": math.inf,
+        },
         "variables": {"side": "west"},
     }
-    key = {"model": plan.model, "protocol": plan.protocol, "view": plan.view, "subject": subject, "trial": trial}
+    key = {
+        "model": plan.model,
+        "protocol": plan.protocol,
+        "view": plan.view,
+        "subject": subject,
+        "trial": trial,
+    }
     return TrialRecord(**{**values, **key, **changes})  # type: ignore[arg-type]

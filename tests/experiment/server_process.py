@@ -1,7 +1,9 @@
-"""A fake server in a process of its own, which writes down what it was asked and what it has answered.
+"""A fake server in a process of its own, which writes down what it was asked and what
+it has answered.
 
-Arguments: file of the notes, seconds that a call takes, port (0: a free one). It prints its base URL. A reply follows
-from the seed of its call alone, whichever server gives it; the seed is also what tells calls apart.
+Arguments: file of the notes, seconds that a call takes, port (0: a free one). It prints
+its base URL. A reply follows from the seed of its call alone, whichever server gives
+it; the seed is also what tells calls apart.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 def walk(call: Call) -> str:
     """Reply with a few letters that follow from the seed of the call alone."""
-    return "".join(random.Random(call.body.get("seed", 0)).choices("FLRS ", weights=(6, 1, 1, 1, 1), k=3))
+    return "".join(
+        random.Random(call.body.get("seed", 0)).choices(
+            "FLRS ", weights=(6, 1, 1, 1, 1), k=3
+        )
+    )
 
 
 class NotingServer(FakeServer):

@@ -48,10 +48,17 @@ def caused() -> CheeseBenchError:
     ],
     ids=["text", "nested", "own class", "note", "cause", "any error", "exit"],
 )
-def test_no_key_gets_out(error: BaseException, kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_gets_out(
+    error: BaseException, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_API_KEY", KEY)
-    with pytest.raises(CheeseBenchError) as caught, backend_errors_explained("mine", "connecting"):
+    with (
+        pytest.raises(CheeseBenchError) as caught,
+        backend_errors_explained("mine", "connecting"),
+    ):
         raise error
     assert type(caught.value) is kind
-    shown = "".join(traceback.TracebackException.from_exception(caught.value).format(chain=True))
+    shown = "".join(
+        traceback.TracebackException.from_exception(caught.value).format(chain=True)
+    )
     assert KEY not in shown + repr(caught.value.args)

@@ -1,4 +1,6 @@
-"""Run directories of strangers: links that lead out of them, and files that SQLite obeys."""
+"""Run directories of strangers: links that lead out of them, and files that SQLite
+obeys.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def run(stranger: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """The directory of a run without any trial."""
     monkeypatch.chdir(tmp_path)
     with RunLog.create(
-        Path("results"), "theirs", stranger.cells(["walker"]).items(), options={"seed": 1, "design": "cohort"}
+        Path("results"),
+        "theirs",
+        stranger.cells(["walker"]).items(),
+        options={"seed": 1, "design": "cohort"},
     ) as log:
         return log.directory
 
@@ -50,7 +55,9 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_nobody_writes_through_a_link_in_a_run(run: Path, precious: Path, writer: str) -> None:
+def test_nobody_writes_through_a_link_in_a_run(
+    run: Path, precious: Path, writer: str
+) -> None:
     name, write = WRITERS[writer]
     (run / name).symlink_to(precious)
     with pytest.raises(RunLogError, match="is a symbolic link"):
@@ -72,7 +79,11 @@ def test_nobody_writes_through_a_link_in_a_run(run: Path, precious: Path, writer
     ],
 )
 def test_no_command_writes_through_a_link_in_a_run(
-    run: Path, precious: Path, capsys: pytest.CaptureFixture[str], name: str, arguments: list[str]
+    run: Path,
+    precious: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    arguments: list[str],
 ) -> None:
     target = run / name
     target.parent.mkdir(exist_ok=True)
@@ -98,15 +109,23 @@ def test_a_log_that_is_a_link_can_be_read(run: Path) -> None:
 
 
 def journal(path: Path, victim: Path) -> None:
-    """Write a rollback journal that SQLite believes, and with which a transaction over ``victim``'s databases ended."""
+    """Write a rollback journal that SQLite believes, and with which a transaction over
+    ``victim``'s databases ended.
+    """
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         [(size,)], [(pages,)] = (
-            connection.execute(f"PRAGMA {name}").fetchall() for name in ("page_size", "page_count")
+            connection.execute(f"PRAGMA {name}").fetchall()
+            for name in ("page_size", "page_count")
         )
     name = os.fsencode(victim)
     header = (MAGIC + struct.pack(">IIIII", 0, 1, pages, 512, size)).ljust(512, b"\0")
-    end = struct.pack(">I", 2**30 // size + 1) + name + struct.pack(">II", len(name), sum(name)) + MAGIC
+    end = (
+        struct.pack(">I", 2**30 // size + 1)
+        + name
+        + struct.pack(">II", len(name), sum(name))
+        + MAGIC
+    )
     path.with_name(f"{path.name}-journal").write_bytes(header + end)
 
 
@@ -154,8 +173,13 @@ def test_nobody_waits_for_a_fifo_to_write_to(run: Path, writer: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
-def test_no_command_waits_for_a_fifo_to_write_to(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, arguments in (("report.html", ["report", "--html"]), ("export/trials.csv", ["export", "--csv"])):
+def test_no_command_waits_for_a_fifo_to_write_to(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, arguments in (
+        ("report.html", ["report", "--html"]),
+        ("export/trials.csv", ["export", "--csv"]),
+    ):
         (run / name).parent.mkdir(exist_ok=True)
         os.mkfifo(run / name)
         assert main([arguments[0], str(run), *arguments[1:]]) == 2
@@ -165,7 +189,9 @@ def test_no_command_waits_for_a_fifo_to_write_to(run: Path, capsys: pytest.Captu
         (run / name).unlink()
 
 
-@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + bytes(4096)])
+@pytest.mark.parametrize(
+    "content", [b"no database", b"SQLite format 3\0" + bytes(4096)]
+)
 def test_a_lock_that_is_damaged_is_no_claim(run: Path, content: bytes) -> None:
     (run / LOCK_NAME).write_bytes(content)
     assert not is_claimed(run / "run.sqlite")

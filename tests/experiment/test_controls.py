@@ -1,4 +1,6 @@
-"""Controls change one thing and nothing else; what is learnt from it vanishes with it."""
+"""Controls change one thing and nothing else; what is learnt from it vanishes with
+it.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,32 @@ from cheesebench.records import CellPlan
 from cheesebench.statistics import ControlResult, summarise_subjects
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-#: Protocols that do not change: reward learning with a lever, and a signal that is answered.
+#: Protocols that do not change: reward learning with a lever, and a signal that is
+#: answered.
 KEPT = Catalogue([Path(__file__).parents[1] / "fixtures" / "old_nine"])
 Cells = dict[CellPlan, Specification]
 
 
-def cells(model: str, protocol: str, controls: Sequence[str], subjects: int, catalogue: Catalogue = CATALOGUE) -> Cells:
+def cells(
+    model: str,
+    protocol: str,
+    controls: Sequence[str],
+    subjects: int,
+    catalogue: Catalogue = CATALOGUE,
+) -> Cells:
     """The plain cell and its controls."""
     specification = with_arena(catalogue.find(protocol))
     design = Design(name="test", subjects=subjects)
-    plain = plan_cell(specification, model, "ascii_2d", design, installed_plugins().agent(model).memory)
-    return dict.fromkeys((plain, *(control_cell(plain, control) for control in controls)), specification)
+    plain = plan_cell(
+        specification,
+        model,
+        "ascii_2d",
+        design,
+        installed_plugins().agent(model).memory,
+    )
+    return dict.fromkeys(
+        (plain, *(control_cell(plain, control) for control in controls)), specification
+    )
 
 
 def run(results: Path, name: str, wanted: Cells) -> RunLog:
@@ -54,12 +71,20 @@ def run(results: Path, name: str, wanted: Cells) -> RunLog:
 
 def compared(log: RunLog) -> dict[str, ControlResult]:
     summary = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject)
-    assert not [model for model in summary.models if "control" in model.variant], "controls are in no gate"
+    assert not [model for model in summary.models if "control" in model.variant], (
+        "controls are in no gate"
+    )
     return {result.control.plan.control: result for result in summary.controls}
 
 
-def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(tmp_path: Path) -> None:
-    with run(tmp_path, "r", cells("tabular-ql", "operant_chamber", ["reward-shuffled"], 12, KEPT)) as log:
+def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(
+    tmp_path: Path,
+) -> None:
+    with run(
+        tmp_path,
+        "r",
+        cells("tabular-ql", "operant_chamber", ["reward-shuffled"], 12, KEPT),
+    ) as log:
         result = compared(log)["reward-shuffled"]
         assert result.gain_plain is not None
         assert result.gain_control is not None
@@ -67,24 +92,41 @@ def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(tmp_path: Pa
         assert abs(result.gain_control.mean) < 0.05
         assert result.comparison.answer == "better", "plain is the first of the two"
         assert [point.pairs for point in result.points] == [12] * 5
-        assert result.points[-1].difference == pytest.approx(result.points[-1].plain - result.points[-1].control)
+        assert result.points[-1].difference == pytest.approx(
+            result.points[-1].plain - result.points[-1].control
+        )
         plugins = installed_plugins()
         control = log.plans()[1]
         record = log.trials(control, 1)[3]
-        frames = film(log, plugins.compile(with_arena(KEPT.find("operant_chamber"))), plugins.view("ascii_2d"), record)
+        frames = film(
+            log,
+            plugins.compile(with_arena(KEPT.find("operant_chamber"))),
+            plugins.view("ascii_2d"),
+            record,
+        )
         assert sum(frame.reward for frame in frames) == record.reward
 
 
-def test_who_cannot_change_what_happens_does_not_learn_to_avoid_it(tmp_path: Path) -> None:
+def test_who_cannot_change_what_happens_does_not_learn_to_avoid_it(
+    tmp_path: Path,
+) -> None:
     run(tmp_path, "master", cells("hippocampal-ql", "shuttle_box", [], 4, KEPT)).close()
-    with run(tmp_path, "r", cells("hippocampal-ql", "shuttle_box", ["yoked:master", "cue-off"], 4, KEPT)) as log:
+    with run(
+        tmp_path,
+        "r",
+        cells("hippocampal-ql", "shuttle_box", ["yoked:master", "cue-off"], 4, KEPT),
+    ) as log:
         results = compared(log)
         for name in ("yoked:master", "cue-off"):
             assert results[name].gain_difference is not None
-            assert results[name].points[-1].plain > results[name].points[-1].control + 0.2
+            assert (
+                results[name].points[-1].plain > results[name].points[-1].control + 0.2
+            )
         plain, yoked = log.plans()[0], log.plans()[1]
         rewards = [record.reward for record in log.trials(plain, 1)]
-        assert [record.reward for record in log.trials(yoked, 0)] == rewards, "those of the next subject"
+        assert [record.reward for record in log.trials(yoked, 0)] == rewards, (
+            "those of the next subject"
+        )
 
 
 def test_a_run_with_controls_is_resumed(tmp_path: Path) -> None:
@@ -97,7 +139,9 @@ def test_a_run_with_controls_is_resumed(tmp_path: Path) -> None:
 
 
 class Payer:
-    """A life that pays 1, 2, 3 ... for its trials, half of it on the first of two steps."""
+    """A life that pays 1, 2, 3 ... for its trials, half of it on the first of two
+    steps.
+    """
 
     waiting = False
 
@@ -164,14 +208,21 @@ def test_a_family_without_a_control_says_so() -> None:
         specification = with_arena(CATALOGUE.find("t_maze"))
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)
-    with pytest.raises(UnsuitableError, match="'t_maze': protocols of the family 'arena' have no control 'cue-off'"):
+    with pytest.raises(
+        UnsuitableError,
+        match="'t_maze': protocols of the family 'arena' have no control 'cue-off'",
+    ):
         controlled(Plain(), off, 0)
 
 
 def test_variants_of_controls_name_their_plain_cell() -> None:
     [plain, control] = cells("random", "t_maze", ["cue-off"], 2)
     assert (plain.control, plain.plain_key) == ("", plain.key)
-    assert (str(control.variant), control.control, control.plain_key) == ("control=cue-off", "cue-off", plain.key)
+    assert (str(control.variant), control.control, control.plain_key) == (
+        "control=cue-off",
+        "cue-off",
+        plain.key,
+    )
     assert not control.claims
 
 

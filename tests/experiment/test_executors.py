@@ -1,4 +1,6 @@
-"""Whoever does the jobs, the log is the same; and what a plugin's executor can get wrong."""
+"""Whoever does the jobs, the log is the same; and what a plugin's executor can get
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,22 @@ from typing import Any
 
 import pytest
 
-from cheesebench import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError, hookimpl, run_job
-from cheesebench.errors import CheeseBenchError, PluginError, RunLogError, UnknownNameError
+from cheesebench import (
+    Executor,
+    ExecutorContext,
+    ExecutorSpec,
+    Job,
+    Report,
+    WorkerDiedError,
+    hookimpl,
+    run_job,
+)
+from cheesebench.errors import (
+    CheeseBenchError,
+    PluginError,
+    RunLogError,
+    UnknownNameError,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import MOST, Recorder, RunSession
 from cheesebench.experiment.subjects import JobRunner, _installed_runner, read_result
@@ -28,7 +44,8 @@ from cheesebench.plugins.executors import pipes
 from cheesebench.records import CellPlan
 
 PAGE = Path(__file__).parents[2] / "docs/plugins.md"
-#: What a run holds apart from times: journal entries of a cell are written in the order of its subjects' ends.
+#: What a run holds apart from times: journal entries of a cell are written in the order
+#: of its subjects' ends.
 CONTENT = (
     "SELECT * FROM cells ORDER BY position",
     "SELECT * FROM trials ORDER BY model, protocol, view, variant, subject, trial",
@@ -39,9 +56,15 @@ CONTENT = (
 
 
 @pytest.fixture
-def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: PluginManager) -> PluginManager:
+def documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: PluginManager
+) -> PluginManager:
     """A plugin manager that knows the executor of the documentation."""
-    [code] = re.findall(r"test: file: pool\.py -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    [code] = re.findall(
+        r"test: file: pool\.py -->\n```python\n(.*?)```",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     (tmp_path / "pool_of_the_page.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     plugins.register(importlib.import_module("pool_of_the_page"), name="pool")
@@ -56,9 +79,18 @@ def content(log: RunLog) -> list[list[Any]]:
 def run(tmp_path: Path, stranger: ModuleType) -> Callable[..., RunLog]:
     """Runs cells with an executor; the log stays open."""
 
-    def started(plugins: PluginManager, cells: dict[CellPlan, Any], executor: str, name: str = "") -> RunLog:
-        log = RunLog.create(tmp_path, name or executor, cells.items(), options={"seed": 1})
-        with RunSession(log, plugins, cells, seed=1, processes=2, executor=executor) as session:
+    def started(
+        plugins: PluginManager,
+        cells: dict[CellPlan, Any],
+        executor: str,
+        name: str = "",
+    ) -> RunLog:
+        log = RunLog.create(
+            tmp_path, name or executor, cells.items(), options={"seed": 1}
+        )
+        with RunSession(
+            log, plugins, cells, seed=1, processes=2, executor=executor
+        ) as session:
             session.finish()
         return log
 
@@ -78,19 +110,25 @@ def test_the_executor_changes_nothing(
             assert content(log) == expected
 
 
-def test_a_job_and_its_reports_hold_no_path(stranger: ModuleType, plugins: PluginManager) -> None:
+def test_a_job_and_its_reports_hold_no_path(
+    stranger: ModuleType, plugins: PluginManager
+) -> None:
     [(plan, specification)] = stranger.cells(["walker"], subjects=1).items()
     job = Job(plan=plan, specification=specification, seed=1, subject=0)
     *trials, last = JobRunner(plugins).reports(job)
     assert all(len(report.trials) == 1 and not report.ended for report in trials)
     assert last == Report(ended=True)
-    assert [report.trials[0][0] for report in trials] == [record for record, _ in JobRunner(plugins).live(job)]
+    assert [report.trials[0][0] for report in trials] == [
+        record for record, _ in JobRunner(plugins).live(job)
+    ]
 
 
 class InProcess:
     """An executor that does jobs at once, and does ``change`` to their reports."""
 
-    def __init__(self, plugins: Plugins, change: Callable[[list[Report]], list[Report]]) -> None:
+    def __init__(
+        self, plugins: Plugins, change: Callable[[list[Report]], list[Report]]
+    ) -> None:
         self.capacity = 1
         self._runner = JobRunner(plugins)
         self._change = change
@@ -103,18 +141,26 @@ class InProcess:
         raise RuntimeError("closing fails, too")
 
 
-def register(plugins: PluginManager, change: Callable[[list[Report]], list[Report]]) -> None:
+def register(
+    plugins: PluginManager, change: Callable[[list[Report]], list[Report]]
+) -> None:
     def create(context: ExecutorContext) -> Executor:
         assert context.directory.is_dir()
         assert context.processes == 2
         return InProcess(context.plugins, change)
 
     spec = ExecutorSpec("odd", create, in_process=True)
-    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd")
+    plugins.register(
+        SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd"
+    )
 
 
 def at_once(reports: list[Report]) -> list[Report]:
-    return [Report(trials=[trial for report in reports for trial in report.trials], ended=True)]
+    return [
+        Report(
+            trials=[trial for report in reports for trial in report.trials], ended=True
+        )
+    ]
 
 
 def from_the_beginning(reports: list[Report]) -> list[Report]:
@@ -127,7 +173,10 @@ def after_the_end(reports: list[Report]) -> list[Report]:
 
 @pytest.mark.parametrize("change", [at_once, from_the_beginning, after_the_end])
 def test_reports_may_be_grouped_and_repeated(
-    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], change: Any
+    stranger: ModuleType,
+    plugins: PluginManager,
+    run: Callable[..., RunLog],
+    change: Any,
 ) -> None:
     cells = stranger.cells(["walker"])
     register(plugins, change)
@@ -154,14 +203,31 @@ def fails(reports: list[Report]) -> list[Report]:
 @pytest.mark.parametrize(
     ("change", "kind", "message"),
     [
-        (without_the_last, PluginError, "The executor 'odd' ended a job without its last report"),
-        (of_words, PluginError, "'odd': run reported 'done', a str. Pass on the reports of run_job"),
-        (with_a_gap, PluginError, r"reported trial 1 of subject 0 \(walker on corridor\) where trial 0 of subject 0"),
+        (
+            without_the_last,
+            PluginError,
+            "The executor 'odd' ended a job without its last report",
+        ),
+        (
+            of_words,
+            PluginError,
+            "'odd': run reported 'done', a str. Pass on the reports of run_job",
+        ),
+        (
+            with_a_gap,
+            PluginError,
+            r"reported trial 1 of subject 0 \(walker on corridor\) where trial 0 of subject 0",
+        ),
         (fails, ZeroDivisionError, "the cluster is gone"),
     ],
 )
 def test_who_waits_hears_of_a_broken_executor(
-    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], change: Any, kind: Any, message: str
+    stranger: ModuleType,
+    plugins: PluginManager,
+    run: Callable[..., RunLog],
+    change: Any,
+    kind: Any,
+    message: str,
 ) -> None:
     register(plugins, change)
     with pytest.raises(kind, match=message):
@@ -171,7 +237,11 @@ def test_who_waits_hears_of_a_broken_executor(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("close", None, r"create returned an InProcess, whose 'close' is None. Write 'async def close\(self\)'"),
+        (
+            "close",
+            None,
+            r"create returned an InProcess, whose 'close' is None. Write 'async def close\(self\)'",
+        ),
         (
             "run",
             lambda job: None,
@@ -182,7 +252,12 @@ def test_who_waits_hears_of_a_broken_executor(
     ],
 )
 def test_what_an_executor_lacks_is_said(
-    name: str, value: object, message: str, stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
+    name: str,
+    value: object,
+    message: str,
+    stranger: ModuleType,
+    plugins: PluginManager,
+    run: Callable[..., RunLog],
 ) -> None:
     def create(context: ExecutorContext) -> Executor:
         executor = InProcess(context.plugins, list)
@@ -190,7 +265,9 @@ def test_what_an_executor_lacks_is_said(
         return executor
 
     spec = ExecutorSpec("odd", create, in_process=True)
-    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd")
+    plugins.register(
+        SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd"
+    )
     with pytest.raises(PluginError, match=message):
         run(plugins, stranger.cells(["walker"], subjects=1), "odd")
 
@@ -203,26 +280,37 @@ def test_a_worker_that_died_leaves_the_rest_missing(
             report(next(self._runner.reports(job)))
             raise WorkerDiedError("the node is gone")
 
-    spec = ExecutorSpec("dies", lambda context: Dies(context.plugins, list), in_process=True)
-    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="dies")
+    spec = ExecutorSpec(
+        "dies", lambda context: Dies(context.plugins, list), in_process=True
+    )
+    plugins.register(
+        SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="dies"
+    )
     cells = stranger.cells(["walker"], subjects=2)
     with run(plugins, cells, "dies") as log:
         [plan] = cells
         for subject in range(2):
             missing = ["", *["infrastructure"] * (plan.trials - 1)]
             assert [record.missing for record in log.trials(plan, subject)] == missing
-        assert [entry.text for entry in log.journal(plan, "error")] == ["stopped in trial 2: the node is gone"] * 2
+        assert [entry.text for entry in log.journal(plan, "error")] == [
+            "stopped in trial 2: the node is gone"
+        ] * 2
 
 
 def test_a_machine_without_room_for_a_process_is_a_cause_and_no_traceback(
-    stranger: ModuleType, documented: PluginManager, run: Callable[..., RunLog], monkeypatch: pytest.MonkeyPatch
+    stranger: ModuleType,
+    documented: PluginManager,
+    run: Callable[..., RunLog],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     cells = stranger.cells(["walker"], subjects=1)
     with run(documented, cells, "local") as log:
         [plan] = cells
         [cause] = [entry.text for entry in log.journal(plan, "error")]
-    assert re.fullmatch(r"stopped in trial 1: no process could be started: .*'/nowhere/python'", cause)
+    assert re.fullmatch(
+        r"stopped in trial 1: no process could be started: .*'/nowhere/python'", cause
+    )
 
 
 @pytest.mark.parametrize(("shortages", "completed"), [(2, 1), (3, 0)])
@@ -251,9 +339,17 @@ def test_a_machine_that_is_short_for_a_moment_is_asked_again(
 
 
 @pytest.mark.parametrize("executor", ["local", "threads"])
-@pytest.mark.parametrize(("model", "cause"), [("strange", "is not JSON serializable"), ("mumbler", "surrogates")])
+@pytest.mark.parametrize(
+    ("model", "cause"),
+    [("strange", "is not JSON serializable"), ("mumbler", "surrogates")],
+)
 def test_what_cannot_be_stored_ends_its_subject(
-    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], executor: str, model: str, cause: str
+    stranger: ModuleType,
+    plugins: PluginManager,
+    run: Callable[..., RunLog],
+    executor: str,
+    model: str,
+    cause: str,
 ) -> None:
     cells = stranger.cells([model, "walker"], subjects=2, names=["corridor"])
     plan, other = cells
@@ -262,8 +358,12 @@ def test_what_cannot_be_stored_ends_its_subject(
         assert log.completed_subjects(plan) == {}
         for subject in range(2):
             missing = [record.missing for record in log.trials(plan, subject)]
-            recorded = 2 if model == "mumbler" else 1  # an agent that raises has failed in that trial
-            assert missing == [""] * recorded + ["infrastructure"] * (plan.trials - recorded)
+            recorded = (
+                2 if model == "mumbler" else 1
+            )  # an agent that raises has failed in that trial
+            assert missing == [""] * recorded + ["infrastructure"] * (
+                plan.trials - recorded
+            )
         [entry, _] = log.journal(plan, "error")
         assert entry.text.startswith(f"stopped in trial {recorded + 1}: ")
         assert cause in entry.text
@@ -277,7 +377,10 @@ def test_what_cannot_be_sent_ends_its_subject(
     plan, other = cells
     with run(plugins, cells, "local") as log:
         assert len(log.completed_subjects(other)) == 1
-        assert [record.missing for record in log.trials(plan)] == ["", *["infrastructure"] * (plan.trials - 1)]
+        assert [record.missing for record in log.trials(plan)] == [
+            "",
+            *["infrastructure"] * (plan.trials - 1),
+        ]
         assert "stopped in trial 2: " in log.journal(plan, "error")[0].text
         assert "pickle" in log.journal(plan, "error")[0].text
 
@@ -290,13 +393,18 @@ def test_a_list_that_the_environment_keeps_is_recorded_as_it_was() -> None:
     )  # fmt: skip
     recorded = read_result(result)
     seen.append("lever")
-    assert (recorded["variables"], recorded["measures"]) == ({"seen": ["box"]}, {"at": ["box"]})
+    assert (recorded["variables"], recorded["measures"]) == (
+        {"seen": ["box"]},
+        {"at": ["box"]},
+    )
 
 
 def test_an_executor_that_nobody_supplies_is_named(
     stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
 ) -> None:
-    with pytest.raises(UnknownNameError, match=r"There is no executor 'lokal'. Did you mean 'local'\?"):
+    with pytest.raises(
+        UnknownNameError, match=r"There is no executor 'lokal'. Did you mean 'local'\?"
+    ):
         run(plugins, stranger.cells(["walker"]), "lokal")
 
 
@@ -304,14 +412,19 @@ def test_a_report_that_contradicts_the_log_takes_no_other_along(
     stranger: ModuleType, plugins: PluginManager, tmp_path: Path
 ) -> None:
     [(plan, specification)] = stranger.cells(["walker"], subjects=2).items()
-    jobs = [Job(plan=plan, specification=specification, seed=1, subject=subject) for subject in range(2)]
+    jobs = [
+        Job(plan=plan, specification=specification, seed=1, subject=subject)
+        for subject in range(2)
+    ]
     reports = [list(JobRunner(plugins).reports(job)) for job in jobs]
     written: list[tuple[int, int, CheeseBenchError | None]] = []
 
     def note(job: Job, report: Report, trials: int, error: Any) -> None:
         written.append((job.subject, trials, error))
 
-    with RunLog.create(tmp_path, "r1", [(plan, specification)], options={"seed": 1}) as log:
+    with RunLog.create(
+        tmp_path, "r1", [(plan, specification)], options={"seed": 1}
+    ) as log:
         [[record, events]] = reports[0][1].trials
         log.write_trial(record, ())
         recorder = Recorder(log, note)
@@ -322,17 +435,23 @@ def test_a_report_that_contradicts_the_log_takes_no_other_along(
             recorder._waiting += [(job, report) for report in own]
         recorder.flush()
         assert events
-        assert [record.trial for record in log.trials(plan, 0)] == [0, 1], "what comes after the contradiction is not"
+        assert [record.trial for record in log.trials(plan, 0)] == [0, 1], (
+            "what comes after the contradiction is not"
+        )
         assert log.completed_subjects(plan) == {1: len(reports[1]) - 1}
         [error] = [error for _, _, error in written if error is not None]
         assert isinstance(error, RunLogError)
         assert "came out differently" in str(error)
-        assert [trials for subject, trials, _ in written if subject == 1][-2:] == [len(reports[1]) - 1] * 2
+        assert [trials for subject, trials, _ in written if subject == 1][-2:] == [
+            len(reports[1]) - 1
+        ] * 2
 
 
 @pytest.fixture
 def installed_anew() -> Iterator[None]:
-    """Plugins are looked for once in a process: what is installed for one test alone needs caches of its own."""
+    """Plugins are looked for once in a process: what is installed for one test alone
+    needs caches of its own.
+    """
     for cached in (installed_plugins, _installed_runner):
         cached.cache_clear()
     yield
@@ -349,9 +468,16 @@ def test_run_job_uses_the_installed_plugins(stranger: ModuleType) -> None:
     assert "There is no model 'nobody'." in last.cause
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what a process has started is read from /proc")
-def test_the_end_of_a_worker_is_the_end_of_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray's workers lead groups of their own, and wait long for a cluster that is gone."""
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(),
+    reason="what a process has started is read from /proc",
+)
+def test_the_end_of_a_worker_is_the_end_of_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray's workers lead groups of their own, and wait long for a cluster that is
+    gone.
+    """
     code = """
 import subprocess
 def main(jobs):
@@ -371,7 +497,12 @@ def main(jobs):
         for _ in range(500):  # a busy machine takes its time to end what was killed
             state = "gone"
             with contextlib.suppress(OSError):
-                state = Path(f"/proc/{child}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+                state = (
+                    Path(f"/proc/{child}/stat")
+                    .read_text(encoding="utf-8")
+                    .rpartition(")")[2]
+                    .split()[0]
+                )
             if state in ("gone", "Z"):
                 break
             await asyncio.sleep(0.01)

@@ -9,9 +9,16 @@ from cheesebench.protocol import Specification
 from cheesebench.records import CellPlan
 
 
-def test_only_the_last_paradigms_are_kept(stranger: ModuleType, plugins: PluginManager) -> None:
-    cells: dict[CellPlan, Specification] = stranger.cells(["walker"], names=["corridor", "hall", "alley"])
-    jobs = [Job(plan=plan, specification=specification, seed=0, subject=0) for plan, specification in cells.items()]
+def test_only_the_last_paradigms_are_kept(
+    stranger: ModuleType, plugins: PluginManager
+) -> None:
+    cells: dict[CellPlan, Specification] = stranger.cells(
+        ["walker"], names=["corridor", "hall", "alley"]
+    )
+    jobs = [
+        Job(plan=plan, specification=specification, seed=0, subject=0)
+        for plan, specification in cells.items()
+    ]
     several, all_of_them = ParadigmCache(plugins, most=2), ParadigmCache(plugins)
     for compiled in (several, all_of_them):
         before = [compiled.paradigm(job) for job in jobs]

@@ -1,4 +1,6 @@
-"""Lesions of subjects that are run: what is seen, felt and remembered, for agents and for language models."""
+"""Lesions of subjects that are run: what is seen, felt and remembered, for agents and
+for language models.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +72,18 @@ def specification() -> Specification:
 
 
 class Notebook:
-    """Waits, then walks to the side that it has read; writes down all that happens to it."""
+    """Waits, then walks to the side that it has read; writes down all that happens to
+    it.
+    """
 
     def __init__(self, context: AgentContext, made: list[Notebook]) -> None:
-        self.seed, self.said, self.rewards, self.side, self.trials = context.seed, list[str](), list[float](), "", 0
+        self.seed, self.said, self.rewards, self.side, self.trials = (
+            context.seed,
+            list[str](),
+            list[float](),
+            "",
+            0,
+        )
         self._turned = False
         made.append(self)
 
@@ -97,16 +107,24 @@ class Notebook:
             return [1, 1, 1, 1]
         return [0]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         self.rewards.append(reward)
         self._read(observation)
 
 
-def lived(specification: Specification, lesion: str) -> tuple[list[TrialRecord], list[Notebook], CellPlan]:
-    """Live one subject's life with the lesion; return records, the agents in their order, and the plan."""
+def lived(
+    specification: Specification, lesion: str
+) -> tuple[list[TrialRecord], list[Notebook], CellPlan]:
+    """Live one subject's life with the lesion; return records, the agents in their
+    order, and the plan.
+    """
     made: list[Notebook] = []
     agent = AgentSpec(name="notebook", create=lambda context: Notebook(context, made))
-    plan = plan_cell(specification, "notebook", "ascii_2d", Design(name="test", subjects=1))
+    plan = plan_cell(
+        specification, "notebook", "ascii_2d", Design(name="test", subjects=1)
+    )
     if lesion:
         plan = control_cell(plan, lesion, specification)
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
@@ -114,7 +132,9 @@ def lived(specification: Specification, lesion: str) -> tuple[list[TrialRecord],
     trials = live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)
     records = [record for record, _ in trials]
     # Whatever the lesion, the recorded trials come out once more as they were.
-    assert len(list(films(paradigm.environment(PLUGINS.view("ascii_2d"), 7, 0), records))) == len(records)
+    assert len(
+        list(films(paradigm.environment(PLUGINS.view("ascii_2d"), 7, 0), records))
+    ) == len(records)
     return records, made, plan
 
 
@@ -140,7 +160,9 @@ def test_hidden_text_is_gone_and_nothing_else(specification: Specification) -> N
     assert "^" in said
 
 
-def test_hidden_landmarks_are_gone_and_nothing_else(specification: Specification) -> None:
+def test_hidden_landmarks_are_gone_and_nothing_else(
+    specification: Specification,
+) -> None:
     _, made, _ = lived(specification, "hide=landmarks")
     said = "\n".join(made[0].said)
     assert "SAMPLE" in said
@@ -151,12 +173,19 @@ def test_without_reward_all_is_done_as_before(specification: Specification) -> N
     plain, _, _ = lived(specification, "")
     records, made, _ = lived(specification, "anhedonia")
     assert set(made[0].rewards) == {0.0}
-    assert [record.actions for record in records] == [record.actions for record in plain]
-    assert (sum(record.reward for record in plain), sum(record.reward for record in records)) == (4, 0)
+    assert [record.actions for record in records] == [
+        record.actions for record in plain
+    ]
+    assert (
+        sum(record.reward for record in plain),
+        sum(record.reward for record in records),
+    ) == (4, 0)
     assert rate(records) == 1.0
 
 
-def test_amnesia_between_trials_is_a_new_agent_for_each(specification: Specification) -> None:
+def test_amnesia_between_trials_is_a_new_agent_for_each(
+    specification: Specification,
+) -> None:
     plain = lived(specification, "")[1]
     records, made, _ = lived(specification, "amnesia=trial")
     assert [agent.trials for agent in made] == [1, 1, 1, 1]
@@ -165,16 +194,27 @@ def test_amnesia_between_trials_is_a_new_agent_for_each(specification: Specifica
     assert rate(records) == 1.0
 
 
-def test_amnesia_at_a_state_forgets_the_trial_before_it_and_what_was_planned(specification: Specification) -> None:
+def test_amnesia_at_a_state_forgets_the_trial_before_it_and_what_was_planned(
+    specification: Specification,
+) -> None:
     records, made, _ = lived(specification, "amnesia=choice")
     # With nothing in mind it goes straight on, to the right.
-    assert [record.success for record in records] == [record.variables["sample"] == "right" for record in records]
-    assert all(record.actions.startswith("S") and record.actions.endswith("FF") for record in records)
-    assert len(made) == 1, "what earlier trials taught stays, so there is no other agent, but a copy"
+    assert [record.success for record in records] == [
+        record.variables["sample"] == "right" for record in records
+    ]
+    assert all(
+        record.actions.startswith("S") and record.actions.endswith("FF")
+        for record in records
+    )
+    assert len(made) == 1, (
+        "what earlier trials taught stays, so there is no other agent, but a copy"
+    )
 
 
 class Diary:
-    """Waits, and tells a scribe what it remembers of each trial, and its next random number, at every beginning."""
+    """Waits, and tells a scribe what it remembers of each trial, and its next random
+    number, at every beginning.
+    """
 
     def __init__(self, seed: int, told: list[tuple[int, int, float]]) -> None:
         self.trials, self.steps, self.chance = 0, 0, random.Random(seed)
@@ -187,33 +227,49 @@ class Diary:
     def act(self, observation: str) -> Sequence[int]:
         return [3]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         self.steps += 1
 
 
-def test_earlier_trials_are_remembered_when_this_one_is_forgotten(specification: Specification) -> None:
+def test_earlier_trials_are_remembered_when_this_one_is_forgotten(
+    specification: Specification,
+) -> None:
     told: list[tuple[int, int, float]] = []
     agent = AgentSpec(name="diary", create=lambda context: Diary(context.seed, told))
-    plan = plan_cell(specification, "diary", "ascii_2d", Design(name="test", subjects=1))
+    plan = plan_cell(
+        specification, "diary", "ascii_2d", Design(name="test", subjects=1)
+    )
     plan = control_cell(plan, "amnesia=choice", specification)
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
     assert len(list(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0))) == 4
-    # Each trial, and then 'choice', begins with what came before the trial: three steps of it are forgotten.
+    # Each trial, and then 'choice', begins with what came before the trial: three steps
+    # of it are forgotten.
     assert [trials for trials, _, _ in told] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [steps for _, steps, _ in told] == [0, 0, 17, 17, 34, 34, 51, 51]
-    assert len({number for _, _, number in told}) == 8, "random numbers are not drawn again"
+    assert len({number for _, _, number in told}) == 8, (
+        "random numbers are not drawn again"
+    )
 
 
-def test_an_agent_that_cannot_be_copied_forgets_no_part_of_a_trial(specification: Specification) -> None:
+def test_an_agent_that_cannot_be_copied_forgets_no_part_of_a_trial(
+    specification: Specification,
+) -> None:
     class Closed(Diary):
         def __deepcopy__(self, parts: object) -> Closed:
             raise TypeError("cannot pickle a lock")
 
     agent = AgentSpec(name="closed", create=lambda context: Closed(context.seed, []))
-    plan = plan_cell(specification, "closed", "ascii_2d", Design(name="test", subjects=1))
+    plan = plan_cell(
+        specification, "closed", "ascii_2d", Design(name="test", subjects=1)
+    )
     plan = control_cell(plan, "amnesia=choice", specification)
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
-    with pytest.raises(OptionError, match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use memoryless\."):
+    with pytest.raises(
+        OptionError,
+        match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use memoryless\.",
+    ):
         next(iter(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
 
 
@@ -224,7 +280,9 @@ def test_the_memoryless_are_new_at_every_step(specification: Specification) -> N
     assert len({agent.seed for agent in made}) == len(made)
 
 
-def test_lives_with_lesions_are_equal_in_every_process(specification: Specification) -> None:
+def test_lives_with_lesions_are_equal_in_every_process(
+    specification: Specification,
+) -> None:
     for lesion in ("amnesia=choice", "memoryless", "blind+anhedonia"):
         first, second = lived(specification, lesion), lived(specification, lesion)
         assert first[0] == second[0]
@@ -239,24 +297,40 @@ class Answering:
         self.asked: list[tuple[int, str]] = []
         self.at_choice: list[str] = []
 
-    def read_as(self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]) -> None:
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
         assert actions
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        prompt = "\n".join(str(part) for message in request.messages[1:] for part in message.parts)
+        prompt = "\n".join(
+            str(part) for message in request.messages[1:] for part in message.parts
+        )
         self.asked.append((trial, prompt))
-        now = "\n".join(str(part) for part in request.messages[-1].parts).rpartition("SAMPLE")[2]
+        now = "\n".join(str(part) for part in request.messages[-1].parts).rpartition(
+            "SAMPLE"
+        )[2]
         letter = "FORWARD" if "GO" in now else "STAY"
         if letter == "FORWARD":
             self.at_choice.append(prompt)
-        return ChatReply(text=f"LEARNINGS: I have seen {len(self.asked)} prompts.\nACTIONS: {letter}", model="tiny")
+        return ChatReply(
+            text=f"LEARNINGS: I have seen {len(self.asked)} prompts.\nACTIONS: {letter}",
+            model="tiny",
+        )
 
 
-def conversed(specification: Specification, lesion: str) -> tuple[Answering, list[TrialRecord]]:
+def conversed(
+    specification: Specification, lesion: str
+) -> tuple[Answering, list[TrialRecord]]:
     entry = ModelEntry(name="tiny", backend="openai", id="tiny-1")
     model = language_model(PLUGINS, entry)
     plan = plan_cell(
-        specification, entry.name, "ascii_2d", Design(name="t", subjects=1), agent="llm", settings=model.settings
+        specification,
+        entry.name,
+        "ascii_2d",
+        Design(name="t", subjects=1),
+        agent="llm",
+        settings=model.settings,
     )
     if lesion:
         plan = control_cell(plan, lesion, specification)
@@ -265,14 +339,25 @@ def conversed(specification: Specification, lesion: str) -> tuple[Answering, lis
     asker = Answering(plan)
 
     async def talk() -> list[TrialRecord]:
-        life = converse(paradigm, PLUGINS.view("ascii_2d"), PLUGINS.model_agent("llm"), plan, 7, 0, asker)
+        life = converse(
+            paradigm,
+            PLUGINS.view("ascii_2d"),
+            PLUGINS.model_agent("llm"),
+            plan,
+            7,
+            0,
+            asker,
+        )
         return [record async for record, _ in life]
 
     return asker, asyncio.run(talk())
 
 
 def test_a_language_model_forgets_between_trials(specification: Specification) -> None:
-    plain, forgetting = conversed(specification, "")[0], conversed(specification, "amnesia=trial")[0]
+    plain, forgetting = (
+        conversed(specification, "")[0],
+        conversed(specification, "amnesia=trial")[0],
+    )
     first_of_second = next(prompt for trial, prompt in plain.asked if trial == 1)
     forgotten = next(prompt for trial, prompt in forgetting.asked if trial == 1)
     assert "I have seen" in first_of_second
@@ -280,11 +365,15 @@ def test_a_language_model_forgets_between_trials(specification: Specification) -
     assert len(forgotten) < len(first_of_second)
 
 
-def test_a_language_model_forgets_at_a_state_and_its_calls_are_all_counted(specification: Specification) -> None:
+def test_a_language_model_forgets_at_a_state_and_its_calls_are_all_counted(
+    specification: Specification,
+) -> None:
     asker, records = conversed(specification, "amnesia=choice")
     assert len(asker.at_choice) >= len(records)
     assert not any("SAMPLE" in prompt for prompt in asker.at_choice)
-    assert any("SAMPLE" in prompt for prompt in conversed(specification, "")[0].at_choice)
+    assert any(
+        "SAMPLE" in prompt for prompt in conversed(specification, "")[0].at_choice
+    )
     assert sum(record.tally["calls"] for record in records) == len(asker.asked)
 
 
@@ -333,7 +422,9 @@ def test_a_lesion_is_held_to_what_the_construct_says_of_it(
         ("blind+anhedonia+amnesia=trial", "amnesia=trial+anhedonia", True),
     ],
 )
-def test_who_lacks_more_is_held_to_the_same_bound(lesion: str, other: str, expected: bool) -> None:
+def test_who_lacks_more_is_held_to_the_same_bound(
+    lesion: str, other: str, expected: bool
+) -> None:
     assert takes_at_least(Lesion.parse(lesion), Lesion.parse(other)) is expected
     assert takes_at_least(Lesion.parse(lesion), Lesion.parse(lesion))
 
@@ -361,8 +452,12 @@ def test_names_of_lesions_are_checked(tmp_path: Any) -> None:
             check_control(name, tmp_path)
 
 
-@pytest.mark.parametrize("lesion", ["amnesia=nowhere", "hide=cellar", "hide=text:nowhere"])
-def test_what_is_not_there_cannot_be_taken(specification: Specification, lesion: str) -> None:
+@pytest.mark.parametrize(
+    "lesion", ["amnesia=nowhere", "hide=cellar", "hide=text:nowhere"]
+)
+def test_what_is_not_there_cannot_be_taken(
+    specification: Specification, lesion: str
+) -> None:
     assert not has_control(specification, lesion)
     with pytest.raises(OptionError, match="there is no"):
         LesionedParadigm(PLUGINS.compile(specification), Lesion.parse(lesion))

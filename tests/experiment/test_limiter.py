@@ -13,7 +13,10 @@ from cheesebench.experiment.calling import START, Limiter
 
 
 async def crowd(
-    limited: Limiter, calls: int, serve: Callable[[], Coroutine[Any, Any, bool]], seen: list[int] | None = None
+    limited: Limiter,
+    calls: int,
+    serve: Callable[[], Coroutine[Any, Any, bool]],
+    seen: list[int] | None = None,
 ) -> None:
     async def one(number: int) -> None:
         while True:

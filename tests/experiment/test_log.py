@@ -24,7 +24,10 @@ from cheesebench.interfaces import TaskEvent
 from cheesebench.records import FORMAT, CallRecord
 from tests.experiment.recorded import record
 
-EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
+EVENTS = (
+    TaskEvent(3, "run", "enter middle", "x.yaml:4"),
+    TaskEvent(9, "run", "after 2", "x.yaml:5"),
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes here")
@@ -54,16 +57,25 @@ def test_what_was_written_is_read_back_exactly(log: RunLog) -> None:
         assert reader.manifest == log.manifest
 
 
-def test_plans_keep_their_order_and_everything_in_them(log: RunLog, stranger: ModuleType) -> None:
+def test_plans_keep_their_order_and_everything_in_them(
+    log: RunLog, stranger: ModuleType
+) -> None:
     assert log.plans() == list(stranger.cells(["walker", "moody"], subjects=2))
     assert log.manifest["format"] == FORMAT
     assert log.manifest["options"] == {"seed": 1, "design": "cohort"}
     assert log.run_id == "r1"
 
 
-def test_the_dump_does_not_depend_on_the_order_of_writing(stranger: ModuleType, tmp_path: Path) -> None:
+def test_the_dump_does_not_depend_on_the_order_of_writing(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker", "moody"], subjects=2)
-    trials = [record(plan, subject, trial) for plan in cells for subject in range(2) for trial in range(5)]
+    trials = [
+        record(plan, subject, trial)
+        for plan in cells
+        for subject in range(2)
+        for trial in range(5)
+    ]
     dumps = []
     for run_id in ("ordered", "shuffled"):
         with RunLog.create(tmp_path, run_id, cells.items(), options={}) as log:
@@ -79,7 +91,10 @@ def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> N
     plan = log.plans()[0]
     log.write_trial(record(plan, 1, 4), EVENTS)
     log.write_trial(record(plan, 1, 4), EVENTS)  # the same again is no news
-    with pytest.raises(RunLogError, match=r"trial 4 of subject 1 .* outcome was 'found' and is now 'timeout'"):
+    with pytest.raises(
+        RunLogError,
+        match=r"trial 4 of subject 1 .* outcome was 'found' and is now 'timeout'",
+    ):
         log.write_trial(record(plan, 1, 4, outcome="timeout"), EVENTS)
     with pytest.raises(RunLogError, match="different rules fired"):
         log.write_trial(record(plan, 1, 4), EVENTS[:1])
@@ -95,10 +110,13 @@ def test_missing_trials_are_filled_up_and_replaced(log: RunLog) -> None:
         (0, "", True),
         *((trial, "infrastructure", None) for trial in range(1, plan.trials)),
     ]
-    assert [(entry.kind, entry.text, entry.subject) for entry in log.journal(plan)] == [("error", "the cause", 0)]
+    assert [(entry.kind, entry.text, entry.subject) for entry in log.journal(plan)] == [
+        ("error", "the cause", 0)
+    ]
     log.write_trial(record(plan, 0, 1), EVENTS)
     log.write_life(plan, 0, 2)
-    # The life was over after two trials: those that were thought to be missing never existed.
+    # The life was over after two trials: those that were thought to be missing never
+    # existed.
     assert log.trials(plan) == [record(plan, 0, 0), record(plan, 0, 1)]
     assert log.completed_subjects(plan) == {0: 2}
 
@@ -107,12 +125,18 @@ def test_cells_can_be_added(log: RunLog, stranger: ModuleType) -> None:
     before = log.plans()
     more = stranger.cells(["walker"], names=["corridor", "hall"])
     log.add_cells(more.items())
-    assert [plan.key for plan in log.plans()] == [*(plan.key for plan in before), ("walker", "hall", "ascii_2d", "")]
+    assert [plan.key for plan in log.plans()] == [
+        *(plan.key for plan in before),
+        ("walker", "hall", "ascii_2d", ""),
+    ]
     assert set(log.manifest["protocols"]) == {"corridor", "hall"}
 
 
 def test_an_existing_run_is_left_alone(log: RunLog) -> None:
-    with pytest.raises(RunLogError, match=r"'r1' already exists in .*; --resume r1 to continue it, or choose another"):
+    with pytest.raises(
+        RunLogError,
+        match=r"'r1' already exists in .*; --resume r1 to continue it, or choose another",
+    ):
         RunLog.create(log.directory.parent, "r1", [], options={})
     assert len(log.plans()) == 2
 
@@ -120,33 +144,49 @@ def test_an_existing_run_is_left_alone(log: RunLog) -> None:
 def test_results_cannot_be_a_file(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("")
     for place in (tmp_path / "results", tmp_path / "results" / "deeper"):
-        with pytest.raises(RunLogError, match=r"(not a directory|Not a directory).* [Cc]hoose another --results"):
+        with pytest.raises(
+            RunLogError,
+            match=r"(not a directory|Not a directory).* [Cc]hoose another --results",
+        ):
             RunLog.create(place, "r1", [], options={})
 
 
 def test_a_run_that_is_not_there_is_answered_with_the_nearest(log: RunLog) -> None:
     results = log.directory.parent
-    assert locate(results, "r1") == locate(results, str(log.directory)) == locate(results, str(log.path)) == log.path
-    with pytest.raises(RunLogError, match=r"There is no run 'r11' in .* Did you mean 'r1'\?"):
+    assert (
+        locate(results, "r1")
+        == locate(results, str(log.directory))
+        == locate(results, str(log.path))
+        == log.path
+    )
+    with pytest.raises(
+        RunLogError, match=r"There is no run 'r11' in .* Did you mean 'r1'\?"
+    ):
         locate(results, "r11")
     with pytest.raises(RunLogError, match=r"There is no run 'r1' in .* has no runs"):
         locate(results / "nowhere", "r1")
 
 
-def test_latest_is_the_run_with_the_latest_entry_unless_one_has_that_name(tmp_path: Path) -> None:
+def test_latest_is_the_run_with_the_latest_entry_unless_one_has_that_name(
+    tmp_path: Path,
+) -> None:
     paths = {}
     for name in ("week3", "monday", "april"):
         RunLog.create(tmp_path, name, [], options={}).close()
         paths[name] = tmp_path / name / "run.sqlite"
     assert locate(tmp_path, "latest") == paths["april"]
-    with RunLog.open_read_only(paths["monday"]) as log:  # reading leaves files that are newer than those of the latest
+    with RunLog.open_read_only(
+        paths["monday"]
+    ) as log:  # reading leaves files that are newer than those of the latest
         os.utime(paths["monday"], (2e9, 2e9))
         assert log.plans() == []
         assert locate(tmp_path, "latest") == paths["april"]
     with RunLog.open(paths["week3"]) as log:
         log.note("warning", "something happens in an old run")
         assert locate(tmp_path, "latest") == paths["week3"]
-    with pytest.raises(RunLogError, match=r"There is no run 'nobody' in .* The latest is 'week3'"):
+    with pytest.raises(
+        RunLogError, match=r"There is no run 'nobody' in .* The latest is 'week3'"
+    ):
         locate(tmp_path, "nobody")
     with pytest.raises(RunLogError, match="There is no run 'latest'"):
         locate(tmp_path, "latest", exact=True)
@@ -164,7 +204,9 @@ def damaged(path: Path) -> None:
 
 
 def text(path: Path) -> None:
-    path.write_text("this is no database, but it is long enough to be looked at. " * 100)
+    path.write_text(
+        "this is no database, but it is long enough to be looked at. " * 100
+    )
 
 
 def other_database(path: Path) -> None:
@@ -189,7 +231,9 @@ def newer(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
-def test_a_file_that_is_no_run_log_is_said_to_be_none(log: RunLog, harm: object, message: str, opened: object) -> None:
+def test_a_file_that_is_no_run_log_is_said_to_be_none(
+    log: RunLog, harm: object, message: str, opened: object
+) -> None:
     log.close()
     assert callable(harm)
     assert callable(opened)
@@ -203,7 +247,10 @@ def test_a_full_disk_keeps_what_was_finished(log: RunLog) -> None:
     pages = log._connection.execute("PRAGMA page_count").fetchone()[0]
     log._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
     written = []
-    with pytest.raises(RunLogError, match=r"the disk is full. Make room, then continue with --resume r1"):  # noqa: PT012
+    with pytest.raises(  # noqa: PT012
+        RunLogError,
+        match=r"the disk is full. Make room, then continue with --resume r1",
+    ):
         for trial in range(1000):
             log.write_trial(record(plan, 0, trial), EVENTS)
             written.append(trial)
@@ -215,7 +262,9 @@ def test_a_full_disk_keeps_what_was_finished(log: RunLog) -> None:
 
 @pytest.fixture
 def unprivileged() -> Iterator[Path]:
-    """A directory of one's own, for a test that is not root while it lasts (root may write everywhere)."""
+    """A directory of one's own, for a test that is not root while it lasts (root may
+    write everywhere).
+    """
     if not hasattr(os, "geteuid"):
         pytest.skip("no users here")
     with tempfile.TemporaryDirectory() as directory:
@@ -231,7 +280,10 @@ def unprivileged() -> Iterator[Path]:
 
 def test_a_directory_that_cannot_be_written(unprivileged: Path) -> None:
     unprivileged.chmod(0o555)
-    with pytest.raises(RunLogError, match=r"No run can be written to .*Permission denied.* Make it writable"):
+    with pytest.raises(
+        RunLogError,
+        match=r"No run can be written to .*Permission denied.* Make it writable",
+    ):
         RunLog.create(unprivileged, "r1", [], options={})
 
 
@@ -244,7 +296,8 @@ def test_a_run_in_a_read_only_directory_can_be_read(
     plan = next(iter(cells))
     log.write_trial(record(plan, 0, 0), EVENTS)
     if interrupted:
-        # What a killed process leaves behind: all is in the journal file, and its index may be gone.
+        # What a killed process leaves behind: all is in the journal file, and its index
+        # may be gone.
         left = {path.name: path.read_bytes() for path in log.directory.iterdir()}
         log.close()
         for name, content in left.items():
@@ -258,7 +311,9 @@ def test_a_run_in_a_read_only_directory_can_be_read(
         with RunLog.open_read_only(log.directory) as reader:
             assert reader.trials() == [record(plan, 0, 0)]
             [(_, _, file)] = reader.select("PRAGMA database_list")
-            assert bool(file) != interrupted, "a log of gigabytes must not be copied into memory"
+            assert bool(file) != interrupted, (
+                "a log of gigabytes must not be copied into memory"
+            )
             with pytest.raises(RunLogError, match="--resume r1"):
                 reader.note("error", "cannot be written")
     finally:
@@ -279,9 +334,14 @@ with RunLog.open(Path(sys.argv[1])) as log:
 
 
 def test_several_processes_write_one_log(log: RunLog) -> None:
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(log.path), str(subject)]) for subject in (0, 1, 1)]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(log.path), str(subject)])
+        for subject in (0, 1, 1)
+    ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    assert [(r.subject, r.trial) for r in log.trials()] == [(s, t) for s in (0, 1) for t in range(300)]
+    assert [(r.subject, r.trial) for r in log.trials()] == [
+        (s, t) for s in (0, 1) for t in range(300)
+    ]
     assert all(len(log.events(r)) == 1 for r in log.trials())
 
 
@@ -299,7 +359,9 @@ def test_what_an_unfinished_life_has_not_reached_is_missing(log: RunLog) -> None
 
 def call(number: int, **usage: int) -> CallRecord:
     reply = ChatReply(text="ACTIONS: STAY", usage=Usage(**usage))
-    return CallRecord(trial=0, call=number, digest=f"{number}", system="s", asked="a", reply=reply)
+    return CallRecord(
+        trial=0, call=number, digest=f"{number}", system="s", asked="a", reply=reply
+    )
 
 
 def changed(log: RunLog, statement: str) -> None:
@@ -347,13 +409,18 @@ def test_what_was_changed_behind_our_back_is_told(
     changed(filled, statement)
     with (
         opened(filled.path) as log,
-        pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start"),
+        pytest.raises(
+            RunLogError,
+            match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start",
+        ),
     ):
         log.verify()
 
 
 def test_the_digest_is_of_whatever_is_written(filled: RunLog) -> None:
-    """Trials that are missing and replaced, lives that end early, calls that are asked again, entries, failures."""
+    """Trials that are missing and replaced, lives that end early, calls that are asked
+    again, entries, failures.
+    """
     plan = filled.plans()[1]
     filled.write_trial(record(plan, 0, 0), EVENTS)
     filled.write_missing(plan, 0, "the cause")
@@ -381,7 +448,9 @@ def test_the_digest_is_of_whatever_is_written(filled: RunLog) -> None:
         "DELETE FROM trials WHERE subject = 1 AND trial = (SELECT max(trial) FROM trials)",
     ],
 )
-def test_a_life_without_one_of_its_trials_is_never_read(filled: RunLog, statement: str) -> None:
+def test_a_life_without_one_of_its_trials_is_never_read(
+    filled: RunLog, statement: str
+) -> None:
     changed(filled, statement)
     with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*are missing"):
         filled.trials_and_gaps()
@@ -398,7 +467,11 @@ def test_a_life_without_one_of_its_trials_is_never_read(filled: RunLog, statemen
     ],
 )
 def test_a_row_without_end_is_not_read(
-    filled: RunLog, text: str, where: str, read: Callable[[RunLog], object], monkeypatch: pytest.MonkeyPatch
+    filled: RunLog,
+    text: str,
+    where: str,
+    read: Callable[[RunLog], object],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_file, "LONGEST_ROW", 2**20)
     with RunLog.open_read_only(filled.path) as log:
@@ -413,7 +486,9 @@ def test_a_row_without_end_is_not_read(
 
 def _rewrite_schema(log: RunLog, table: str, old: str, new: str) -> None:
     with closing(sqlite3.connect(log.path)) as connection:
-        [(sql,)] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+        [(sql,)] = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchall()
         assert old in sql
         connection.execute("PRAGMA writable_schema = ON")
         statement = "UPDATE sqlite_master SET sql = ? WHERE name = ?"
@@ -422,9 +497,16 @@ def _rewrite_schema(log: RunLog, table: str, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
-def test_a_log_whose_comments_were_worded_otherwise_is_read(filled: RunLog, opened: Callable[[Path], RunLog]) -> None:
+def test_a_log_whose_comments_were_worded_otherwise_is_read(
+    filled: RunLog, opened: Callable[[Path], RunLog]
+) -> None:
     before = list(filled.dump())
-    _rewrite_schema(filled, "journal", "  -- what happened to the run", "\t-- all that's happened;\n  -- in time")
+    _rewrite_schema(
+        filled,
+        "journal",
+        "  -- what happened to the run",
+        "\t-- all that's happened;\n  -- in time",
+    )
     with opened(filled.path) as log:
         assert list(log.dump()) == before
 
@@ -434,11 +516,16 @@ def test_a_log_whose_comments_were_worded_otherwise_is_read(filled: RunLog, open
     [
         ("steps INTEGER NOT NULL", "steps INTEGER"),
         ("steps INTEGER NOT NULL", "steps INTEGER -- NOT NULL"),
-        (") STRICT", ") --\0\nSTRICT"),  # SQLite reads up to the NUL: values of any type
+        (
+            ") STRICT",
+            ") --\0\nSTRICT",
+        ),  # SQLite reads up to the NUL: values of any type
         ("TEXT NOT NULL", "TEXT\N{NO-BREAK SPACE}NOT NULL"),
     ],
 )
-def test_what_only_looks_like_a_comment_is_no_reworded_one(filled: RunLog, old: str, new: str) -> None:
+def test_what_only_looks_like_a_comment_is_no_reworded_one(
+    filled: RunLog, old: str, new: str
+) -> None:
     _rewrite_schema(filled, "trials", old, new)
     with pytest.raises(RunLogError, match=r"damaged"):
         RunLog.open_read_only(filled.path)
@@ -455,7 +542,9 @@ def test_what_only_looks_like_a_comment_is_no_reworded_one(filled: RunLog, old: 
     ],
 )
 @pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
-def test_a_log_with_other_tables_is_refused(filled: RunLog, statement: str, opened: Callable[[Path], RunLog]) -> None:
+def test_a_log_with_other_tables_is_refused(
+    filled: RunLog, statement: str, opened: Callable[[Path], RunLog]
+) -> None:
     changed(filled, "CREATE INDEX by_hand ON trials (outcome)")
     opened(filled.path).close()  # an index of one's own changes nothing
     changed(filled, statement)
@@ -463,7 +552,9 @@ def test_a_log_with_other_tables_is_refused(filled: RunLog, statement: str, open
         opened(filled.path)
 
 
-def test_pages_that_sqlite_cannot_read_are_found_before_a_run_goes_on(filled: RunLog) -> None:
+def test_pages_that_sqlite_cannot_read_are_found_before_a_run_goes_on(
+    filled: RunLog,
+) -> None:
     filled.check_pages()
     filled.close()
     content = bytearray(filled.path.read_bytes())
@@ -477,7 +568,9 @@ def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) ->
     filled.close()
     with closing(sqlite3.connect(filled.path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("CREATE TABLE last (x)")  # an empty page, which nobody misses
+        connection.execute(
+            "CREATE TABLE last (x)"
+        )  # an empty page, which nobody misses
         connection.execute("DROP TABLE last")
         connection.commit()
     content = filled.path.read_bytes()
@@ -486,7 +579,9 @@ def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) ->
         log.check_pages()
 
 
-def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(filled: RunLog) -> None:
+def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(
+    filled: RunLog,
+) -> None:
     plan = filled.plans()[0]
     filled.calls.write(plan, 1, call(0))
     latest = filled.calls.latest(9)
@@ -495,14 +590,25 @@ def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(filled
     assert list(latest) == []
 
 
-@pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0, None, "", "1", math.inf, 2**53 + 1, "\udcff"])
+@pytest.mark.parametrize(
+    "value", [1, 1.0, True, -0.0, 0.0, None, "", "1", math.inf, 2**53 + 1, "\udcff"]
+)
 def test_a_digest_is_the_same_before_and_after_sqlite(value: object) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (i ANY, r REAL) STRICT")
-        stored = value.encode(errors="replace").decode() if isinstance(value, str) else value
+        stored = (
+            value.encode(errors="replace").decode() if isinstance(value, str) else value
+        )
         number = None if isinstance(value, str) else value
         connection.execute("INSERT INTO t VALUES (?, ?)", (stored, number))
         [row] = connection.execute("SELECT * FROM t").fetchall()
     assert row_digest("t", row) == row_digest("t", (stored, number))
-    assert row_digest("t", ("a", "b")) != row_digest("t", ("ab", "")), "where a value ends counts, too"
-    assert row_digest("t", (0,)) != row_digest("t", (None,)) != row_digest("t", ("",)) != row_digest("u", ("",))
+    assert row_digest("t", ("a", "b")) != row_digest("t", ("ab", "")), (
+        "where a value ends counts, too"
+    )
+    assert (
+        row_digest("t", (0,))
+        != row_digest("t", (None,))
+        != row_digest("t", ("",))
+        != row_digest("u", ("",))
+    )

@@ -8,7 +8,12 @@ from types import ModuleType
 import pytest
 
 from cheesebench.errors import OptionError
-from cheesebench.experiment.provenance import check_run_id, describe_run, git_state, new_run_id
+from cheesebench.experiment.provenance import (
+    check_run_id,
+    describe_run,
+    git_state,
+    new_run_id,
+)
 
 
 def test_new_run_ids_differ_and_are_valid() -> None:
@@ -16,13 +21,18 @@ def test_new_run_ids_differ_and_are_valid() -> None:
     assert len(ids) > 1
 
 
-@pytest.mark.parametrize("run_id", ["", ".hidden", "../up", "a/b", "a\\b", "a b", "é", "x" * 101, "a\n", "-x"])
+@pytest.mark.parametrize(
+    "run_id",
+    ["", ".hidden", "../up", "a/b", "a\\b", "a b", "é", "x" * 101, "a\n", "-x"],
+)
 def test_a_run_id_must_be_able_to_name_a_directory(run_id: str) -> None:
     with pytest.raises(OptionError, match=r"--run-id .* cannot name a run"):
         check_run_id(run_id)
 
 
-def test_the_manifest_is_json_and_holds_no_environment(stranger: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_is_json_and_holds_no_environment(
+    stranger: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CHEESE_TEST_API_KEY", "sk-very-secret")
     specification = stranger.corridor()
     manifest = describe_run("r1", [specification], {"seed": 5})
@@ -30,14 +40,21 @@ def test_the_manifest_is_json_and_holds_no_environment(stranger: ModuleType, mon
     assert manifest["options"] == {"seed": 5}
     assert manifest["protocols"]["corridor"]["sha256"] == specification.sha256
     assert manifest["protocols"]["corridor"]["text"] == specification.text
-    assert {"python", "cheesebench", "gymnasium", "numpy", "scipy", "platform"} <= set(manifest["versions"])
+    assert {"python", "cheesebench", "gymnasium", "numpy", "scipy", "platform"} <= set(
+        manifest["versions"]
+    )
     assert "sk-very-secret" not in json.dumps(manifest)
 
 
 def test_git_tells_revision_and_changes(tmp_path: Path) -> None:
     def git(*arguments: str) -> None:
         identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
-        subprocess.run(("git", *identity, *arguments), cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            ("git", *identity, *arguments),
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
 
     git("init")
     assert git_state(tmp_path) is None  # no commit yet
@@ -52,7 +69,9 @@ def test_git_tells_revision_and_changes(tmp_path: Path) -> None:
     assert git_state(tmp_path) == {**clean, "dirty": True}
 
 
-def test_no_repository_and_no_git_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_repository_and_no_git_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert git_state(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -61,12 +80,16 @@ def test_no_repository_and_no_git_are_no_error(tmp_path: Path, monkeypatch: pyte
 
 def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\necho $0 >> {tmp_path}/started\ncat\n", encoding="utf-8")
+    program.write_text(
+        f"#!/bin/sh\necho $0 >> {tmp_path}/started\ncat\n", encoding="utf-8"
+    )
     program.chmod(0o755)
 
     def git(place: Path, *arguments: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *identity, *arguments], cwd=place, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=place, check=True, capture_output=True
+        )
 
     outer, inner, part = tmp_path / "outer", tmp_path / "outer/inner", tmp_path / "part"
     for tree in (outer, inner, part):
@@ -79,12 +102,17 @@ def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
         git(tree, "commit", "-qm", "one")
         git(tree, "config", "filter.theirs.clean", str(program))
         git(tree, "config", "filter.theirs.required", "true")
-    # A commit whose tree is elsewhere: git fetches it, with a program that the repository names.
+    # A commit whose tree is elsewhere: git fetches it, with a program that the
+    # repository names.
     (objects,) = (one for one in part.glob(".git/objects/*/*") if _is_tree(part, one))
     objects.unlink()
     git(part, "config", "extensions.partialClone", "origin")
     git(part, "config", "core.repositoryFormatVersion", "1")
-    for key, value in {"url": str(outer), "promisor": "true", "uploadpack": str(program)}.items():
+    for key, value in {
+        "url": str(outer),
+        "promisor": "true",
+        "uploadpack": str(program),
+    }.items():
         git(part, "config", f"remote.origin.{key}", value)
     for tree in (outer, inner):
         (tree / "a.txt").write_text("two", encoding="utf-8")
@@ -98,4 +126,9 @@ def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
 
 def _is_tree(place: Path, path: Path) -> bool:
     name = path.parent.name + path.name
-    return subprocess.check_output(["git", "cat-file", "-t", name], cwd=place, text=True).strip() == "tree"
+    return (
+        subprocess.check_output(
+            ["git", "cat-file", "-t", name], cwd=place, text=True
+        ).strip()
+        == "tree"
+    )

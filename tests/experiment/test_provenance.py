@@ -9,7 +9,11 @@ import pytest
 
 from cheesebench.experiment.provenance import SIGNATURE, made_here, signature
 
-MANIFEST = {"run_id": "one", "created": "now", "options": {"base_url": "http://127.0.0.1:1/v1", "seed": 0}}
+MANIFEST = {
+    "run_id": "one",
+    "created": "now",
+    "options": {"base_url": "http://127.0.0.1:1/v1", "seed": 0},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -22,11 +26,17 @@ def signed() -> dict[str, object]:
     return {**MANIFEST, SIGNATURE: signature(MANIFEST)}
 
 
-def test_a_signed_manifest_is_ones_own_until_anything_that_is_signed_is_changed() -> None:
+def test_a_signed_manifest_is_ones_own_until_anything_that_is_signed_is_changed() -> (
+    None
+):
     manifest = signed()
     assert made_here(manifest)
     assert made_here({**manifest, "protocols": {}}), "workers add protocols later"
-    for name, value in {"run_id": "two", "created": "then", "options": {"base_url": "http://evil/v1"}}.items():
+    for name, value in {
+        "run_id": "two",
+        "created": "then",
+        "options": {"base_url": "http://evil/v1"},
+    }.items():
         assert not made_here({**manifest, name: value})
     for forged in (None, 5, "", "\ud800", "0" * 64):
         assert not made_here({**manifest, SIGNATURE: forged})
@@ -44,7 +54,9 @@ def test_the_key_is_made_once_and_readable_by_its_owner_only(state: Path) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs and no owners here")
-@pytest.mark.parametrize("kind", ["open to all", "a link", "a FIFO", "short", "a directory"])
+@pytest.mark.parametrize(
+    "kind", ["open to all", "a link", "a FIFO", "short", "a directory"]
+)
 def test_a_key_that_others_may_know_counts_for_nothing(state: Path, kind: str) -> None:
     manifest = signed()
     if kind == "open to all":

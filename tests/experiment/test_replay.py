@@ -12,7 +12,9 @@ from cheesebench.experiment.replay import film, replay
 from cheesebench.plugin_manager import PluginManager
 
 
-def test_every_trial_of_a_run_can_be_filmed(stranger: ModuleType, plugins: PluginManager, tmp_path: Path) -> None:
+def test_every_trial_of_a_run_can_be_filmed(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker"])
     plan, specification = next(iter(cells.items()))
     view = plugins.view("ascii_2d")
@@ -29,7 +31,10 @@ def test_every_trial_of_a_run_can_be_filmed(stranger: ModuleType, plugins: Plugi
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"reward": 5.0}, "Trial 1 of subject 0 .* differs from the record: reward was 5.0"),
+        (
+            {"reward": 5.0},
+            "Trial 1 of subject 0 .* differs from the record: reward was 5.0",
+        ),
         ({"variables": {}}, "variables was {} and is now"),
         ({"actions": "FF"}, "it does not end with its last action"),
         ({"actions": "F" * 40}, "it ends before its last action"),
@@ -37,7 +42,11 @@ def test_every_trial_of_a_run_can_be_filmed(stranger: ModuleType, plugins: Plugi
     ],
 )
 def test_a_record_that_does_not_come_out_is_refused(
-    stranger: ModuleType, plugins: PluginManager, tmp_path: Path, changes: dict[str, object], message: str
+    stranger: ModuleType,
+    plugins: PluginManager,
+    tmp_path: Path,
+    changes: dict[str, object],
+    message: str,
 ) -> None:
     cells = stranger.cells(["walker"], subjects=1)
     plan, specification = next(iter(cells.items()))
@@ -50,7 +59,9 @@ def test_a_record_that_does_not_come_out_is_refused(
         replay(life, records)
 
 
-def test_a_life_has_an_end(stranger: ModuleType, plugins: PluginManager, tmp_path: Path) -> None:
+def test_a_life_has_an_end(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker"], subjects=1)
     plan, specification = next(iter(cells.items()))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:

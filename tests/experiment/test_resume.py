@@ -50,15 +50,25 @@ def children(process: int) -> set[int]:
 
 def alive(process: int) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
 
-def interrupted(arguments: list[str], directory: Path, sent: signal.Signals) -> tuple[int, set[int], int]:
-    """Send a signal to a run once some trials are finished; return exit code, its workers, and trials left."""
+def interrupted(
+    arguments: list[str], directory: Path, sent: signal.Signals
+) -> tuple[int, set[int], int]:
+    """Send a signal to a run once some trials are finished; return exit code, its
+    workers, and trials left.
+    """
     process = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=reset_signals
+        arguments,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=reset_signals,
     )
     until(lambda: finished_trials(directory) >= 4)
     workers = children(process.pid) if sys.platform == "linux" else set()
@@ -69,9 +79,15 @@ def interrupted(arguments: list[str], directory: Path, sent: signal.Signals) -> 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(("processes", "sent"), [(2, signal.SIGKILL), (0, signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("processes", "sent"), [(2, signal.SIGKILL), (0, signal.SIGINT)]
+)
 def test_a_killed_run_loses_nothing_and_is_continued_as_if_nothing_had_happened(
-    command: Callable[..., list[str]], stranger: ModuleType, tmp_path: Path, processes: int, sent: signal.Signals
+    command: Callable[..., list[str]],
+    stranger: ModuleType,
+    tmp_path: Path,
+    processes: int,
+    sent: signal.Signals,
 ) -> None:
     subjects, names = 4, "corridor,hall"
     cells = stranger.cells(["slow"], subjects, names.split(","))
@@ -88,11 +104,15 @@ def test_a_killed_run_loses_nothing_and_is_continued_as_if_nothing_had_happened(
         assert set(log.dump()) < set(expected)
         assert not any(record.missing for record in log.trials())
 
-    continued = subprocess.run(arguments, capture_output=True, encoding="utf-8", check=True)
+    continued = subprocess.run(
+        arguments, capture_output=True, encoding="utf-8", check=True
+    )
     assert continued.stdout.splitlines() == expected
 
 
-def test_a_life_that_failed_is_lived_again(stranger: ModuleType, plugins: PluginManager, tmp_path: Path) -> None:
+def test_a_life_that_failed_is_lived_again(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker"])
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "whole", cells.items(), options={"seed": 1}) as log:
@@ -122,7 +142,9 @@ def test_a_life_that_comes_out_differently_is_an_error(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=0)
         recorded = list(log.dump())
-        log._connection.execute("DELETE FROM lives")  # as if it had been killed before its end
+        log._connection.execute(
+            "DELETE FROM lives"
+        )  # as if it had been killed before its end
         message = r"cannot be continued: trial 0 of subject 0 .* came out differently"
         with (
             RunSession(log, plugins, cells, seed=1, processes=processes) as session,
@@ -151,26 +173,50 @@ def test_closing_stops_at_once_and_waits_for_nobody(
         assert not any(record.missing for record in log.trials())
 
 
-def test_only_the_same_run_can_be_continued(stranger: ModuleType, tmp_path: Path) -> None:
+def test_only_the_same_run_can_be_continued(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker"], names=["corridor", "hall"])
     some = dict(list(cells.items())[:1])
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         check_resumable(log, cells, seed=1)
         check_resumable(log, some.items(), seed=1)
         for changed, seed, message in (
-            (cells, 2, "Run 'r1' cannot be continued: the seed was 1 and is now 2. Use the options"),
-            (stranger.cells(["slow"]), 1, "the model 'slow' is not part of it (only walker)"),
-            (stranger.cells(["walker"], names=["attic"]), 1, "the protocol 'attic' is not part of it"),
-            (stranger.cells(["walker"], subjects=5), 1, "number of subjects of corridor was 3 and is now 5"),
+            (
+                cells,
+                2,
+                "Run 'r1' cannot be continued: the seed was 1 and is now 2. Use the options",
+            ),
+            (
+                stranger.cells(["slow"]),
+                1,
+                "the model 'slow' is not part of it (only walker)",
+            ),
+            (
+                stranger.cells(["walker"], names=["attic"]),
+                1,
+                "the protocol 'attic' is not part of it",
+            ),
+            (
+                stranger.cells(["walker"], subjects=5),
+                1,
+                "number of subjects of corridor was 3 and is now 5",
+            ),
         ):
             with pytest.raises(RunLogError) as refusal:
                 check_resumable(log, changed, seed)
             assert message in str(refusal.value)
         longer = stranger.corridor("corridor", trials=7)
         plan = plan_cell(longer, "walker", "ascii_2d", find_design("smoke"))
-        with pytest.raises(RunLogError, match=r"the protocol 'corridor' has changed \(was [0-9a-f]{8}, is now"):
+        with pytest.raises(
+            RunLogError,
+            match=r"the protocol 'corridor' has changed \(was [0-9a-f]{8}, is now",
+        ):
             check_resumable(log, {plan: longer}, 1)
         corridor = stranger.corridor()
         plan = plan_cell(corridor, "walker", "ascii_2d", find_design("smoke"))
-        with pytest.raises(RunLogError, match="the design of corridor was cohort and is now smoke; the number of s"):
+        with pytest.raises(
+            RunLogError,
+            match="the design of corridor was cohort and is now smoke; the number of s",
+        ):
             check_resumable(log, {plan: corridor}, 1)

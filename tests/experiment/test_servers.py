@@ -1,4 +1,6 @@
-"""Several servers for one model: real processes of different speed, some of which die."""
+"""Several servers for one model: real processes of different speed, some of which
+die.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,22 @@ import pytest
 
 from cheesebench.chat import ChatFaultError, FaultKind, ModelEntry
 from cheesebench.experiment import calling
-from cheesebench.experiment.calling import Limiter, ModelServer, Patience, ServerPool, Stay, each_address, server_name
+from cheesebench.experiment.calling import (
+    Limiter,
+    ModelServer,
+    Patience,
+    ServerPool,
+    Stay,
+    each_address,
+    server_name,
+)
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
-from cheesebench.experiment.language_models import CallOptions, LanguageModels, UnreachableModelError, probe
+from cheesebench.experiment.language_models import (
+    CallOptions,
+    LanguageModels,
+    UnreachableModelError,
+    probe,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.family import LanguageModel
@@ -63,13 +78,19 @@ class Process:
             process.communicate()
 
     def seeds(self, what: str) -> Counter[str]:
-        lines = self.notes.read_text(encoding="utf-8").splitlines() if self.notes.exists() else []
+        lines = (
+            self.notes.read_text(encoding="utf-8").splitlines()
+            if self.notes.exists()
+            else []
+        )
         return Counter(line.split()[1] for line in lines if line.startswith(what))
 
 
 @dataclass
 class Place:
-    """Runs a model's cells with one subject more than divides evenly among few servers."""
+    """Runs a model's cells with one subject more than divides evenly among few
+    servers.
+    """
 
     plugins: PluginManager
     stranger: ModuleType
@@ -81,42 +102,75 @@ class Place:
     def model(self, *urls: str) -> LanguageModel:
         return language_model(self.plugins, ENTRY, agent="talker", base_url=urls)
 
-    def run(self, name: str, *urls: str, meanwhile: Callable[[RunLog], None] = lambda log: None) -> list[Any]:
-        """Run or resume the run; return its trials and calls, without what depends on the time."""
+    def run(
+        self,
+        name: str,
+        *urls: str,
+        meanwhile: Callable[[RunLog], None] = lambda log: None,
+    ) -> list[Any]:
+        """Run or resume the run; return its trials and calls, without what depends on
+        the time.
+        """
         model = self.model(*urls)
         design = find_design("cohort", SUBJECTS)
         cells = {
-            plan_cell(paradigm, "tiny", "ascii_2d", design, agent="talker", settings=model.settings): paradigm
+            plan_cell(
+                paradigm,
+                "tiny",
+                "ascii_2d",
+                design,
+                agent="talker",
+                settings=model.settings,
+            ): paradigm
             for paradigm in map(self.stranger.corridor, ("corridor", "hall"))
         }
         path = self.results / name
-        log = RunLog.open(path) if path.exists() else RunLog.create(self.results, name, cells.items(), options={})
+        log = (
+            RunLog.open(path)
+            if path.exists()
+            else RunLog.create(self.results, name, cells.items(), options={})
+        )
         with log:
             language = LanguageModels(log, {"tiny": model}, self.options)
-            with RunSession(log, self.plugins, cells, seed=SEED, processes=0, language=language) as session:
+            with RunSession(
+                log, self.plugins, cells, seed=SEED, processes=0, language=language
+            ) as session:
                 session.start()
                 meanwhile(log)
                 session.finish()
                 self.pools.append(language.channel("tiny").pool)
             self.news += language.news()
             columns = "protocol, subject, trial, call, digest, asked, reply, fault"
-            return [*log.dump(), *log.select(f"SELECT {columns} FROM calls ORDER BY 1, 2, 3, 4")]
+            return [
+                *log.dump(),
+                *log.select(f"SELECT {columns} FROM calls ORDER BY 1, 2, 3, 4"),
+            ]
 
 
 @pytest.fixture
-def place(plugins: PluginManager, stranger: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(
+    plugins: PluginManager,
+    stranger: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Place:
     import talker  # type: ignore[import-not-found]
 
     monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(calling, "FIRST_ABSENCE", 0.05)
-    plugins.register(SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker")
+    plugins.register(
+        SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker"
+    )
     return Place(plugins, stranger, tmp_path)
 
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[list[Process]]:
     """Three servers of different speed."""
-    found = [Process(tmp_path / f"notes-{n}", latency) for n, latency in enumerate((0.002, 0.02, 0.008))]
+    found = [
+        Process(tmp_path / f"notes-{n}", latency)
+        for n, latency in enumerate((0.002, 0.02, 0.008))
+    ]
     try:
         for process in found:
             process.start()
@@ -189,19 +243,24 @@ def test_the_subjects_of_a_server_that_is_killed_go_on_with_the_others(
         totals = log.calls.totals()
         assert len(everything) == totals.calls, "none is lost"
         twice = {seed for seed, times in everything.items() if times > 1}
-        # What it was asked and the driver had no reply to: those in flight when it died, and no others.
+        # What it was asked and the driver had no reply to: those in flight when it
+        # died, and no others.
         assert len(twice) <= HASTE.concurrency
         again = log.select("SELECT count(*) FROM calls WHERE attempts > 1")[0][0]
         assert len(twice) <= again
     assert twice <= victim.seeds("asked").keys()
     # Each of the others has its own third and half of what was left of the victim's.
-    assert within_a_tenth([first.seeds("answered").total(), last.seeds("answered").total()])
+    assert within_a_tenth(
+        [first.seeds("answered").total(), last.seeds("answered").total()]
+    )
     [line] = [line for line in place.news if "does not answer any more" in line]
     assert server_name(victim.base_url) in line
     assert "with the other 2" in line
 
 
-def test_a_server_that_comes_back_has_its_subjects_again(place: Place, undisturbed: list[Any]) -> None:
+def test_a_server_that_comes_back_has_its_subjects_again(
+    place: Place, undisturbed: list[Any]
+) -> None:
     counts: list[int] = []
     with FakeServer(walk) as victim, FakeServer(walk) as other:
 
@@ -215,19 +274,29 @@ def test_a_server_that_comes_back_has_its_subjects_again(place: Place, undisturb
             wait_for(lambda: len(log.journal(kind="server")) > 1)
             other.latency = 0.0
 
-        assert place.run("back", victim.base_url, other.base_url, meanwhile=restart) == undisturbed
+        assert (
+            place.run("back", victim.base_url, other.base_url, meanwhile=restart)
+            == undisturbed
+        )
         assert victim.count > counts[0] + 10
     assert place.news[1] == f"{server_name(victim.base_url)} answers again."
     assert all(server.guests == 0 for server in place.pools[-1].servers)
 
 
 def test_when_all_have_died_the_error_says_so_and_the_run_goes_on_with_other_servers(
-    place: Place, processes: list[Process], undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+    place: Place,
+    processes: list[Process],
+    undisturbed: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(calling, "LOADING", 2.0)
 
     def kill(log: RunLog) -> None:
-        wait_for(lambda: sum(process.seeds("answered").total() for process in processes) >= 40)
+        wait_for(
+            lambda: (
+                sum(process.seeds("answered").total() for process in processes) >= 40
+            )
+        )
         for process in processes:
             process.kill()
 
@@ -238,20 +307,27 @@ def test_when_all_have_died_the_error_says_so_and_the_run_goes_on_with_other_ser
         recorded = log.calls.totals().calls
     assert causes
     for cause in causes:
-        assert "none of the 3 servers answers; the last one said: connection: http://127.0.0.1:" in cause
+        assert (
+            "none of the 3 servers answers; the last one said: connection: http://127.0.0.1:"
+            in cause
+        )
     with FakeServer(walk) as other, FakeServer(walk) as another:
         assert place.run("all", other.base_url, another.base_url) == undisturbed
         with RunLog.open_read_only(place.results / "all") as log:
             assert other.count + another.count == log.calls.totals().calls - recorded
         seeds = {str(call.body["seed"]) for call in (*other.calls, *another.calls)}
-        assert len(seeds & before.keys()) <= 3 * HASTE.concurrency, "only what was in flight is asked again"
+        assert len(seeds & before.keys()) <= 3 * HASTE.concurrency, (
+            "only what was in flight is asked again"
+        )
         assert abs(other.count - another.count) <= 0.1 * (other.count + another.count)
 
 
 def test_even_without_retries_a_death_costs_nobody_anything(
     place: Place, processes: list[Process], undisturbed: list[Any]
 ) -> None:
-    place.options = CallOptions(concurrency=4, patience=Patience(request=5.0, retries=0))
+    place.options = CallOptions(
+        concurrency=4, patience=Patience(request=5.0, retries=0)
+    )
 
     def kill(log: RunLog) -> None:
         wait_for(lambda: processes[0].seeds("answered").total() >= 20)
@@ -273,17 +349,25 @@ MISHAPS: dict[str, Answer] = {
 
 @pytest.mark.parametrize("mishap", MISHAPS.values(), ids=list(MISHAPS))
 def test_a_server_that_does_this_from_some_call_on_is_done_without(
-    place: Place, undisturbed: list[Any], mishap: Answer, monkeypatch: pytest.MonkeyPatch
+    place: Place,
+    undisturbed: list[Any],
+    mishap: Answer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(calling, "REFUSING", 0.2)
-    place.options = CallOptions(concurrency=4, patience=Patience(request=0.5, retries=3))
+    place.options = CallOptions(
+        concurrency=4, patience=Patience(request=0.5, retries=3)
+    )
     with (
         FakeServer(lambda call: walk(call) if call.number < 15 else mishap) as bad,
         FakeServer(walk, latency=0.004) as good,
     ):
         assert place.run("mishap", bad.base_url, good.base_url) == undisturbed
         assert good.count > 30
-    assert any("does not answer any more" in line and server_name(bad.base_url) in line for line in place.news)
+    assert any(
+        "does not answer any more" in line and server_name(bad.base_url) in line
+        for line in place.news
+    )
 
 
 def test_a_call_that_no_server_bears_is_not_passed_on_for_ever(place: Place) -> None:
@@ -296,14 +380,22 @@ def test_a_call_that_no_server_bears_is_not_passed_on_for_ever(place: Place) -> 
 
     with FakeServer(script) as one, FakeServer(script) as two:
         place.run("poison", one.base_url, two.base_url)
-        asked = [call for call in (*one.calls, *two.calls) if call.body["seed"] in poisoned]
+        asked = [
+            call for call in (*one.calls, *two.calls) if call.body["seed"] in poisoned
+        ]
     with RunLog.open_read_only(place.results / "poison") as log:
-        missing = {(record.protocol, record.subject) for record in log.trials() if record.missing}
+        missing = {
+            (record.protocol, record.subject)
+            for record in log.trials()
+            if record.missing
+        }
     assert len(missing) == 1
     assert len(asked) <= 2 + 1 + HASTE.patience.retries
 
 
-def test_each_server_has_limits_of_its_own(place: Place, undisturbed: list[Any]) -> None:
+def test_each_server_has_limits_of_its_own(
+    place: Place, undisturbed: list[Any]
+) -> None:
     def busy(call: Call) -> str | Answer:
         if call.number < 3:
             return Answer(status=429, headers={"Retry-After": "0.3"})
@@ -314,11 +406,15 @@ def test_each_server_has_limits_of_its_own(place: Place, undisturbed: list[Any])
         assert one.peak <= 4
         assert two.peak == 4, "the other one's wish for a pause is not its own"
         paused = [call.arrived for call in one.calls][:4]
-        during = [call for call in two.calls if paused[0] < call.arrived < paused[0] + 0.3]
+        during = [
+            call for call in two.calls if paused[0] < call.arrived < paused[0] + 0.3
+        ]
         assert len(during) > 8
 
 
-def test_a_server_that_is_not_there_at_the_start_is_named_and_done_without(place: Place) -> None:
+def test_a_server_that_is_not_there_at_the_start_is_named_and_done_without(
+    place: Place,
+) -> None:
     with FakeServer(walk) as gone:
         pass
     with FakeServer(walk) as here:
@@ -331,7 +427,10 @@ def test_a_server_that_is_not_there_at_the_start_is_named_and_done_without(place
         )
         with FakeServer(walk, key="secret-of-the-other") as closed:
             model = place.model(here.base_url, closed.base_url)
-            with pytest.raises(UnreachableModelError, match=f"at {server_name(closed.base_url)} does not answer: auth"):
+            with pytest.raises(
+                UnreachableModelError,
+                match=f"at {server_name(closed.base_url)} does not answer: auth",
+            ):
                 probe({"tiny": model}, place.results)
 
 
@@ -340,11 +439,15 @@ def test_a_server_that_is_not_there_at_the_start_is_named_and_done_without(place
 
 def pool(count: int, told: list[str] | None = None) -> ServerPool:
     found = [ModelServer(f"http://h{n}:80", None, Limiter(4)) for n in range(count)]
-    return ServerPool(found, lambda kind, line: None if told is None else told.append(line))
+    return ServerPool(
+        found, lambda kind, line: None if told is None else told.append(line)
+    )
 
 
 def fail(pool: ServerPool, number: int, kind: FaultKind = "connection") -> bool:
-    return pool.failed(pool.servers[number], ChatFaultError(kind, "gone"), time.monotonic())
+    return pool.failed(
+        pool.servers[number], ChatFaultError(kind, "gone"), time.monotonic()
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -356,7 +459,9 @@ def test_homes_are_dealt_out_in_turn_and_kept(count: int) -> None:
     assert [many.server_for(stay).name for stay in reversed(stays)] == names[::-1]
 
 
-def test_guests_are_dealt_out_evenly_and_go_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guests_are_dealt_out_evenly_and_go_home(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(calling, "FIRST_ABSENCE", 60.0)
     told: list[str] = []
     three = pool(3, told)
@@ -365,13 +470,18 @@ def test_guests_are_dealt_out_evenly_and_go_home(monkeypatch: pytest.MonkeyPatch
         three.server_for(stay)
     dead = three.servers[1]
     assert fail(three, 1)
-    assert Counter(three.server_for(stay).name for stay in stays) == {"http://h0:80": 15, "http://h2:80": 15}
+    assert Counter(three.server_for(stay).name for stay in stays) == {
+        "http://h0:80": 15,
+        "http://h2:80": 15,
+    }
     dead.retry_at = 0.0
     [tries] = [stay for stay in stays if three.server_for(stay) is dead]
     assert three.server_for(tries) is dead, "whoever tries a server does so to the end"
     three.answered(dead)
     tries.trying = None
-    assert Counter(three.server_for(stay).name for stay in stays) == {f"http://h{n}:80": 10 for n in range(3)}
+    assert Counter(three.server_for(stay).name for stay in stays) == {
+        f"http://h{n}:80": 10 for n in range(3)
+    }
     assert [server.guests for server in three.servers] == [0, 0, 0]
     assert told[1] == "http://h1:80 answers again."
 
@@ -381,7 +491,11 @@ def test_a_dead_server_that_nobody_is_at_home_with_is_tried_by_whoever_is_new() 
     assert fail(two, 1)
     assert [two.server_for(Stay()).name for _ in range(3)] == ["http://h0:80"] * 3
     two.servers[1].retry_at = 0.0
-    assert [two.server_for(Stay()).name for _ in range(3)] == ["http://h1:80", "http://h0:80", "http://h0:80"]
+    assert [two.server_for(Stay()).name for _ in range(3)] == [
+        "http://h1:80",
+        "http://h0:80",
+        "http://h0:80",
+    ]
 
 
 def test_where_none_is_left_each_is_tried_in_turn() -> None:
@@ -423,7 +537,9 @@ def test_what_a_server_does_to_one_call_is_not_its_death() -> None:
     assert fail(two, 0, "server"), "the third thing in a row that goes wrong"
 
 
-def test_a_plain_name_with_several_private_addresses_is_several_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_name_with_several_private_addresses_is_several_servers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     names = {
         "vllm": ["10.0.0.12", "10.0.0.3", "10.0.0.12"],
         "public": ["93.184.216.34", "93.184.216.35"],
@@ -439,9 +555,22 @@ def test_a_plain_name_with_several_private_addresses_is_several_servers(monkeypa
         return [(kinds[":" in ip], 0, 0, "", (ip, port)) for ip in names[host]]
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
-    assert each_address("http://vllm:8000/v1?x=1") == ("http://10.0.0.3:8000/v1?x=1", "http://10.0.0.12:8000/v1?x=1")
-    assert each_address("http://six/v1") == ("http://[fd00::1]/v1", "http://[fd00::2]/v1")
-    for url in ("https://vllm/v1", "http://public/v1", "http://one/v1", "http://both/v1", "http://nowhere/v1", "x:y:z"):
+    assert each_address("http://vllm:8000/v1?x=1") == (
+        "http://10.0.0.3:8000/v1?x=1",
+        "http://10.0.0.12:8000/v1?x=1",
+    )
+    assert each_address("http://six/v1") == (
+        "http://[fd00::1]/v1",
+        "http://[fd00::2]/v1",
+    )
+    for url in (
+        "https://vllm/v1",
+        "http://public/v1",
+        "http://one/v1",
+        "http://both/v1",
+        "http://nowhere/v1",
+        "x:y:z",
+    ):
         assert each_address(url) == (url,)
 
 

@@ -23,7 +23,11 @@ NAMES = ["corridor", "hall", "alley"]
 
 
 def errors(log: RunLog, plan: CellPlan) -> list[tuple[int | None, str]]:
-    return sorted((entry.subject, entry.text) for entry in log.journal(plan, "error") if entry.subject is not None)
+    return sorted(
+        (entry.subject, entry.text)
+        for entry in log.journal(plan, "error")
+        if entry.subject is not None
+    )
 
 
 @pytest.fixture
@@ -36,9 +40,15 @@ def expected(stranger: ModuleType, tmp_path: Path) -> list[str]:
     return dump
 
 
-@pytest.mark.parametrize(("processes", "names"), [(0, NAMES[::-1]), (3, NAMES[::-1]), (None, NAMES)])
+@pytest.mark.parametrize(
+    ("processes", "names"), [(0, NAMES[::-1]), (3, NAMES[::-1]), (None, NAMES)]
+)
 def test_processes_and_order_change_nothing(
-    stranger: ModuleType, tmp_path: Path, expected: list[str], processes: int | None, names: list[str]
+    stranger: ModuleType,
+    tmp_path: Path,
+    expected: list[str],
+    processes: int | None,
+    names: list[str],
 ) -> None:
     cells = stranger.cells(["walker"], names=names)
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
@@ -61,19 +71,27 @@ def test_the_hash_seed_changes_nothing(
     assert finished.stdout.splitlines() == expected
 
 
-def test_another_seed_is_another_run(stranger: ModuleType, tmp_path: Path, expected: list[str]) -> None:
+def test_another_seed_is_another_run(
+    stranger: ModuleType, tmp_path: Path, expected: list[str]
+) -> None:
     cells = stranger.cells(["walker"], names=NAMES)
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 2}) as log:
         assert stranger.run(log, cells, seed=2, processes=0) != expected
 
 
 def test_two_sessions_may_run_the_same_cells_at_once(
-    command: Callable[..., list[str]], stranger: ModuleType, tmp_path: Path, expected: list[str]
+    command: Callable[..., list[str]],
+    stranger: ModuleType,
+    tmp_path: Path,
+    expected: list[str],
 ) -> None:
     cells = stranger.cells(["walker"], names=NAMES)
     RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}).close()
     runs = [
-        subprocess.Popen(command(tmp_path, "r1", "walker", 3, 1, ",".join(names)), stdout=subprocess.DEVNULL)
+        subprocess.Popen(
+            command(tmp_path, "r1", "walker", 3, 1, ",".join(names)),
+            stdout=subprocess.DEVNULL,
+        )
         for names in (NAMES, NAMES[::-1])
     ]
     assert [run.wait() for run in runs] == [0, 0]
@@ -85,24 +103,51 @@ def test_two_sessions_may_run_the_same_cells_at_once(
 @pytest.mark.parametrize(
     ("model", "trials", "cause"),
     [
-        ("raiser", 2, "stopped in trial 3: ValueError: no idea what to do (stranger.py:"),
+        (
+            "raiser",
+            2,
+            "stopped in trial 3: ValueError: no idea what to do (stranger.py:",
+        ),
         ("quitter", 1, "stopped in trial 2: SystemExit: enough (stranger.py:"),
-        ("answers", 0, "stopped in trial 1: The agent 'answers' returned the action 7. Actions are 0 (FORWARD)"),
+        (
+            "answers",
+            0,
+            "stopped in trial 1: The agent 'answers' returned the action 7. Actions are 0 (FORWARD)",
+        ),
     ],
 )
 def test_an_agent_that_fails_is_not_a_model_that_fails(
-    stranger: ModuleType, tmp_path: Path, processes: int, model: str, trials: int, cause: str
+    stranger: ModuleType,
+    tmp_path: Path,
+    processes: int,
+    model: str,
+    trials: int,
+    cause: str,
 ) -> None:
     cells = stranger.cells([model], subjects=2)
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=processes)
-        missing = [["" if trial <= trials else "infrastructure" for trial in range(plan.trials)]] * 2
-        assert [[r.missing for r in log.trials(plan, subject)] for subject in (0, 1)] == missing
-        assert all(r.success is None and r.outcome is None for r in log.trials() if r.missing)
+        missing = [
+            [
+                "" if trial <= trials else "infrastructure"
+                for trial in range(plan.trials)
+            ]
+        ] * 2
+        assert [
+            [r.missing for r in log.trials(plan, subject)] for subject in (0, 1)
+        ] == missing
+        assert all(
+            r.success is None and r.outcome is None for r in log.trials() if r.missing
+        )
         failed = [(r.trial, r.success) for r in log.trials() if r.tally.get("faults")]
-        assert failed == [(trials, False)] * 2, "the trial in which the agent failed is a failure, and stays one"
-        assert [(s, text[: len(cause)]) for s, text in errors(log, plan)] == [(0, cause), (1, cause)]
+        assert failed == [(trials, False)] * 2, (
+            "the trial in which the agent failed is a failure, and stays one"
+        )
+        assert [(s, text[: len(cause)]) for s, text in errors(log, plan)] == [
+            (0, cause),
+            (1, cause),
+        ]
         text = log.journal(plan, "traceback")[0].text
         assert "Traceback" in text
         assert "^" not in text, "carets need a parser that is not safe in threads"
@@ -123,16 +168,23 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
         assert whole
         assert dead
         for subject in dead:
-            assert [r.missing for r in log.trials(plan, subject)] == ["", *["infrastructure"] * (plan.trials - 1)]
+            assert [r.missing for r in log.trials(plan, subject)] == [
+                "",
+                *["infrastructure"] * (plan.trials - 1),
+            ]
         cause = f"stopped in trial 2: the worker process ended with exit code 3; {LOG_NAME} has what it printed"
         assert errors(log, plan) == [(subject, cause) for subject in dead]
         assert done == sum(whole.values()) + len(dead)
         assert len(log.completed_subjects(other)) == 8
-        # Not with the line's end: where Python's output is unbuffered, another process may write before it.
+        # Not with the line's end: where Python's output is unbuffered, another process
+        # may write before it.
         assert (log.directory / LOG_NAME).read_text().count("dying") == len(dead)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of a session are known from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(),
+    reason="processes of a session are known from /proc",
+)
 @pytest.mark.timeout(120)
 def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
     stranger: ModuleType, plugins: PluginManager, tmp_path: Path
@@ -143,7 +195,9 @@ def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=2) as session:
             session.finish()
-        assert {*dict(errors(log, plan)), *log.completed_subjects(plan)} == set(range(8))
+        assert {*dict(errors(log, plan)), *log.completed_subjects(plan)} == set(
+            range(8)
+        )
         forked = re.findall(r"forked (\d+)", (log.directory / LOG_NAME).read_text())
     assert forked
     assert [process for process in forked if _runs(process)] == []
@@ -151,11 +205,16 @@ def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
 
 def _runs(process: str) -> bool:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+            != "Z"
+        )
     return False
 
 
-def test_what_an_agent_prints_does_no_harm(stranger: ModuleType, tmp_path: Path, expected: list[str]) -> None:
+def test_what_an_agent_prints_does_no_harm(
+    stranger: ModuleType, tmp_path: Path, expected: list[str]
+) -> None:
     cells = stranger.cells(["talker"])
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=2)
@@ -172,7 +231,10 @@ def test_observers_see_every_trial_here(
     def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
         seen.append((plan, record))
 
-    plugins.register(SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished), "conftest")
+    plugins.register(
+        SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished),
+        "conftest",
+    )
     cells = stranger.cells(["walker"])
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
@@ -189,8 +251,13 @@ def test_an_observer_that_raises_does_not_stop_the_run(
         raise ZeroDivisionError("oh")
 
     seen: list[TrialRecord] = []
-    others = SimpleNamespace(cheesebench_trial_finished=lambda record: seen.append(record))
-    plugins.register(SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished), "conftest")
+    others = SimpleNamespace(
+        cheesebench_trial_finished=lambda record: seen.append(record)
+    )
+    plugins.register(
+        SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished),
+        "conftest",
+    )
     plugins.register(others, "others")
     cells = stranger.cells(["walker"])
     plan = next(iter(cells))
@@ -215,8 +282,12 @@ def test_agents_that_only_this_process_knows_run_here(
         walker: Agent = stranger.Walker(context)
         return walker
 
-    # It takes the name of an installed agent: a worker process would run that one instead.
-    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [AgentSpec("walker", create)]), "conftest")
+    # It takes the name of an installed agent: a worker process would run that one
+    # instead.
+    plugins.register(
+        SimpleNamespace(cheesebench_agents=lambda: [AgentSpec("walker", create)]),
+        "conftest",
+    )
     cells = stranger.cells(["walker"])
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
@@ -234,7 +305,10 @@ def test_a_model_that_nobody_supplies_is_missing_with_its_cause(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1) as session:
             session.finish()
-        assert "There is no model 'wlaker'. Did you mean 'walker'?" in errors(log, plan)[0][1]
+        assert (
+            "There is no model 'wlaker'. Did you mean 'walker'?"
+            in errors(log, plan)[0][1]
+        )
 
 
 def test_progress_counts_what_is_done_and_what_will_not_be(
@@ -249,7 +323,8 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             session.start([walker])  # queued already
             session.finish()
             session.finish()
-            # `until` cut the walkers' lives short; the raisers' trials are missing, not unplanned.
+            # `until` cut the walkers' lives short; the raisers' trials are missing, not
+            # unplanned.
             trials = len(log.trials(walker))
             assert trials < 18
             assert session.progress(walker) == Progress(trials, trials)
@@ -265,7 +340,10 @@ def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
         pytest.skip("needs a small disk of its own")
     small = tmp_path / "small"
     small.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(small)], capture_output=True)
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(small)],
+        capture_output=True,
+    )
     if mount.returncode:
         pytest.skip("this machine does not let a small disk be mounted")
     try:
@@ -274,7 +352,9 @@ def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
         with RunLog.create(small, "r1", cells.items(), options={"seed": 1}) as log:
             with (
                 RunSession(log, plugins, cells, seed=1, processes=2) as session,
-                pytest.raises(RunLogError, match=r"(is full|cannot be written).* --resume r1"),
+                pytest.raises(
+                    RunLogError, match=r"(is full|cannot be written).* --resume r1"
+                ),
             ):
                 session.finish()
             finished = log.trials(plan)
@@ -292,7 +372,9 @@ def test_a_hook_that_raises_while_running_ends_the_waiting(
     def cheesebench_agents() -> list[AgentSpec]:
         raise ValueError("the plugin has lost its list")
 
-    plugins.register(SimpleNamespace(cheesebench_agents=cheesebench_agents), name="forgetful")
+    plugins.register(
+        SimpleNamespace(cheesebench_agents=cheesebench_agents), name="forgetful"
+    )
     cells = stranger.cells(["walker"], subjects=1)
     with (
         RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log,

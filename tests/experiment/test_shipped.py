@@ -1,4 +1,6 @@
-"""The whole line on the protocols that are shipped: lives, log, films, with the agents that are shipped."""
+"""The whole line on the protocols that are shipped: lives, log, films, with the agents
+that are shipped.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ from cheesebench.records import CellPlan
 
 
 def shipped(plugins: PluginManager, *models: str) -> dict[CellPlan, Specification]:
-    protocols = [with_arena(one) for one in Catalogue(plugins.protocol_directories).select()]
+    protocols = [
+        with_arena(one) for one in Catalogue(plugins.protocol_directories).select()
+    ]
     assert protocols
     design = find_design("smoke")
     return {
-        plan_cell(protocol, model, "ascii_2d", design, plugins.agent(model).memory): protocol
+        plan_cell(
+            protocol, model, "ascii_2d", design, plugins.agent(model).memory
+        ): protocol
         for model in models
         for protocol in protocols
     }
@@ -27,7 +33,9 @@ def shipped(plugins: PluginManager, *models: str) -> dict[CellPlan, Specificatio
 def dump(path: Path, cells: dict[CellPlan, Specification], processes: int) -> list[str]:
     """Run all cells, film their trials, and return the dump."""
     plugins = PluginManager()
-    with RunLog.create(path, f"run{processes}", cells.items(), options={"seed": 3}) as log:
+    with RunLog.create(
+        path, f"run{processes}", cells.items(), options={"seed": 3}
+    ) as log:
         with RunSession(log, plugins, cells, seed=3, processes=processes) as session:
             session.finish()
         for plan, specification in cells.items():
@@ -38,7 +46,9 @@ def dump(path: Path, cells: dict[CellPlan, Specification], processes: int) -> li
         return list(log.dump())
 
 
-def test_every_shipped_protocol_runs_alike_everywhere_and_can_be_filmed(tmp_path: Path) -> None:
+def test_every_shipped_protocol_runs_alike_everywhere_and_can_be_filmed(
+    tmp_path: Path,
+) -> None:
     cells = shipped(PluginManager(), "random", "tabular-ql")
     here, elsewhere = dump(tmp_path, cells, 0), dump(tmp_path, cells, 2)
     assert here == elsewhere

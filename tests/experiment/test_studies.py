@@ -28,7 +28,9 @@ def test_every_shipped_study_can_be_run_as_it_is(name: str) -> None:
     assert study.name == name
     assert study.title
     names = study.models or ("openai/tiny",)
-    models = {model: language_model(plugins, resolve_model(plugins, model)) for model in names}
+    models = {
+        model: language_model(plugins, resolve_model(plugins, model)) for model in names
+    }
     check_study(study, models, names)
     for view in study.views:
         plugins.view(view)
@@ -48,9 +50,15 @@ def test_every_combination_of_levels_is_a_variant() -> None:
 
 def test_a_variant_changes_nothing_else() -> None:
     plugins = PluginManager()
-    model = language_model(plugins, resolve_model(plugins, "openai/tiny"), settings={"actions": 4})
+    model = language_model(
+        plugins, resolve_model(plugins, "openai/tiny"), settings={"actions": 4}
+    )
     settings = varied(model, {"history": 1})
-    changed = {name: settings[name] for name in settings if settings[name] != model.settings[name]}
+    changed = {
+        name: settings[name]
+        for name in settings
+        if settings[name] != model.settings[name]
+    }
     assert changed == {"history": 1, "memory": "1 past answer, 500 characters of notes"}
     assert settings["actions"] == 4
     with pytest.raises(OptionError, match="history"):
@@ -64,10 +72,26 @@ HEAD = "version: 1\nstudy: mine\ntitle: Mine\n"
     ("text", "error", "said"),
     [
         (HEAD, OptionError, "the study varies nothing"),
-        (HEAD + "axes: {}\nviews: [ascii_2d]\n", OptionError, "the study varies nothing"),
-        (HEAD + "axes: {history: []}\n", FileError, r"mine\.study\.yaml:4:\d+: error E"),
-        (HEAD + "axis: {history: [1]}\n", FileError, r"mine\.study\.yaml:4:1: error E.*Did you mean 'axes'"),
-        (HEAD + "trials: 0\naxes: {history: [1, 2]}\n", FileError, r"mine\.study\.yaml:4:"),
+        (
+            HEAD + "axes: {}\nviews: [ascii_2d]\n",
+            OptionError,
+            "the study varies nothing",
+        ),
+        (
+            HEAD + "axes: {history: []}\n",
+            FileError,
+            r"mine\.study\.yaml:4:\d+: error E",
+        ),
+        (
+            HEAD + "axis: {history: [1]}\n",
+            FileError,
+            r"mine\.study\.yaml:4:1: error E.*Did you mean 'axes'",
+        ),
+        (
+            HEAD + "trials: 0\naxes: {history: [1, 2]}\n",
+            FileError,
+            r"mine\.study\.yaml:4:",
+        ),
         ("", FileError, r"mine\.study\.yaml"),
         ("[1, 2", FileError, r"mine\.study\.yaml:2:1: error E"),
     ],

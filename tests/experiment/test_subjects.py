@@ -26,7 +26,16 @@ def lived(
 ) -> list[tuple[TrialRecord, Sequence[TaskEvent]]]:
     plan, specification = next(iter(stranger.cells(["walker"]).items()))
     view = PluginManager().view("ascii_2d")
-    return list(live(stranger.Corridor(specification), view, AgentSpec("walker", agent), plan, seed, subject))
+    return list(
+        live(
+            stranger.Corridor(specification),
+            view,
+            AgentSpec("walker", agent),
+            plan,
+            seed,
+            subject,
+        )
+    )
 
 
 def test_a_life_is_lived_until_its_schedule_is_over(stranger: ModuleType) -> None:
@@ -42,28 +51,37 @@ def test_a_life_is_lived_until_its_schedule_is_over(stranger: ModuleType) -> Non
         # Every step on the way costs .1, the last one pays by the length.
         assert record.actions.count("F") >= moves
         if record.outcome == "found":
-            assert record.reward == pytest.approx(0.1 * moves - 0.1 * (record.steps - 1))
+            assert record.reward == pytest.approx(
+                0.1 * moves - 0.1 * (record.steps - 1)
+            )
 
 
 def test_waiting_is_done_for_the_agent_who_sees_it(stranger: ModuleType) -> None:
     seen: list[tuple[int, float, bool]] = []
 
-    def observe(self: Any, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self: Any, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         seen.append((action, reward, ended))
 
-    forward = variant(stranger.Walker, act=lambda self, observation: (0,), observe=observe)
+    forward = variant(
+        stranger.Walker, act=lambda self, observation: (0,), observe=observe
+    )
     record, events = lived(stranger, forward)[0]
     middle = events[0].step
     assert record.actions == "F" * middle + ".." + "F" * (record.steps - middle - 2)
     assert seen[middle : middle + 2] == [(STAY, -0.1, False)] * 2
-    assert [ended for _, _, ended in seen[: record.steps]] == [False] * (record.steps - 1) + [True]
+    assert [ended for _, _, ended in seen[: record.steps]] == [False] * (
+        record.steps - 1
+    ) + [True]
 
 
 def test_what_is_left_of_a_plan_is_dropped_with_the_trial(stranger: ModuleType) -> None:
     planner = variant(stranger.Walker, act=lambda self, observation: [0] * 1000)
     for record, _ in lived(stranger, planner):
         assert record.outcome == "found"
-        # A plan is carried out as it is, also through the two steps in which nothing moves.
+        # A plan is carried out as it is, also through the two steps in which nothing
+        # moves.
         assert record.actions == "F" * (record.path_length + 2)
 
 
@@ -88,19 +106,30 @@ def test_numbers_of_numpy_are_actions_too(stranger: ModuleType) -> None:
         (None, "returned None, not a list"),
     ],
 )
-def test_what_is_no_action_is_the_agents_fault(stranger: ModuleType, answer: object, complaint: str) -> None:
+def test_what_is_no_action_is_the_agents_fault(
+    stranger: ModuleType, answer: object, complaint: str
+) -> None:
     with pytest.raises(PluginError, match=f"The agent 'walker' {complaint}"):
         lived(stranger, variant(stranger.Answers, answer=answer))
 
 
 def test_a_cut_off_life_has_the_planned_trials(stranger: ModuleType) -> None:
-    trials = lived(stranger, variant(stranger.Walker, act=lambda self, observation: (STAY,)))
-    assert [(record.outcome, record.steps) for record, _ in trials] == [("timeout", stranger.LIMIT)] * 6
+    trials = lived(
+        stranger, variant(stranger.Walker, act=lambda self, observation: (STAY,))
+    )
+    assert [(record.outcome, record.steps) for record, _ in trials] == [
+        ("timeout", stranger.LIMIT)
+    ] * 6
 
 
 def test_every_subject_has_a_seed_of_its_own(stranger: ModuleType) -> None:
-    plans: list[CellPlan] = list(stranger.cells(["walker", "slow"], names=["corridor", "hall"]))
-    seeds = {agent_seed(p, seed, subject) for p, seed, subject in itertools.product(plans, (1, 2), (0, 1))}
+    plans: list[CellPlan] = list(
+        stranger.cells(["walker", "slow"], names=["corridor", "hall"])
+    )
+    seeds = {
+        agent_seed(p, seed, subject)
+        for p, seed, subject in itertools.product(plans, (1, 2), (0, 1))
+    }
     assert len(seeds) == 16
     assert all(0 <= seed < 2**63 for seed in seeds)
 
@@ -108,7 +137,10 @@ def test_every_subject_has_a_seed_of_its_own(stranger: ModuleType) -> None:
 def test_a_seed_never_changes(stranger: ModuleType) -> None:
     plan = next(iter(stranger.cells(["walker"])))
     # A published run must be repeatable with every later version.
-    assert agent_seed(dataclasses.replace(plan, sha256="0" * 64), 1, 2) == 7494628756938841982
+    assert (
+        agent_seed(dataclasses.replace(plan, sha256="0" * 64), 1, 2)
+        == 7494628756938841982
+    )
 
 
 def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> None:
@@ -126,27 +158,44 @@ def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> No
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ({"environment": lambda self, view, seed, subject: None}, "environment returned None. Return a SubjectEnv"),
+        (
+            {"environment": lambda self, view, seed, subject: None},
+            "environment returned None. Return a SubjectEnv",
+        ),
         (
             {"begin_trial": lambda self: None},
             "begin_trial returned None, for trial 0. Return the first observation, as",
         ),
-        ({"begin_trial": lambda self: 3}, "begin_trial returned 3, an int, for trial 0."),
+        (
+            {"begin_trial": lambda self: 3},
+            "begin_trial returned 3, an int, for trial 0.",
+        ),
         (
             {"step": lambda self, action: ("", 0)},
             "step returned something else than observation, reward and status (not",
         ),
-        ({"step": lambda self, action: None}, "step returned something else than observation, reward and status (cann"),
+        (
+            {"step": lambda self, action: None},
+            "step returned something else than observation, reward and status (cann",
+        ),
         (
             {"step": lambda self, action: ("", None, 1)},
             "step returned something else than observation, reward and stat",
         ),
         ({"step": lambda self, action: int("x")}, "invalid literal for int()"),
-        ({"result": lambda self: {}}, "result returned {}, a dict. Return a TrialResult."),
-        ({"result": lambda self, of: {}}, "whose 'result' takes (of). Write 'def result(self)'."),
+        (
+            {"result": lambda self: {}},
+            "result returned {}, a dict. Return a TrialResult.",
+        ),
+        (
+            {"result": lambda self, of: {}},
+            "whose 'result' takes (of). Write 'def result(self)'.",
+        ),
     ],
 )
-def test_what_a_family_s_environment_gets_wrong_is_said(stranger: ModuleType, members: Any, said: str) -> None:
+def test_what_a_family_s_environment_gets_wrong_is_said(
+    stranger: ModuleType, members: Any, said: str
+) -> None:
     plan, specification = next(iter(stranger.cells(["walker"]).items()))
     corridor = stranger.Corridor(specification)
     if "environment" in members:
@@ -154,9 +203,10 @@ def test_what_a_family_s_environment_gets_wrong_is_said(stranger: ModuleType, me
     else:
         life = corridor.environment(None, 1, 0)
         kind = variant(type(life), **members)
-        corridor = variant(stranger.Corridor, environment=lambda self, view, seed, subject: _become(life, kind))(
-            specification
-        )
+        corridor = variant(
+            stranger.Corridor,
+            environment=lambda self, view, seed, subject: _become(life, kind),
+        )(specification)
     agent = AgentSpec("walker", stranger.Walker)
     with pytest.raises((PluginError, ValueError)) as found:
         list(live(corridor, PluginManager().view("ascii_2d"), agent, plan, 1, 0))

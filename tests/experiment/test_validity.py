@@ -57,14 +57,18 @@ def test_trials_that_were_run_anew_are_counted_and_count_as_failed_where_they_ar
         for subject in range(plan.subjects):
             for number in range(plan.trials):
                 for _ in range(stops if (subject, number) == (0, 1) else 0):
-                    log.write_missing(plan, 0, "stopped in trial 2: the machine was switched off")
+                    log.write_missing(
+                        plan, 0, "stopped in trial 2: the machine was switched off"
+                    )
                 log.write_trial(trial(plan, subject, number, True), ())
             log.write_life(plan, subject, plan.trials)
         assert log.redrawn(plan) == {(0, 1): stops}
         lives = list(log.trials_by_subject(plan))
         assert sum(not record.success for life in lives for record in life) == failed
         [said] = log.remarks(plan)
-        assert said.startswith(f"{stops} trial{'s were' if stops > 1 else ' was'} run anew after a stop")
+        assert said.startswith(
+            f"{stops} trial{'s were' if stops > 1 else ' was'} run anew after a stop"
+        )
         assert ("counts as failed" in said) == bool(failed)
 
 
@@ -86,13 +90,21 @@ def test_an_agent_that_ends_its_process_until_it_is_right_is_found_out(
 
 
 def test_an_agent_that_kills_the_run_until_it_is_right_is_found_out(
-    stranger: ModuleType, command: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stranger: ModuleType,
+    command: Callable[..., list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tries = tmp_path / "tries"
     tries.touch()
     monkeypatch.setenv("TRIES", str(tries))
     in_its_process = command(tmp_path, "r1", "loser", 1, 0, "corridor")
-    ends = [subprocess.run(in_its_process, check=False, stdout=subprocess.DEVNULL).returncode for _ in range(4)]
+    ends = [
+        subprocess.run(
+            in_its_process, check=False, stdout=subprocess.DEVNULL
+        ).returncode
+        for _ in range(4)
+    ]
     assert ends == [3, 3, 3, 0]
     [plan] = stranger.cells(["loser"], subjects=1)
     with RunLog.open(tmp_path / "r1") as log:
@@ -100,8 +112,12 @@ def test_an_agent_that_kills_the_run_until_it_is_right_is_found_out(
         assert "3 trials were run anew" in log.remarks(plan)[0]
 
 
-@pytest.mark.parametrize(("passed", "most", "said"), [(20, 0.25, True), (9, 0.25, False), (20, 1.0, False)])
-def test_first_trials_that_nobody_can_have_are_named(plan: CellPlan, passed: int, most: float, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("passed", "most", "said"), [(20, 0.25, True), (9, 0.25, False), (20, 1.0, False)]
+)
+def test_first_trials_that_nobody_can_have_are_named(
+    plan: CellPlan, passed: int, most: float, said: bool
+) -> None:
     plan = replace(plan, ceilings=Ceilings(first=most))
     trials = [trial(plan, subject, 0, subject < passed) for subject in range(20)]
     [cell] = summarise_run({}, [plan], trials).cells

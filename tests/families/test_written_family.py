@@ -1,4 +1,6 @@
-"""A family that ``cheesebench new-plugin`` has written can have all that the arena has, by overriding ``Paradigm``."""
+"""A family that ``cheesebench new-plugin`` has written can have all that the arena has,
+by overriding ``Paradigm``.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +51,28 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "written" / "src"
     (module,) = (path for path in site.iterdir() if path.is_dir())
     text = (module / "family.py").read_text(encoding="utf-8")
-    before, paradigm, after = text.partition("        return CupsSubject(self.specification, seed, subject)\n")
+    before, paradigm, after = text.partition(
+        "        return CupsSubject(self.specification, seed, subject)\n"
+    )
     text = f"{before}{paradigm}{ABILITIES}{after}".replace(STUDIES, "")
-    text = text.replace("        return [self.plan(", "        plain = self.plan(").replace(
-        ", **against)]", ", **against)\n        return self.with_controls(plain, specification, request)"
+    text = text.replace(
+        "        return [self.plan(", "        plain = self.plan("
+    ).replace(
+        ", **against)]",
+        ", **against)\n        return self.with_controls(plain, specification, request)",
     )
     text = text.replace(
-        "from pydantic import Field", "from cheesebench.interfaces import AuditFinding\nfrom pydantic import Field"
+        "from pydantic import Field",
+        "from cheesebench.interfaces import AuditFinding\nfrom pydantic import Field",
     )
     (module / "family.py").write_text(text, encoding="utf-8")
     (metadata := site / "cups-1.0.dist-info").mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: cups\nVersion: 1.0\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(f"[cheesebench]\ncups = {module.name}\n", encoding="utf-8")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: cups\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (metadata / "entry_points.txt").write_text(
+        f"[cheesebench]\ncups = {module.name}\n", encoding="utf-8"
+    )
     return site
 
 
@@ -81,7 +93,9 @@ def test_it_can_have_all_that_the_arena_has(plugin: Path, tmp_path: Path) -> Non
 
     assert "1 test: 0 failed" in call("cheesebench", "test", name)
     assert "every cup can have it" in call("cheesebench", "audit", name)
-    assert "There is the prize." in call("cheesebench", "play", name, "--actions", "F L R")
+    assert "There is the prize." in call(
+        "cheesebench", "play", name, "--actions", "F L R"
+    )
     run = (
         "pytest",
         "-p",
@@ -96,7 +110,14 @@ def test_it_can_have_all_that_the_arena_has(plugin: Path, tmp_path: Path) -> Non
     )
     call(*run, "--subjects", "3", "--run-id", "master")
     controls = ["cue-off", "reward-shuffled", "blind", "yoked:master"]
-    call(*run, "--subjects", "2", "--run-id", "run", *(f"--control={control}" for control in controls))
+    call(
+        *run,
+        "--subjects",
+        "2",
+        "--run-id",
+        "run",
+        *(f"--control={control}" for control in controls),
+    )
     with RunLog.open_read_only(tmp_path / "results" / "run") as log:
         assert [plan.control for plan in log.plans()] == ["", *controls]
         assert not [record for record in log.trials() if record.missing]

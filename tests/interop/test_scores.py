@@ -1,4 +1,6 @@
-"""``cheesebench verdict``, its fixture and its function: logs of other evaluations, also a stranger's."""
+"""``cheesebench verdict``, its fixture and its function: logs of other evaluations,
+also a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,22 @@ Items = Mapping[str, float | None]
 
 
 def csv(path: Path, rows: Iterable[tuple[str, str, object]]) -> Path:
-    path.write_text("subject,item,score\n" + "".join(f"{s},{i},{v}\n" for s, i, v in rows), encoding="utf-8")
+    path.write_text(
+        "subject,item,score\n" + "".join(f"{s},{i},{v}\n" for s, i, v in rows),
+        encoding="utf-8",
+    )
     return path
 
 
 def lm_eval(path: Path, items: Items, **more: Any) -> Path:
     rows = [
-        {"doc_id": int(key), "doc": {"passage": int(key) // 4}, "metrics": ["acc"], "acc": value, **more}
+        {
+            "doc_id": int(key),
+            "doc": {"passage": int(key) // 4},
+            "metrics": ["acc"],
+            "acc": value,
+            **more,
+        }
         for key, value in items.items()
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
@@ -36,7 +47,11 @@ def lm_eval(path: Path, items: Items, **more: Any) -> Path:
 
 def every_eval_ever(path: Path, items: Items) -> Path:
     rows = [
-        {"sample_id": key, "evaluation_name": "arc", "evaluation": {"score": value, "is_correct": bool(value)}}
+        {
+            "sample_id": key,
+            "evaluation_name": "arc",
+            "evaluation": {"score": value, "is_correct": bool(value)},
+        }
         for key, value in items.items()
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
@@ -45,7 +60,13 @@ def every_eval_ever(path: Path, items: Items) -> Path:
 
 def inspect(path: Path, items: Items, **more: Any) -> Path:
     samples = [
-        {"id": key, "epoch": 1, "metadata": {"passage": int(key) // 4}, "scores": {"match": {"value": value}}, **more}
+        {
+            "id": key,
+            "epoch": 1,
+            "metadata": {"passage": int(key) // 4},
+            "scores": {"match": {"value": value}},
+            **more,
+        }
         for key, value in items.items()
     ]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -68,22 +89,33 @@ def models() -> tuple[Items, Items, Items]:
     items = {str(number): draw.random() for number in range(200)}
 
     def model(lift: float) -> Items:
-        return {key: float(draw.random() < min(1.0, rate + lift)) for key, rate in items.items()}
+        return {
+            key: float(draw.random() < min(1.0, rate + lift))
+            for key, rate in items.items()
+        }
 
     return model(0.0), model(0.0), model(0.2)
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_known_differences(tmp_path: Path, name: str, models: tuple[Items, Items, Items]) -> None:
+def test_known_differences(
+    tmp_path: Path, name: str, models: tuple[Items, Items, Items]
+) -> None:
     paths = []
     for number, items in enumerate(models):
         (tmp_path / str(number)).mkdir()
         paths.append(WRITERS[name](tmp_path / str(number) / name, items))
     plain, same, better = paths
-    assert [one.answer for one in cheesebench.verdict(better, plain).tasks] == ["better"]
+    assert [one.answer for one in cheesebench.verdict(better, plain).tasks] == [
+        "better"
+    ]
     assert cheesebench.verdict(plain, better).worse
     (alike,) = cheesebench.verdict(plain, same).tasks
-    assert (alike.task, alike.answer, alike.subjects) == ("arc", "indistinguishable", 200)
+    assert (alike.task, alike.answer, alike.subjects) == (
+        "arc",
+        "indistinguishable",
+        200,
+    )
     assert alike.detectable is not None
     assert 0.05 < alike.detectable < 0.2
     assert cheesebench.verdict(better, value=0.5).better
@@ -93,27 +125,42 @@ def test_known_differences(tmp_path: Path, name: str, models: tuple[Items, Items
     assert cheesebench.verdict(plain, value=mean).tasks[0].rate == pytest.approx(mean)
 
 
-def test_items_of_a_cluster_are_one_subject(tmp_path: Path, models: tuple[Items, Items, Items]) -> None:
-    one, other = inspect(tmp_path / "a.eval", models[0]), inspect(tmp_path / "b.eval", models[2])
+def test_items_of_a_cluster_are_one_subject(
+    tmp_path: Path, models: tuple[Items, Items, Items]
+) -> None:
+    one, other = (
+        inspect(tmp_path / "a.eval", models[0]),
+        inspect(tmp_path / "b.eval", models[2]),
+    )
     assert cheesebench.verdict(one, other, cluster="passage").tasks[0].subjects == 50
     # A luck that all items share is one piece of evidence, however many they are.
     for name, value in (("a", 1), ("b", 0)):
-        csv(tmp_path / f"{name}.csv", [("only", str(item), value) for item in range(1000)])
+        csv(
+            tmp_path / f"{name}.csv",
+            [("only", str(item), value) for item in range(1000)],
+        )
     (found,) = cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
     assert (found.answer, found.subjects) == ("indistinguishable", 1)
 
 
 def test_missing_scores_and_subjects(tmp_path: Path) -> None:
-    some = csv(tmp_path / "a.csv", [(str(n), "x", 1 if n < 20 else "") for n in range(40)])
+    some = csv(
+        tmp_path / "a.csv", [(str(n), "x", 1 if n < 20 else "") for n in range(40)]
+    )
     none = csv(tmp_path / "b.csv", [(str(n), "x", 0) for n in range(30)])
     found = cheesebench.verdict(some, none)
-    # Of the thirty that both have, ten have no score in A: it might have been lost in all of them.
+    # Of the thirty that both have, ten have no score in A: it might have been lost in
+    # all of them.
     assert found.tasks[0].answer == "better"
     assert found.tasks[0].subjects == 20
     assert "10 subjects of" in found.notes[0]
-    few = csv(tmp_path / "c.csv", [(str(n), "x", 1 if n < 7 else "") for n in range(30)])
+    few = csv(
+        tmp_path / "c.csv", [(str(n), "x", 1 if n < 7 else "") for n in range(30)]
+    )
     able = csv(tmp_path / "d.csv", [(str(n), "x", int(n >= 7)) for n in range(30)])
-    assert cheesebench.verdict(few, none).tasks[0].answer == "better"  # whatever the missing scores are
+    assert (
+        cheesebench.verdict(few, none).tasks[0].answer == "better"
+    )  # whatever the missing scores are
     assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
 
@@ -122,16 +169,27 @@ def test_the_correction_is_for_all_tasks(tmp_path: Path) -> None:
     rows = [(task, subject) for task in range(10) for subject in range(7)]
     for name, lost in (("a", -1), ("b", 0)):
         text = "".join(f"t{t},{s},i,{int(t != lost)}\n" for t, s in rows)
-        (tmp_path / f"{name}.csv").write_text(f"task,subject,item,score\n{text}", encoding="utf-8")
-    found = {one.task: one for one in cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks}
+        (tmp_path / f"{name}.csv").write_text(
+            f"task,subject,item,score\n{text}", encoding="utf-8"
+        )
+    found = {
+        one.task: one
+        for one in cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
+    }
     assert found["t0"].answer == "indistinguishable"  # p = .016, times ten
     assert "the number of tasks" in found["t0"].reason
 
 
 def test_the_command_and_the_fixture(
-    tmp_path: Path, models: tuple[Items, Items, Items], capsys: pytest.CaptureFixture[str], pytester: pytest.Pytester
+    tmp_path: Path,
+    models: tuple[Items, Items, Items],
+    capsys: pytest.CaptureFixture[str],
+    pytester: pytest.Pytester,
 ) -> None:
-    one, other = inspect(tmp_path / "a.eval", models[0]), inspect(tmp_path / "b.eval", models[2])
+    one, other = (
+        inspect(tmp_path / "a.eval", models[0]),
+        inspect(tmp_path / "b.eval", models[2]),
+    )
     assert main(["verdict", str(one), str(other)]) == 0
     assert main(["verdict", str(one), str(other), "--fail"]) == 1
     assert main(["verdict", str(one), str(other), "--json"]) == 0
@@ -149,10 +207,14 @@ def test_the_command_and_the_fixture(
     )
     done = pytester.runpytest("-p", "no:cacheprovider", "--junitxml=j.xml")
     done.assert_outcomes(passed=1, failed=1)
-    assert 'name="verdict" value="worse: arc:' in (pytester.path / "j.xml").read_text(encoding="utf-8")
+    assert 'name="verdict" value="worse: arc:' in (pytester.path / "j.xml").read_text(
+        encoding="utf-8"
+    )
 
 
-def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = csv(tmp_path / "good.csv", [("a", "b", 1)])
     odd = csv(tmp_path / "odd.csv", [("a", "b", "maybe")])
     large = csv(tmp_path / "large.csv", [("a", "b", 7)])
@@ -161,7 +223,9 @@ def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     bad.write_bytes(b"PK nothing")
     columns = tmp_path / "columns.csv"
     columns.write_text("subject,item\n", encoding="utf-8")
-    two = lm_eval(tmp_path / "samples_arc.jsonl", {"1": 1.0}, metrics=["acc", "f1"], f1=0.5)
+    two = lm_eval(
+        tmp_path / "samples_arc.jsonl", {"1": 1.0}, metrics=["acc", "f1"], f1=0.5
+    )
     for arguments, said in (
         ([good, tmp_path / "no.csv"], "No such file"),
         ([good, bad], "File is not a zip file"),
@@ -171,7 +235,10 @@ def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ([good, other], "no item in common"),
         ([good, two], "several scores: acc, f1. Choose one with --score"),
         ([good, "--score", "scor"], "Did you mean 'score'?"),
-        ([two, "--score", "acc", "--cluster", "page", "--value", ".5"], "Its fields: passage"),
+        (
+            [two, "--score", "acc", "--cluster", "page", "--value", ".5"],
+            "Its fields: passage",
+        ),
         ([good], "Give a second log, or --value"),
         ([good, "--value", "1"], "Give a number between 0 and 1"),
         ([good, good, "--value", ".5"], "not both"),
@@ -186,10 +253,14 @@ def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_range_scales(tmp_path: Path) -> None:
     rated = csv(tmp_path / "rated.csv", [(str(n), "x", 1 + n % 5) for n in range(50)])
     assert main(["verdict", str(rated), "--value", "3", "--range", "1", "5"]) == 0
-    assert cheesebench.verdict(rated, value=3, limits=(1, 5)).tasks[0].rate == pytest.approx(0.5)
+    assert cheesebench.verdict(rated, value=3, limits=(1, 5)).tasks[
+        0
+    ].rate == pytest.approx(0.5)
 
 
-def test_hostile_logs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_logs_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scores, "LONGEST", 100_000)
     bomb = tmp_path / "bomb.eval"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
@@ -213,8 +284,19 @@ def test_hostile_logs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_page_promises_what_was_simulated() -> None:
     root = Path(__file__).parents[2]
-    found = json.loads((root / "benchmarks" / "measured" / "score_verdicts.json").read_text(encoding="utf-8"))
-    wrong = [rate for design in found["designs"] for name, rate in design.items() if name.startswith("wrong")]
+    found = json.loads(
+        (root / "benchmarks" / "measured" / "score_verdicts.json").read_text(
+            encoding="utf-8"
+        )
+    )
+    wrong = [
+        rate
+        for design in found["designs"]
+        for name, rate in design.items()
+        if name.startswith("wrong")
+    ]
     assert len(wrong) == 15
     assert max(wrong) <= 0.05
-    assert "5 %" in (root / "docs" / "how-to" / "other-tools.md").read_text(encoding="utf-8")
+    assert "5 %" in (root / "docs" / "how-to" / "other-tools.md").read_text(
+        encoding="utf-8"
+    )

@@ -1,4 +1,6 @@
-"""Whole runs with a real model: what must hold for any model, never what this one says."""
+"""Whole runs with a real model: what must hold for any model, never what this one
+says.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +23,53 @@ SHORT = ("--design", "smoke", "--subjects", "1", "--reply-tokens", "16")
 
 
 def command(name: str, *options: str) -> list[str]:
-    start = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "smollm2-135m", *SHORT]
+    start = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--model",
+        "smollm2-135m",
+        *SHORT,
+    ]
     return [*start, "--run-id", name, *options]
 
 
 def run(directory: Path, name: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(name, *options), cwd=directory, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command(name, *options),
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def check_counts(directory: Path, name: str) -> None:
     """Compare the tallies and the totals of a log with its calls, by SQL of our own."""
     path = directory / "results" / name / "run.sqlite"
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as log, RunLog.open_read_only(path.parent) as read:
-        made = dict(log.execute("SELECT protocol, count(*) FROM calls WHERE fault = '' GROUP BY protocol"))
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as log,
+        RunLog.open_read_only(path.parent) as read,
+    ):
+        made = dict(
+            log.execute(
+                "SELECT protocol, count(*) FROM calls WHERE fault = '' GROUP BY protocol"
+            )
+        )
         query = "SELECT protocol, sum(json_extract(tally, '$.calls')) FROM trials GROUP BY protocol"
         counted = dict(log.execute(query))
         cells = {key[1]: cell for key, cell in read.calls.by_cell().items()}
     assert made
     for protocol, calls in made.items():
-        assert counted[protocol] == calls == cells[protocol].totals.calls == cells[protocol].counts["calls"]
+        assert (
+            counted[protocol]
+            == calls
+            == cells[protocol].totals.calls
+            == cells[protocol].counts["calls"]
+        )
         assert cells[protocol].counts["unparsed"] <= calls
 
 
@@ -60,7 +90,18 @@ def test_the_nine_paradigms_add_up(nine: Path) -> None:
 
 def test_a_replay_is_the_same(nine: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "replay:nine", "--run-id", "again"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--model",
+            "replay:nine",
+            "--run-id",
+            "again",
+        ],
         cwd=nine,
         capture_output=True,
         text=True,
@@ -73,7 +114,9 @@ def test_a_replay_is_the_same(nine: Path) -> None:
         assert log.trials() == other.trials(), done.stdout
 
 
-def test_it_can_be_reported_and_shown(nine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_can_be_reported_and_shown(
+    nine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     results = ("--results", str(nine / "results"))
     assert main(["report", "nine", *results, "--html"]) == 0
     assert (nine / "results" / "nine" / "report.html").stat().st_size > 10_000
@@ -104,21 +147,39 @@ def test_a_run_that_was_interrupted_goes_on_and_two_runs_are_compared(
 ) -> None:
     chosen = ("--protocols", "t_maze", "--seed", "0")
     path = tmp_path / "results" / "one" / "run.sqlite"
-    begun = subprocess.Popen(command("one", *chosen), cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
+    begun = subprocess.Popen(
+        command("one", *chosen),
+        cwd=tmp_path,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+    )
     while begun.poll() is None and not _calls(path):
         time.sleep(0.05)
     begun.send_signal(signal.SIGINT)
     begun.wait()
     before = _calls(path)
     assert 0 < before < 6
-    resumed = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--resume", "one"]
+    resumed = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--resume",
+        "one",
+    ]
     resumed += ["--model", "smollm2-135m", *chosen[:2]]
-    done = subprocess.run(resumed, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        resumed, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "cannot be continued" not in done.stdout + done.stderr
     check_counts(tmp_path, "one")
     assert _calls(path) == 6
     run(tmp_path, "other", *chosen, "--prompt", "minimal")
-    assert main(["compare", "one", "other", "--results", str(tmp_path / "results")]) in (0, 1)
+    assert main(
+        ["compare", "one", "other", "--results", str(tmp_path / "results")]
+    ) in (0, 1)
     assert "t_maze" in capsys.readouterr().out
 
 
@@ -132,7 +193,16 @@ def _calls(path: Path) -> int:
 
 
 def test_every_constrained_reply_acts(tmp_path: Path) -> None:
-    run(tmp_path, "tools", "--protocols", "t_maze", "--agent", "llm-tools", "--reply-tokens", "48")
+    run(
+        tmp_path,
+        "tools",
+        "--protocols",
+        "t_maze",
+        "--agent",
+        "llm-tools",
+        "--reply-tokens",
+        "48",
+    )
     check_counts(tmp_path, "tools")
     with RunLog.open_read_only(tmp_path / "results" / "tools") as log:
         (cell,) = log.calls.by_cell().values()
@@ -141,6 +211,15 @@ def test_every_constrained_reply_acts(tmp_path: Path) -> None:
 
 
 def test_a_dialogue_runs(tmp_path: Path) -> None:
-    done = run(tmp_path, "words", "--protocols", "cogeval", "--subjects", "1", "-k", "n7line and 1stepPath")
+    done = run(
+        tmp_path,
+        "words",
+        "--protocols",
+        "cogeval",
+        "--subjects",
+        "1",
+        "-k",
+        "n7line and 1stepPath",
+    )
     with RunLog.open_read_only(tmp_path / "results" / "words") as log:
         assert log.calls.totals().calls, done.stdout

@@ -32,20 +32,33 @@ LONG = "The mouse walks along the wall. " * 60
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedServer]:
-    started = serve(BackendContext(entry=MODEL, directory=tmp_path_factory.mktemp("run"), options=dict(MODEL.options)))
+    started = serve(
+        BackendContext(
+            entry=MODEL,
+            directory=tmp_path_factory.mktemp("run"),
+            options=dict(MODEL.options),
+        )
+    )
     yield started
     started.stop()
 
 
 def request(text: str, most: int = 12, seed: int = 1) -> ChatRequest:
     sampling = Sampling(temperature=0.7, max_tokens=most, seed=seed)
-    return ChatRequest(model=MODEL.id, messages=(Message("user", (text,)),), sampling=sampling, timeout=120.0)
+    return ChatRequest(
+        model=MODEL.id,
+        messages=(Message("user", (text,)),),
+        sampling=sampling,
+        timeout=120.0,
+    )
 
 
 def asked(server: StartedServer, *requests: ChatRequest) -> list[ChatReply]:
     async def play() -> list[ChatReply]:
         connection: Connection = connect(
-            BackendContext(entry=MODEL, directory=Path(), base_url=server.base_url, options={})
+            BackendContext(
+                entry=MODEL, directory=Path(), base_url=server.base_url, options={}
+            )
         )
         try:
             return [await connection.complete(one) for one in requests]
@@ -65,21 +78,30 @@ def test_replies_have_text_counts_and_the_models_name(server: StartedServer) -> 
 
 
 def test_what_was_read_before_is_counted_as_cached(server: StartedServer) -> None:
-    first, second = asked(server, request(LONG, most=1), request(LONG + "Then it stops.", most=1))
+    first, second = asked(
+        server, request(LONG, most=1), request(LONG + "Then it stops.", most=1)
+    )
     assert first.usage.prompt > 400
     assert second.usage.cached > 400
 
 
-def test_a_prompt_that_is_too_long_is_a_fault_of_that_kind(server: StartedServer) -> None:
+def test_a_prompt_that_is_too_long_is_a_fault_of_that_kind(
+    server: StartedServer,
+) -> None:
     with pytest.raises(ChatFaultError) as caught:
         asked(server, request(LONG * 25))
     assert caught.value.kind == "context_too_long"
 
 
-def test_a_server_ends_with_its_process_and_says_when_it_ended_before(tmp_path: Path) -> None:
+def test_a_server_ends_with_its_process_and_says_when_it_ended_before(
+    tmp_path: Path,
+) -> None:
     lines: list[str] = []
     context = BackendContext(
-        entry=MODEL, directory=tmp_path, options={**MODEL.options, "slots": 1, "context": 512}, progress=lines.append
+        entry=MODEL,
+        directory=tmp_path,
+        options={**MODEL.options, "slots": 1, "context": 512},
+        progress=lines.append,
     )
     started = serve(context)
     assert "llama.cpp serves SmolLM2-135M-Instruct.Q4_1.gguf" in lines[0]

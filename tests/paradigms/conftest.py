@@ -1,4 +1,6 @@
-"""Films: a small protocol, some actions, and what was seen, as text that can be checked by eye."""
+"""Films: a small protocol, some actions, and what was seen, as text that can be checked
+by eye.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ Live = Callable[..., ArenaSubject]
 
 @pytest.fixture
 def load() -> Load:
-    """Load a protocol from text; keys that it does not give are taken from a minimal corridor protocol."""
+    """Load a protocol from text; keys that it does not give are taken from a minimal
+    corridor protocol.
+    """
 
     def load(text: str) -> Specification:
         text = textwrap.dedent(text)
-        header = "\n".join(line for line in HEADER.splitlines() if line.split(":")[0] + ":" not in text)
+        header = "\n".join(
+            line for line in HEADER.splitlines() if line.split(":")[0] + ":" not in text
+        )
         specification, found = examine_text(f"{header}\n{text}", "film.protocol.yaml")
         if specification is None:
             raise ProtocolError(findings=found)
@@ -48,7 +54,9 @@ def live(load: Load) -> Live:
     """Return a life under a protocol text."""
 
     def live(text: str, seed: int = 0, subject: int = 0) -> ArenaSubject:
-        life = ArenaParadigm(load(text)).environment(installed_plugins().view("ascii_2d"), seed, subject)
+        life = ArenaParadigm(load(text)).environment(
+            installed_plugins().view("ascii_2d"), seed, subject
+        )
         assert isinstance(life, ArenaSubject)
         return life
 
@@ -57,9 +65,11 @@ def live(load: Load) -> Live:
 
 @pytest.fixture
 def film(live: Live) -> Film:
-    """Play trials and return the film: one line for each frame (action, picture, reward, state or outcome).
+    """Play trials and return the film: one line for each frame (action, picture,
+    reward, state or outcome).
 
-    ``actions`` holds letters; a blank begins the next trial. Rows of a picture are parted by ``/``.
+    ``actions`` holds letters; a blank begins the next trial. Rows of a picture are
+    parted by ``/``.
     """
 
     def film(text: str, actions: str, *, seed: int = 0, subject: int = 0) -> str:
@@ -71,7 +81,11 @@ def film(live: Live) -> Film:
             lines.append(_line("-", picture, 0.0, life.state))
             for letter in trial:
                 picture, reward, status = life.step(ACTION_LETTERS.index(letter))
-                end = f"{life.outcome} ({('', 'terminated', 'truncated')[status]})" if status else life.state
+                end = (
+                    f"{life.outcome} ({('', 'terminated', 'truncated')[status]})"
+                    if status
+                    else life.state
+                )
                 lines.append(_line(letter, picture, reward, end))
         return "\n".join(lines)
 
@@ -84,7 +98,9 @@ def _line(action: str, picture: str, reward: float, state: str) -> str:
 
 
 def reel(text: str) -> str:
-    """Return an expected film without its indentation (blanks between columns are for reading only)."""
+    """Return an expected film without its indentation (blanks between columns are for
+    reading only).
+    """
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
 
 

@@ -11,7 +11,22 @@ import pytest
 from cheesebench.paradigms.arena.environment import environment_class
 from tests.arenas import examine_text
 
-NUMBERS = (0, 1, 2, -3, 7, 0.5, -0.5, 2.5, -2.5, 0.3, 1e-9, -999999999999999, 709.5, 710)
+NUMBERS = (
+    0,
+    1,
+    2,
+    -3,
+    7,
+    0.5,
+    -0.5,
+    2.5,
+    -2.5,
+    0.3,
+    1e-9,
+    -999999999999999,
+    709.5,
+    710,
+)
 PAIRS = list(itertools.product(NUMBERS, NUMBERS))
 MEASURES = {
     "abs": "abs(a)", "round": "round(a)", "floor": "floor(a)", "exp": "exp(a)", "log": "log(a)", "rest": "a % b",
@@ -56,7 +71,9 @@ def python(name: str, a: float, b: float) -> float:
 
 
 @pytest.mark.parametrize("name", ["abs", "round", "floor", "exp", "log", "rest"])
-def test_they_are_what_they_are_in_python(name: str, measured: list[dict[str, Any]]) -> None:
+def test_they_are_what_they_are_in_python(
+    name: str, measured: list[dict[str, Any]]
+) -> None:
     for (a, b), found in zip(PAIRS, measured, strict=True):
         expected = python(name, a, b)
         assert found[name] == (expected if math.isfinite(expected) else None), (a, b)
@@ -65,6 +82,8 @@ def test_they_are_what_they_are_in_python(name: str, measured: list[dict[str, An
 def test_the_smallest_and_the_largest(measured: list[dict[str, Any]]) -> None:
     for (a, b), found in zip(PAIRS, measured, strict=True):
         assert found["min"] == min(a, b)
-        assert found["max"] == (None if b == 0 else max(a, b, a / b) if math.isfinite(a / b) else None), (a, b)
+        assert found["max"] == (
+            None if b == 0 else max(a, b, a / b) if math.isfinite(a / b) else None
+        ), (a, b)
         assert found["truth"] == min(a > b, b)
         assert not isinstance(found["truth"], bool)

@@ -1,4 +1,6 @@
-"""A protocol's own tests: played as the author wrote them, and every difference said in a sentence."""
+"""A protocol's own tests: played as the author wrote them, and every difference said in
+a sentence.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from cheesebench.paradigms.arena.family import ArenaFamily
 from cheesebench.plugin_manager import installed_plugins
 from tests.arenas import examine_text
 
-#: Two arms behind doors, a lever, a delay in the middle; the good arm is told by a variable.
+#: Two arms behind doors, a lever, a delay in the middle; the good arm is told by a
+#: variable.
 MAZE = """
 version: 1
 paradigm: small_maze
@@ -58,7 +61,9 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
     """Run one test, given as the text of a YAML flow mapping."""
     specification, found = examine_text(f"{text}  - {test}\n", "maze.yaml")
     assert specification is not None, "\n".join(map(str, found))
-    (report,) = run_tests(ArenaFamily().compile(specification), installed_plugins().view("ascii_2d"))
+    (report,) = run_tests(
+        ArenaFamily().compile(specification), installed_plugins().view("ascii_2d")
+    )
     return report
 
 
@@ -74,17 +79,21 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
         # Variables mean what they hold: `held` is none until the delay is over.
         "{visit: [lever, good, other], expect: {outcome: correct}}",
         "{visit: [lever, good, held], expect: {outcome: correct}}",
-        # The nearest member of a group is behind the open door, and behind the right one in the second trial.
+        # The nearest member of a group is behind the open door, and behind the right
+        # one in the second trial.
         "{visit: [lever, arm, other], expect: {outcome: correct, variables: {good: left}}}",
         "{trial: 2, visit: [lever, arm, other], expect: {outcome: correct, variables: {good: right}}}",
         # A zone named twice is left and entered again, and so is a set.
         "{visit: [lever, good, good, good, other], expect: {outcome: correct, counters: {returns: 2}}}",
         "{visit: [lever, good, seen, seen, seen, other], expect: {counters: {returns: 3}}}",
-        # No way leads to an arm before the lever is pressed: the subject waits to the end.
+        # No way leads to an arm before the lever is pressed: the subject waits to the
+        # end.
         "{visit: [arm, lever], expect: {outcome: timeout, success: false, steps: 60, reward: 0}}",
         # After the list it waits; what is left of the list is dropped.
         '{actions: "RRF", expect: {outcome: timeout, steps: 60, reward: 0.1, counters: {returns: 0}}}',
-        '{actions: "' + "S" * 60 + 'RRF", expect: {outcome: timeout, counters: {presses: 0}}}',
+        '{actions: "'
+        + "S" * 60
+        + 'RRF", expect: {outcome: timeout, counters: {presses: 0}}}',
     ],
 )
 def test_these_pass(test: str) -> None:
@@ -110,7 +119,9 @@ def test_these_pass(test: str) -> None:
     ],
 )
 def test_a_difference_is_a_sentence(expected: str, difference: str) -> None:
-    assert report_of(f"{{visit: lever, expect: {{{expected}}}}}").differences == (difference,)
+    assert report_of(f"{{visit: lever, expect: {{{expected}}}}}").differences == (
+        difference,
+    )
 
 
 def test_all_differences_are_told_with_the_place_of_the_test() -> None:
@@ -125,7 +136,9 @@ def test_all_differences_are_told_with_the_place_of_the_test() -> None:
 
 def test_a_trial_that_the_schedule_does_not_have() -> None:
     report = report_of("{trial: 4, visit: lever, expect: {outcome: timeout}}")
-    assert report.differences == ("trial: expected trial 4, but the schedule ends after 3",)
+    assert report.differences == (
+        "trial: expected trial 4, but the schedule ends after 3",
+    )
 
 
 def test_a_variable_that_holds_no_place() -> None:
@@ -140,7 +153,9 @@ def test_what_only_shows_at_run_time_is_a_finding() -> None:
 
 
 def test_a_way_that_closes_while_it_is_walked_is_left() -> None:
-    """The near door closes after two steps in the state; the subject turns round and takes the far one."""
+    """The near door closes after two steps in the state; the subject turns round and
+    takes the far one.
+    """
     text = """
 version: 1
 paradigm: closing

@@ -1,4 +1,6 @@
-"""`order: balanced`: counterbalanced over subjects, and not to be read from a subject's number (clause 3)."""
+"""`order: balanced`: counterbalanced over subjects, and not to be read from a subject's
+number (clause 3).
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,13 @@ def rows_of(seed: int, subject: int) -> tuple[int, ...]:
 @given(seed=st.integers(0, 2**40), cycle=st.integers(0, 10**6))
 def test_every_cycle_of_subjects_has_every_row_once(seed: int, cycle: int) -> None:
     rows = [rows_of(seed, subject) for subject in range(5 * cycle, 5 * cycle + 5)]
-    assert [sorted(column) for column in zip(*rows, strict=True)] == [[1, 2, 3, 4, 5]] * 5
-    pairs = [ArenaSubject(PARADIGM.program, VIEW, seed, subject) for subject in range(3 * cycle, 3 * cycle + 3)]
+    assert [sorted(column) for column in zip(*rows, strict=True)] == [
+        [1, 2, 3, 4, 5]
+    ] * 5
+    pairs = [
+        ArenaSubject(PARADIGM.program, VIEW, seed, subject)
+        for subject in range(3 * cycle, 3 * cycle + 3)
+    ]
     for life in pairs:
         life.begin_trial()
     assert len({frozenset(life.values["e"]) for life in pairs}) == 3
@@ -78,11 +85,21 @@ def test_every_cycle_of_subjects_has_every_row_once(seed: int, cycle: int) -> No
 def test_the_number_of_a_subject_does_not_tell_its_row() -> None:
     rows = [rows_of(seed, 0) for seed in range(1000)]
     for column in zip(*rows, strict=True):
-        assert all(150 < column.count(value) < 250 for value in range(1, 6))  # 200 expected, 4 standard deviations
+        assert all(
+            150 < column.count(value) < 250 for value in range(1, 6)
+        )  # 200 expected, 4 standard deviations
     # Nor does one draw tell another.
-    assert all(150 < sum(row[i] == row[j] for row in rows) < 250 for i in range(5) for j in range(i))
+    assert all(
+        150 < sum(row[i] == row[j] for row in rows) < 250
+        for i in range(5)
+        for j in range(i)
+    )
     # Nor does an earlier cycle tell a later one.
-    assert 150 < sum(rows_of(seed, 0)[0] == rows_of(seed, 5)[0] for seed in range(1000)) < 250
+    assert (
+        150
+        < sum(rows_of(seed, 0)[0] == rows_of(seed, 5)[0] for seed in range(1000))
+        < 250
+    )
 
 
 def test_rows_are_the_same_in_any_order_and_process() -> None:
@@ -90,12 +107,20 @@ def test_rows_are_the_same_in_any_order_and_process() -> None:
     code = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import {__name__.rpartition('.')[2]} as t\n"
     code += "print([t.rows_of(7, subject) for subject in range(7)])"
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert printed.stdout.strip() == str(PINNED)
 
 
 def test_film(film: Film, reel: Callable[[str], str]) -> None:
-    """The reward tells the row: each of three subjects has another one, and keeps it."""
+    """The reward tells the row: each of three subjects has another one, and keeps
+    it.
+    """
     told = """
         arena: {map: "S.Z", legend: {S: box, Z: {zone: goal, glyph: Z}}}
         start: {at: box, face: E}
@@ -114,7 +139,9 @@ def test_film(film: Film, reel: Callable[[str], str]) -> None:
     ]
 
 
-@pytest.mark.parametrize(("order", "expected"), [("by_subject", [405]), ("balanced", []), ("random", [])])
+@pytest.mark.parametrize(
+    ("order", "expected"), [("by_subject", [405]), ("balanced", []), ("random", [])]
+)
 def test_a_row_that_the_number_tells_is_noted(order: str, expected: list[int]) -> None:
     text = PROTOCOL.replace("order: balanced", f"order: {order}", 1)
     _, found = examine_text(text, "balanced.protocol.yaml")

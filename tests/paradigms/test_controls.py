@@ -1,4 +1,6 @@
-"""The same world with other cues, and the world of somebody else: nothing but what a control names may change."""
+"""The same world with other cues, and the world of somebody else: nothing but what a
+control names may change.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def compiled(name: str) -> ArenaParadigm:
     return ArenaParadigm(with_arena(CATALOGUE.load(CATALOGUE.files[name])))
 
 
-def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int]] | None = None) -> list[Trial]:
+def lived(
+    life: SubjectEnvironment,
+    trials: int = TRIALS,
+    actions: list[list[int]] | None = None,
+) -> list[Trial]:
     """Live with random actions, or with these."""
     chance = random.Random(1)
     found = []
@@ -52,7 +58,11 @@ def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int
             break
         steps: list[Step] = []
         while not steps or steps[-1].status == RUNNING:
-            action = actions[number][len(steps)] if actions else chance.choice([0, 0, 0, 1, 2, 3])
+            action = (
+                actions[number][len(steps)]
+                if actions
+                else chance.choice([0, 0, 0, 1, 2, 3])
+            )
             steps.append(Step(action, *life.step(action)))
         found.append(Trial(first, steps, life.result()))
     return found
@@ -60,7 +70,9 @@ def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int
 
 @pytest.mark.parametrize("how", ["cue-off", "cue-shuffled", "labels-swapped"])
 @pytest.mark.parametrize("name", SHIPPED)
-def test_cue_controls_change_nothing_but_what_is_seen(name: str, how: CueControl) -> None:
+def test_cue_controls_change_nothing_but_what_is_seen(
+    name: str, how: CueControl
+) -> None:
     paradigm = compiled(name)
     plain = lived(paradigm.environment(VIEW, SEED, 1))
     control = lived(paradigm.with_cues(how, SEED).environment(VIEW, SEED, 1))
@@ -75,7 +87,9 @@ def test_cue_controls_change_nothing_but_what_is_seen(name: str, how: CueControl
 def test_swapped_labels_mean_as_much_as_before(name: str) -> None:
     paradigm = compiled(name)
     plain = lived(paradigm.environment(VIEW, SEED, 1))
-    swapped = lived(paradigm.with_cues("labels-swapped", SEED).environment(VIEW, SEED, 1))
+    swapped = lived(
+        paradigm.with_cues("labels-swapped", SEED).environment(VIEW, SEED, 1)
+    )
     pairs = {
         pair
         for one, other in zip(plain, swapped, strict=True)
@@ -84,7 +98,11 @@ def test_swapped_labels_mean_as_much_as_before(name: str) -> None:
             *zip((s[1] for s in one.steps), (s[1] for s in other.steps), strict=True),
         ]
     }
-    assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs), "one to one"
+    assert (
+        len({one for one, _ in pairs})
+        == len({other for _, other in pairs})
+        == len(pairs)
+    ), "one to one"
 
 
 CUED = """
@@ -125,7 +143,10 @@ def test_without_cues_there_is_the_place_alone(cued: ArenaParadigm) -> None:
 
 
 def test_labels_are_swapped_among_themselves(cued: ArenaParadigm) -> None:
-    plain, swapped = cued.environment(VIEW, 0, 0), cued.with_cues("labels-swapped", 0).environment(VIEW, 0, 0)
+    plain, swapped = (
+        cued.environment(VIEW, 0, 0),
+        cued.with_cues("labels-swapped", 0).environment(VIEW, 0, 0),
+    )
     one, other = plain.begin_trial(), swapped.begin_trial()
     assert one is not None
     assert other is not None
@@ -171,17 +192,25 @@ def test_who_is_yoked_gets_what_the_master_gets(name: str) -> None:
     still = [[3] * len(trial) for trial in actions]
     yoked = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), actions=still)
     for master, other in zip(plain, yoked, strict=True):
-        assert [(s.reward, s.status) for s in master.steps] == [(s.reward, s.status) for s in other.steps]
+        assert [(s.reward, s.status) for s in master.steps] == [
+            (s.reward, s.status) for s in other.steps
+        ]
 
 
-def test_a_yoked_subject_is_judged_by_what_it_would_have_done(cued: ArenaParadigm) -> None:
+def test_a_yoked_subject_is_judged_by_what_it_would_have_done(
+    cued: ArenaParadigm,
+) -> None:
     master = cued.environment(VIEW, 3, 0)
     assert isinstance(master, ArenaSubject)
     master.begin_trial()
     right = 2 if master.values["side"] == "right" else 1
     # Two steps of waiting, then half a turn to the side and two steps into the arm.
     correct, wrong = [3, 3, right, right, 0, 0], [3, 3, 3 - right, 3 - right, 0, 0]
-    for mine, outcome in ((correct, "right_one"), (wrong, "wrong"), ([3] * 6, "timeout")):
+    for mine, outcome in (
+        (correct, "right_one"),
+        (wrong, "wrong"),
+        ([3] * 6, "timeout"),
+    ):
         [trial] = lived(cued.yoked_environment(VIEW, 3, 0, [correct]), 1, [mine])
         assert sum(step.reward for step in trial.steps) == 1, "the master's"
         assert getattr(trial.result, "outcome", None) == outcome
@@ -203,7 +232,9 @@ success: last == there
 """
 
 
-def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial() -> None:
+def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial() -> (
+    None
+):
     specification, found = examine_text(CLOCKED)
     assert specification is not None, found
     paradigm = ArenaParadigm(specification)
@@ -211,5 +242,11 @@ def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial(
     actions = [[step.action for step in trial.steps] for trial in plain]
     crossed = {"there"}
     assert crossed <= {getattr(trial.result, "outcome", None) for trial in plain}
-    yoked = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), 20, [[3] * len(trial) for trial in actions])
-    assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"here"}, "it never goes there"
+    yoked = lived(
+        paradigm.yoked_environment(VIEW, SEED, 1, actions),
+        20,
+        [[3] * len(trial) for trial in actions],
+    )
+    assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"here"}, (
+        "it never goes there"
+    )

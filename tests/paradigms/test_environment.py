@@ -1,4 +1,6 @@
-"""What libraries for reinforcement learning do with environments: copy, pickle, render, wrap, run in processes."""
+"""What libraries for reinforcement learning do with environments: copy, pickle, render,
+wrap, run in processes.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,32 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import Autoreset, FlattenObservation, FrameStackObservation, RecordEpisodeStatistics, TimeLimit
+from gymnasium.wrappers import (
+    Autoreset,
+    FlattenObservation,
+    FrameStackObservation,
+    RecordEpisodeStatistics,
+    TimeLimit,
+)
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 import cheesebench  # noqa: F401  # registers the environments
-from cheesebench.errors import OptionError, ProtocolError, StepAfterEndError, UnknownNameError
+from cheesebench.errors import (
+    OptionError,
+    ProtocolError,
+    StepAfterEndError,
+    UnknownNameError,
+)
 from cheesebench.paradigms.arena.environment import ArenaEnvironment
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.wrappers import WholeLife
 
 MAZE = "cheesebench/TMaze-v1"
-ENVIRONMENTS = [name for name in gymnasium.registry if name.startswith("cheesebench/") and "Protocol" not in name]
+ENVIRONMENTS = [
+    name
+    for name in gymnasium.registry
+    if name.startswith("cheesebench/") and "Protocol" not in name
+]
 
 
 def episode(environment: gymnasium.Env[Any, Any], **reset: Any) -> list[Any]:
@@ -45,14 +62,22 @@ def test_every_protocol_is_registered() -> None:
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_gymnasium_s_checker_has_nothing_to_say_of_the_registered_one(name: str) -> None:
+def test_gymnasium_s_checker_has_nothing_to_say_of_the_registered_one(
+    name: str,
+) -> None:
     environment = gymnasium.make(name, render_mode="rgb_array")
-    check_env(environment.unwrapped)  # warnings are errors; with rendering, in all of its modes
+    check_env(
+        environment.unwrapped
+    )  # warnings are errors; with rendering, in all of its modes
     environment.close()
 
 
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
-def test_copies_are_made_anew(how: Callable[[Any], Any], protocol_file: Callable[[str, str], Any]) -> None:
+@pytest.mark.parametrize(
+    "how", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+def test_copies_are_made_anew(
+    how: Callable[[Any], Any], protocol_file: Callable[[str, str], Any]
+) -> None:
     arena = "arena: {map: '#fff#', legend: {f: {zone: floor}}}"
     trial = "trial: {limit: 9, start: run, states: {run: {}}}"
     file = protocol_file(
@@ -62,7 +87,13 @@ def test_copies_are_made_anew(how: Callable[[Any], Any], protocol_file: Callable
     )
     for made in (
         gymnasium.make(MAZE, view="ascii_3d", subject=5, render_mode="ansi"),
-        gymnasium.make("cheesebench/Protocol-v1", protocol=file, subject=5, view="ascii_3d", render_mode="ansi"),
+        gymnasium.make(
+            "cheesebench/Protocol-v1",
+            protocol=file,
+            subject=5,
+            view="ascii_3d",
+            render_mode="ansi",
+        ),
     ):
         expected = episode(made, seed=4)
         copied = how(made)
@@ -81,7 +112,9 @@ def test_actions_are_whole_numbers_of_any_kind() -> None:
     for action in (1, np.int64(1), np.uint8(1), np.array(1)):
         environment.step(action)
     for wrong in (1.0, "FORWARD", None, [1], np.array([1, 2]), np.array(1.5)):
-        with pytest.raises(OptionError, match="An action must be a whole number from 0 to 3, not"):
+        with pytest.raises(
+            OptionError, match="An action must be a whole number from 0 to 3, not"
+        ):
             environment.step(wrong)
     for number in (4, -1, np.int64(7)):
         with pytest.raises(OptionError, match=f"There is no action {number}"):
@@ -91,28 +124,48 @@ def test_actions_are_whole_numbers_of_any_kind() -> None:
 def test_options_of_reset() -> None:
     environment = gymnasium.make(MAZE)
     assert environment.reset(options={"subject": np.int64(3)})[1]["subject"] == 3
-    assert environment.reset(options={})[1] == {"block": "acquisition", "session": 1, "trial": 2, "subject": 3}
+    assert environment.reset(options={})[1] == {
+        "block": "acquisition",
+        "session": 1,
+        "trial": 2,
+        "subject": 3,
+    }
     for reset in (environment.reset, WholeLife(environment).reset):
-        with pytest.raises(UnknownNameError, match=r"no option of reset.*'subjekt'. Did you mean 'subject'"):
+        with pytest.raises(
+            UnknownNameError,
+            match=r"no option of reset.*'subjekt'. Did you mean 'subject'",
+        ):
             reset(options={"subjekt": 1})
-        with pytest.raises(OptionError, match=r"A subject must be a whole number from 0 to 1000000000000000, not 1\.5"):
+        with pytest.raises(
+            OptionError,
+            match=r"A subject must be a whole number from 0 to 1000000000000000, not 1\.5",
+        ):
             reset(options={"subject": 1.5})
-        with pytest.raises(OptionError, match="A subject must be a whole number from 0 to 1000000000000000, not True"):
+        with pytest.raises(
+            OptionError,
+            match="A subject must be a whole number from 0 to 1000000000000000, not True",
+        ):
             reset(options={"subject": True})
         wrong: Any
         for wrong in ([1], 5, "subject", []):
             with pytest.raises(
-                OptionError, match=r"options of reset\(\) must be a dictionary such as .'subject': 3., not"
+                OptionError,
+                match=r"options of reset\(\) must be a dictionary such as .'subject': 3., not",
             ):
                 reset(options=wrong)
-        with pytest.raises(UnknownNameError, match=r"no option of reset\(\) called '1'\. Known: subject"):
+        with pytest.raises(
+            UnknownNameError,
+            match=r"no option of reset\(\) called '1'\. Known: subject",
+        ):
             reset(options={1: 2})  # type: ignore[dict-item]  # to see
 
 
 def test_wrong_seeds_are_named() -> None:
     wrong: Any
     for wrong in ("12", 1.0):
-        with pytest.raises(gymnasium.error.Error, match="Seed must be a python integer, actual type"):
+        with pytest.raises(
+            gymnasium.error.Error, match="Seed must be a python integer, actual type"
+        ):
             gymnasium.make(MAZE).reset(seed=wrong)
 
 
@@ -136,11 +189,19 @@ def test_unknown_render_modes_are_refused() -> None:
 
 
 def test_the_page_names_the_registered_ones() -> None:
-    page = (Path(__file__).parents[2] / "docs/how-to/gymnasium.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/how-to/gymnasium.md").read_text(
+        encoding="utf-8"
+    )
     [named] = re.findall(r"The names of the nine are\s([^.]*)\.", page)
-    registered = {name for name in gymnasium.registry if name.startswith("cheesebench/") and "/Protocol-" not in name}
+    registered = {
+        name
+        for name in gymnasium.registry
+        if name.startswith("cheesebench/") and "/Protocol-" not in name
+    }
     plain = {f"cheesebench/{name}-v1" for name in re.findall(r"`(\w+)`", named)}
-    assert plain == {name for name in registered if not re.search("(Rodent|Probe)-", name)}
+    assert plain == {
+        name for name in registered if not re.search("(Rodent|Probe)-", name)
+    }
 
 
 @pytest.mark.parametrize(
@@ -151,7 +212,9 @@ def test_the_page_names_the_registered_ones() -> None:
         ({"view": ["ascii_2d"]}, "There is no view '['ascii_2d']'."),
     ],
 )
-def test_unknown_arguments_are_refused_in_a_sentence(arguments: dict[str, Any], message: str) -> None:
+def test_unknown_arguments_are_refused_in_a_sentence(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UnknownNameError) as caught:
         gymnasium.make(MAZE, **arguments)
     assert message in str(caught.value)
@@ -159,7 +222,9 @@ def test_unknown_arguments_are_refused_in_a_sentence(arguments: dict[str, Any], 
 
 @pytest.mark.parametrize("protocol", [3, None])
 def test_what_is_no_protocol_is_refused(protocol: Any) -> None:
-    with pytest.raises(OptionError, match=f"must be the file or the name of a protocol, not {protocol}"):
+    with pytest.raises(
+        OptionError, match=f"must be the file or the name of a protocol, not {protocol}"
+    ):
         gymnasium.make("cheesebench/Protocol-v1", protocol=protocol)
 
 
@@ -167,7 +232,9 @@ def test_protocols_go_by_name_too() -> None:
     environment = gymnasium.make("cheesebench/Protocol-v1", protocol="y_maze")
     assert isinstance(environment.unwrapped, ArenaEnvironment)
     assert environment.unwrapped.specification.name == "y_maze"
-    with pytest.raises(UnknownNameError, match=r"no protocol 'y_mase'\. Did you mean 'y_maze'"):
+    with pytest.raises(
+        UnknownNameError, match=r"no protocol 'y_mase'\. Did you mean 'y_maze'"
+    ):
         gymnasium.make("cheesebench/Protocol-v1", protocol="y_mase")
     with pytest.raises(ProtocolError, match="is a dialogue"):
         gymnasium.make("cheesebench/Protocol-v1", protocol="cogeval_n7line")
@@ -184,8 +251,18 @@ def test_the_usual_wrappers() -> None:
     assert isinstance(space, spaces.Text)
     assert list(space.character_list) == sorted(space.character_set)
     flat, _ = FlattenObservation(gymnasium.make(MAZE)).reset(seed=2)
-    assert "".join(space.character_list[number] for number in flat if number < len(space.character_list)) == expected
-    assert FrameStackObservation(gymnasium.make(MAZE), 3).reset(seed=2)[0] == (expected,) * 3
+    assert (
+        "".join(
+            space.character_list[number]
+            for number in flat
+            if number < len(space.character_list)
+        )
+        == expected
+    )
+    assert (
+        FrameStackObservation(gymnasium.make(MAZE), 3).reset(seed=2)[0]
+        == (expected,) * 3
+    )
     # Breaking a trial off is allowed: the next reset begins the next trial.
     short = Autoreset(TimeLimit(gymnasium.make(MAZE), 3))
     short.reset(seed=2)
@@ -200,7 +277,8 @@ def test_the_usual_wrappers() -> None:
     assert infos["episode"]["l"].tolist() == [32, 32]
 
 
-#: Run as a script, since the processes of the asynchronous mode import the module that started them.
+#: Run as a script, since the processes of the asynchronous mode import the module that
+#: started them.
 LANES = """
 import sys
 import gymnasium, cheesebench
@@ -257,10 +335,18 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_each_lane_is_a_single_environment_with_its_subject_and_seed(mode: str, tmp_path: Path) -> None:
+def test_each_lane_is_a_single_environment_with_its_subject_and_seed(
+    mode: str, tmp_path: Path
+) -> None:
     script = tmp_path / "lanes.py"
     script.write_text(LANES, encoding="utf-8")
-    done = subprocess.run([sys.executable, script, mode], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script, mode],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     if mode == "async":
         assert "you can disable this feature with `shared_memory=False`" in done.stdout
@@ -269,18 +355,33 @@ def test_each_lane_is_a_single_environment_with_its_subject_and_seed(mode: str, 
 
 def test_the_subject_is_a_number_and_another_one_begins_a_life() -> None:
     environment: Any = gymnasium.make(MAZE, subject=5).unwrapped
-    assert environment.reset(seed=3)[1] == {"block": "acquisition", "session": 1, "trial": 1, "subject": 5}
+    assert environment.reset(seed=3)[1] == {
+        "block": "acquisition",
+        "session": 1,
+        "trial": 1,
+        "subject": 5,
+    }
     environment.subject = 5
     assert environment.reset()[1]["trial"] == 2
     environment.subject = np.int64(6)
     assert environment.subject == 6
-    assert environment.reset()[1] == {"block": "acquisition", "session": 1, "trial": 1, "subject": 6}
-    with pytest.raises(OptionError, match=r"A subject must be a whole number from 0 to 1000000000000000, not -1"):
+    assert environment.reset()[1] == {
+        "block": "acquisition",
+        "session": 1,
+        "trial": 1,
+        "subject": 6,
+    }
+    with pytest.raises(
+        OptionError,
+        match=r"A subject must be a whole number from 0 to 1000000000000000, not -1",
+    ):
         environment.subject = -1
 
 
 def test_a_class_of_ones_own_is_not_taken_for_the_paradigm() -> None:
-    own: Any = type("Mine", (type(gymnasium.make("cheesebench/TMaze-v1").unwrapped),), {})()
+    own: Any = type(
+        "Mine", (type(gymnasium.make("cheesebench/TMaze-v1").unwrapped),), {}
+    )()
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="'Mine' is a subclass"):
             copied(own)

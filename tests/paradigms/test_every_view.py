@@ -1,4 +1,6 @@
-"""In every view what is sought is not named, lesions leave what they left in the audit, and hidden cues refuse it."""
+"""In every view what is sought is not named, lesions leave what they left in the audit,
+and hidden cues refuse it.
+"""
 
 from __future__ import annotations
 
@@ -46,18 +48,29 @@ def wander(life: ArenaSubject, seed: str, trials: int = TRIALS) -> Iterator[str]
             return
         yield observation
         for _ in range(STEPS):
-            observation, _, status = life.step(STAY if life.waiting else chance.choice((0, 0, 0, 1, 2, 3)))
+            observation, _, status = life.step(
+                STAY if life.waiting else chance.choice((0, 0, 0, 1, 2, 3))
+            )
             if status != RUNNING:
                 break
             yield observation
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".protocol.yaml"))
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: path.name.removesuffix(".protocol.yaml")
+)
 def test_no_view_names_what_is_sought(path: Path) -> None:
-    """No place, and nothing that is hidden, has its name in an observation, except where the subject is held there."""
+    """No place, and nothing that is hidden, has its name in an observation, except
+    where the subject is held there.
+    """
     one = paradigm(path)
     specification, arena = one.specification, one.specification.arena
-    names = {*arena.zones, *arena.solids, *arena.groups, *(check.hidden for check in specification.document.checks)}
+    names = {
+        *arena.zones,
+        *arena.solids,
+        *arena.groups,
+        *(check.hidden for check in specification.document.checks),
+    }
     for view in PLUGINS.views.values():
         life = ArenaSubject(one.program, view, 1, 1)
         for observation in wander(life, view.name):
@@ -69,8 +82,12 @@ def words(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("protocol", NINE)
-def test_what_a_lesion_leaves_in_a_view_is_no_more_than_the_audit_left(protocol: str) -> None:
-    """Ceilings hold in every view: what it shows follows from what the adversary is given under the same lesion."""
+def test_what_a_lesion_leaves_in_a_view_is_no_more_than_the_audit_left(
+    protocol: str,
+) -> None:
+    """Ceilings hold in every view: what it shows follows from what the adversary is
+    given under the same lesion.
+    """
     one = paradigm(CATALOGUE.files[protocol])
     construct = one.specification.construct
     assert construct is not None
@@ -78,8 +95,13 @@ def test_what_a_lesion_leaves_in_a_view_is_no_more_than_the_audit_left(protocol:
         given = one.lesioned(Everything(str(lesion)), lesion)
         for view in PLUGINS.views.values():
             known: dict[tuple[str, str], str] = {}
-            lives = [ArenaSubject(one.program, own, 1, 0) for own in (given, one.lesioned(view, lesion))]
-            for told, seen in zip(*(wander(life, view.name) for life in lives), strict=True):
+            lives = [
+                ArenaSubject(one.program, own, 1, 0)
+                for own in (given, one.lesioned(view, lesion))
+            ]
+            for told, seen in zip(
+                *(wander(life, view.name) for life in lives), strict=True
+            ):
                 assert known.setdefault((lives[0].state, told), seen) == seen
 
 
@@ -99,7 +121,9 @@ def cells(design: Design) -> list[CellPlan]:
     plugins = PluginManager()
     plugins.register(SimpleNamespace(cheesebench_views=lambda: [Blank()]), name="blank")
     specification = CATALOGUE.find("t_maze")
-    request = CellRequest(model="random", plugins=plugins, views=("blank",), design=design)
+    request = CellRequest(
+        model="random", plugins=plugins, views=("blank",), design=design
+    )
     return list(plugins.family(specification).cells(specification, request))
 
 
@@ -107,6 +131,12 @@ def test_a_view_in_which_a_cue_cannot_be_seen_has_no_verdict() -> None:
     with pytest.raises(UnsuitableError) as refused:
         cells(Design(name="cohort", subjects=2))
     said = str(refused.value)
-    assert said.startswith("'t_maze' cannot be judged in the view 'blank', which does not show: ")
-    assert said.endswith("Choose another view, or --design smoke, which makes no claim.")
-    assert [cell.claims for cell in cells(Design(name="smoke", subjects=2, claims=False))] == [False]
+    assert said.startswith(
+        "'t_maze' cannot be judged in the view 'blank', which does not show: "
+    )
+    assert said.endswith(
+        "Choose another view, or --design smoke, which makes no claim."
+    )
+    assert [
+        cell.claims for cell in cells(Design(name="smoke", subjects=2, claims=False))
+    ] == [False]

@@ -1,4 +1,6 @@
-"""The fast path of a step is the slow path without an event: in protocols that ship, the zoo, and changed ones."""
+"""The fast path of a step is the slow path without an event: in protocols that ship,
+the zoo, and changed ones.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from tests.paradigms.zoo import ZOO, load
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
 #: All that is shipped, the classics included.
 FILES = SHIPPED.files | {
-    path.name.split(".")[0]: path for path in sorted(SHIPPED.folders["classics"].glob("*.protocol.yaml"))
+    path.name.split(".")[0]: path
+    for path in sorted(SHIPPED.folders["classics"].glob("*.protocol.yaml"))
 }
 changes = cache(Protocols)
 #: How often each action is taken, for subjects that get somewhere.
@@ -32,11 +35,16 @@ WEIGHTS = [(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)]
 
 
 class Slow(ArenaSubject):
-    """A subject that evaluates all clauses on every step, draws every picture anew, and is never copied."""
+    """A subject that evaluates all clauses on every step, draws every picture anew, and
+    is never copied.
+    """
 
     def __init__(self, specification: Specification, *arguments: Any) -> None:
         program = Program(specification)
-        program.states = {name: replace(one, busy=True, steady=False) for name, one in program.states.items()}
+        program.states = {
+            name: replace(one, busy=True, steady=False)
+            for name, one in program.states.items()
+        }
         super().__init__(program, *arguments)
 
     def _look_around(self) -> None:
@@ -45,7 +53,9 @@ class Slow(ArenaSubject):
 
 
 class Fast(ArenaSubject):
-    """A subject of which copies are made on the way: one goes on by itself, the other one as the subject does."""
+    """A subject of which copies are made on the way: one goes on by itself, the other
+    one as the subject does.
+    """
 
     def __init__(self, specification: Specification, *arguments: Any) -> None:
         super().__init__(Program(specification), *arguments)
@@ -65,8 +75,12 @@ class Fast(ArenaSubject):
         return result
 
 
-def play(kind: type[Slow | Fast], specification: Specification, seed: int, steps: int) -> list[Any]:
-    """Play some trials; return what was seen, paid and recorded, or the mistake of the protocol that ended them."""
+def play(
+    kind: type[Slow | Fast], specification: Specification, seed: int, steps: int
+) -> list[Any]:
+    """Play some trials; return what was seen, paid and recorded, or the mistake of the
+    protocol that ended them.
+    """
     chance, lived = random.Random(seed), list[Any]()
     weights = chance.choice(WEIGHTS)
     try:
@@ -86,15 +100,20 @@ def play(kind: type[Slow | Fast], specification: Specification, seed: int, steps
 
 
 def assert_same(specification: Specification, seed: int, steps: int) -> None:
-    # By their text, since NaN is not equal to itself, and 1, 1.0 and True are told apart in records.
-    assert repr(play(Fast, specification, seed, steps)) == repr(play(Slow, specification, seed, steps))
+    # By their text, since NaN is not equal to itself, and 1, 1.0 and True are told
+    # apart in records.
+    assert repr(play(Fast, specification, seed, steps)) == repr(
+        play(Slow, specification, seed, steps)
+    )
 
 
 @pytest.mark.parametrize("name", [*FILES, *ZOO])
 @settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**40))
 def test_nothing_differs_in_a_known_protocol(name: str, seed: int) -> None:
-    assert_same(load(name) if name in ZOO else with_arena(SHIPPED.load(FILES[name])), seed, 600)
+    assert_same(
+        load(name) if name in ZOO else with_arena(SHIPPED.load(FILES[name])), seed, 600
+    )
 
 
 @pytest.mark.parametrize("number", range(25))

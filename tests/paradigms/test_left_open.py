@@ -1,4 +1,6 @@
-"""Films of doors that stay open while all others are closed, and of sets that grow smaller."""
+"""Films of doors that stay open while all others are closed, and of sets that grow
+smaller.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def middle(film: str) -> str:
     return film.replace("#######/", "").replace("/#######", "")
 
 
-@pytest.mark.parametrize("rest", ["", "draw: {d: {of: {free: [gate_e]}}}", "vars: {free: [gate_e]}"])
+@pytest.mark.parametrize(
+    "rest", ["", "draw: {d: {of: {free: [gate_e]}}}", "vars: {free: [gate_e]}"]
+)
 def test_all_doors_but_one_are_closed(film: Film, reel: Reel, rest: str) -> None:
     door = "free" if rest else "gate_e"
     state = f"{{close: [gate], open: [{door}], rules: [{{enter: arm, end: over}}]}}"
@@ -51,13 +55,17 @@ def test_nothing_left_open_is_all_closed(film: Film, reel: Reel) -> None:
     """)
 
 
-def test_a_variable_that_comes_to_hold_no_door_is_a_mistake_with_a_remedy(film: Film) -> None:
+def test_a_variable_that_comes_to_hold_no_door_is_a_mistake_with_a_remedy(
+    film: Film,
+) -> None:
     rules = "[{act: any, set: {free: place_of}}]"
     text = (
         f"{ARMS}vars: {{free: none, place_of: west}}\n"
         f"trial: {{limit: 9, start: run, states: {{run: {{close: gate, open: free, rules: {rules}}}}}}}"
     )
-    with pytest.raises(ProtocolError, match="'west' is open, but it is not a door, in the state 'run'"):
+    with pytest.raises(
+        ProtocolError, match="'west' is open, but it is not a door, in the state 'run'"
+    ):
         film(text, "S")
 
 
@@ -69,10 +77,15 @@ def test_a_variable_that_comes_to_hold_no_door_is_a_mistake_with_a_remedy(film: 
         ("remove: {bag: other}", set()),
         ("remove: {bag: none}", {"west", "east"}),
         ("remove: {bag: gone}", {"west", "east"}),
-        ("add: {gone: bag}, remove: {bag: gone}", set()),  # in this order: add, then remove
+        (
+            "add: {gone: bag}, remove: {bag: gone}",
+            set(),
+        ),  # in this order: add, then remove
     ],
 )
-def test_members_are_taken_out_of_a_set(live: Callable[..., ArenaSubject], effects: str, left: set[str]) -> None:
+def test_members_are_taken_out_of_a_set(
+    live: Callable[..., ArenaSubject], effects: str, left: set[str]
+) -> None:
     text = (
         f"{ARMS}vars: {{bag: [west, east], other: [east, west], gone: [box]}}\n"
         f"trial: {{limit: 9, start: run, states: {{run: {{rules: [{{enter: east, {effects}, end: over}}]}}}}}}"

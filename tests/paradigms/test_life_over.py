@@ -1,4 +1,6 @@
-"""`info["life_over"]`: the trial that has ended was the last one of the subject's schedule."""
+"""`info["life_over"]`: the trial that has ended was the last one of the subject's
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ TRIALS = 60
 @pytest.mark.parametrize("name", ZOO)
 def test_it_is_true_where_the_schedule_has_no_further_trial(name: str) -> None:
     program = ArenaParadigm(load(name)).program
-    life = ArenaSubject(program, installed_plugins().view("ascii_2d"), seed=3, subject=1)
+    life = ArenaSubject(
+        program, installed_plugins().view("ascii_2d"), seed=3, subject=1
+    )
     random = np.random.default_rng(3)
     observation = life.begin_trial()
     for _ in range(TRIALS):

@@ -1,4 +1,6 @@
-"""What is looked up instead of computed is what would have been computed: long expressions, and traces."""
+"""What is looked up instead of computed is what would have been computed: long
+expressions, and traces.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,36 @@ from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol import expressions as ex
 
 #: Equal numbers that a record tells apart, and numbers that equal nothing.
-ODD = st.sampled_from([0, 0.0, -0.0, False, 1, 1.0, True, -1, 2**53, float("nan"), float("inf")])
+ODD = st.sampled_from(
+    [0, 0.0, -0.0, False, 1, 1.0, True, -1, 2**53, float("nan"), float("inf")]
+)
 LEAVES: st.SearchStrategy[ex.Expression] = st.one_of(
-    st.sampled_from([ex.Variable("a"), ex.Variable("b")]), st.sampled_from([0, 1, 0.0, 1.0, 2.5]).map(ex.Number)
+    st.sampled_from([ex.Variable("a"), ex.Variable("b")]),
+    st.sampled_from([0, 1, 0.0, 1.0, 2.5]).map(ex.Number),
 )
 
 
-def grown(smaller: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
+def grown(
+    smaller: st.SearchStrategy[ex.Expression],
+) -> st.SearchStrategy[ex.Expression]:
     signs = st.sampled_from(["+", "-", "*", "/", "==", "<", ">=", "and", "or"])
     return st.one_of(
-        st.builds(ex.Binary, signs, smaller, smaller), st.builds(ex.Unary, st.sampled_from(["-", "not"]), smaller)
+        st.builds(ex.Binary, signs, smaller, smaller),
+        st.builds(ex.Unary, st.sampled_from(["-", "not"]), smaller),
     )
 
 
-@given(tree=st.recursive(LEAVES, grown, max_leaves=12), asked=st.lists(st.tuples(ODD, ODD), min_size=2, max_size=12))
-def test_a_long_expression_is_remembered_as_it_is(tree: ex.Expression, asked: list[tuple[Any, Any]]) -> None:
-    looked_up, computed = program.compile_expression(tree), program._plain_function(tree)
+@given(
+    tree=st.recursive(LEAVES, grown, max_leaves=12),
+    asked=st.lists(st.tuples(ODD, ODD), min_size=2, max_size=12),
+)
+def test_a_long_expression_is_remembered_as_it_is(
+    tree: ex.Expression, asked: list[tuple[Any, Any]]
+) -> None:
+    looked_up, computed = (
+        program.compile_expression(tree),
+        program._plain_function(tree),
+    )
     for a, b in asked:
         memory = SimpleNamespace(values={"a": a, "b": b}, it=None)
         assert repr(looked_up(memory)) == repr(computed(memory))
@@ -63,7 +79,9 @@ def test_what_is_long_enough_is_remembered() -> None:
 
 @cache
 def geometry_of(name: str) -> Geometry:
-    return ArenaParadigm(with_arena(Catalogue(installed_plugins().protocol_directories).find(name))).program.geometry
+    return ArenaParadigm(
+        with_arena(Catalogue(installed_plugins().protocol_directories).find(name))
+    ).program.geometry
 
 
 class Retraced:
@@ -83,10 +101,16 @@ class Retraced:
         return sum(self.is_in(after, places) for _, after, _ in self._steps)
 
     def entries_into(self, places: tuple[str, ...]) -> int:
-        return sum(self.is_in(after, places) and not self.is_in(before, places) for before, after, _ in self._steps)
+        return sum(
+            self.is_in(after, places) and not self.is_in(before, places)
+            for before, after, _ in self._steps
+        )
 
     def moved(self) -> int:
-        return sum(action == FORWARD and after != before for before, after, action in self._steps)
+        return sum(
+            action == FORWARD and after != before
+            for before, after, action in self._steps
+        )
 
 
 @pytest.mark.parametrize("name", ["morris_water_maze", "radial_arm_maze"])

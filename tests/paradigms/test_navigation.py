@@ -1,4 +1,6 @@
-"""Shortest paths: as few actions as possible, the last one the event; and none where there is no way."""
+"""Shortest paths: as few actions as possible, the last one the event; and none where
+there is no way.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from collections import deque
 import pytest
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_RIGHT
-from cheesebench.paradigms.arena.tables import Geometry, arrives, destination, is_frozen, shortest_path
+from cheesebench.paradigms.arena.tables import (
+    Geometry,
+    arrives,
+    destination,
+    is_frozen,
+    shortest_path,
+)
 from cheesebench.protocol import Arena
 from tests.arenas import examine_text
 
@@ -41,11 +49,17 @@ def geometry_of(headings: int = 8) -> Geometry:
 
 
 def pose_at(geometry: Geometry, column: int, row: int, heading: str = "N") -> int:
-    return geometry.pose(geometry.arena.cells.index((column, row)), HEADINGS.index(heading))
+    return geometry.pose(
+        geometry.arena.cells.index((column, row)), HEADINGS.index(heading)
+    )
 
 
-def walk(geometry: Geometry, arena: Arena, pose: int, name: str, closed: tuple[str, ...] = ()) -> str | None:
-    """Return the letters of the path, after checking that its last action, and no other, is the event."""
+def walk(
+    geometry: Geometry, arena: Arena, pose: int, name: str, closed: tuple[str, ...] = ()
+) -> str | None:
+    """Return the letters of the path, after checking that its last action, and no
+    other, is the event.
+    """
     tables, goal = geometry.tables(frozenset(closed), False), destination(arena, [name])
     path = shortest_path(geometry, tables, pose, goal)
     if path is None:
@@ -120,7 +134,9 @@ def test_paths_are_as_short_as_an_exhaustive_search_says() -> None:
 
 
 def _fewest(geometry: Geometry, start: int) -> int:
-    """The number of actions to the first entry, counted layer by layer over (pose, entered) pairs."""
+    """The number of actions to the first entry, counted layer by layer over (pose,
+    entered) pairs.
+    """
     tables = geometry.tables(frozenset(), False)
     east = set(geometry.arena.zones["east"])
     queue, seen = deque([(start, 0)]), {start}

@@ -1,4 +1,6 @@
-"""`pick` with `sample`: a random part of a group, or of a set that an earlier draw has picked."""
+"""`pick` with `sample`: a random part of a group, or of a set that an earlier draw has
+picked.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,15 @@ def specification(*changes: tuple[str, str]) -> Specification | None:
 
 
 def drawn(subject: int) -> list[tuple[frozenset[str], frozenset[str], str]]:
-    """Return what a subject's trials drew: the baits, those of the session, and the lamp."""
+    """Return what a subject's trials drew: the baits, those of the session, and the
+    lamp.
+    """
     found = specification()
     assert found is not None
     paradigm = ArenaParadigm(found)
-    life = ArenaSubject(paradigm.program, installed_plugins().view("ascii_2d"), 3, subject)
+    life = ArenaSubject(
+        paradigm.program, installed_plugins().view("ascii_2d"), 3, subject
+    )
     trials = []
     for _ in range(8):
         life.begin_trial()
@@ -71,7 +77,9 @@ def test_a_set_is_part_of_the_set_before() -> None:
     for subject in range(60):
         trials = drawn(subject)
         assert len({own for own, _, _ in trials}) == 1, "per subject"
-        for (own, today, lamp), (_, again, _) in zip(trials[::2], trials[1::2], strict=True):
+        for (own, today, lamp), (_, again, _) in zip(
+            trials[::2], trials[1::2], strict=True
+        ):
             assert today == again, "per session"
             assert lamp in today < own < {*SITES}
             assert (len(own), len(today)) == (4, 2)
@@ -80,7 +88,9 @@ def test_a_set_is_part_of_the_set_before() -> None:
         baits.update(trials[0][0])
         assert drawn(subject) == trials, "the seed says it"
     assert set(todays) == {frozenset(pair) for pair in combinations(SITES, 2)}
-    assert all(40 <= count <= 57 for count in baits.values()), "each of five in 4 of 5 subjects"
+    assert all(40 <= count <= 57 for count in baits.values()), (
+        "each of five in 4 of 5 subjects"
+    )
     assert set(lamps) == {*SITES}
 
 
@@ -89,12 +99,17 @@ def test_the_lesion_audit_knows_every_part() -> None:
     assert found is not None
     draw = next(one for one in found.draws if one.name == "today")
     script = Script()
-    ways = list(script.all_of(lambda: OpenSequence(draw, script).next(("four", "one", "two"))))
-    assert {row for _, row in ways} == {(frozenset(pair),) for pair in combinations(("four", "one", "two"), 2)}
+    ways = list(
+        script.all_of(lambda: OpenSequence(draw, script).next(("four", "one", "two")))
+    )
+    assert {row for _, row in ways} == {
+        (frozenset(pair),) for pair in combinations(("four", "one", "two"), 2)
+    }
     assert [chance for chance, _ in ways] == pytest.approx([1 / 3] * 3)
 
 
-#: No rule names the set that lasts; what it deals out in later trials is all that it does.
+#: No rule names the set that lasts; what it deals out in later trials is all that it
+#: does.
 UNNAMED = """
 version: 1
 paradigm: unnamed
@@ -132,21 +147,35 @@ def paradigm(text: str) -> ArenaParadigm:
 @pytest.mark.parametrize("lesion", ["blind", "intact", "hide=site"])
 def test_the_lesion_audit_remembers_a_set_that_no_rule_names(lesion: str) -> None:
     adversary = Adversary(paradigm(UNNAMED), Lesion.parse(lesion), 1.0)
-    lived = [trial.success for subject in range(6) for trial in adversary.live(5, subject, 4)]
+    lived = [
+        trial.success for subject in range(6) for trial in adversary.live(5, subject, 4)
+    ]
     # The blind learn which two places it can be, and then choose one of them.
     assert sum(lived) == 24 if lesion == "intact" else 24 / 4 < sum(lived) < 24
 
 
 @pytest.mark.parametrize(
-    ("lesion", "most"), [("intact", 1.0), ("hide=site", 0.5), ("hide=site+anhedonia", 0.25), ("hide=text", 1.0)]
+    ("lesion", "most"),
+    [
+        ("intact", 1.0),
+        ("hide=site", 0.5),
+        ("hide=site+anhedonia", 0.25),
+        ("hide=text", 1.0),
+    ],
 )
 def test_what_a_lesion_leaves(lesion: str, most: float) -> None:
-    assert upper_bound(Adversary(paradigm(UNNAMED), Lesion.parse(lesion), 1.0)) == pytest.approx(most)
+    assert upper_bound(
+        Adversary(paradigm(UNNAMED), Lesion.parse(lesion), 1.0)
+    ) == pytest.approx(most)
 
 
 def test_scrambled_cues_tell_nothing_of_what_was_dealt_out() -> None:
     parts = UNNAMED.replace("trials: 4", "trials: 400")
-    life = paradigm(parts).with_cues("cue-shuffled", 3).environment(installed_plugins().view("ascii_2d"), 3, 0)
+    life = (
+        paradigm(parts)
+        .with_cues("cue-shuffled", 3)
+        .environment(installed_plugins().view("ascii_2d"), 3, 0)
+    )
     assert isinstance(life, ArenaSubject)
     right = 0
     places = {"one": (0, 3), "two": (2, 0), "three": (2, 6), "four": (4, 3)}
@@ -160,13 +189,34 @@ def test_scrambled_cues_tell_nothing_of_what_was_dealt_out() -> None:
 
 
 MISTAKES = {
-    "more than there are": (("pick: 4", "pick: 6"), "'site' has 5 members, and 'baits' picks 6"),
-    "more than a set has": (("pick: 2", "pick: 5"), "'baits' has 4 members, and 'today' picks 5"),
-    "two variables": (("into: [baits]", "into: [baits, more]"), "With 'pick', 'baits' is one set"),
-    "an order": (("pick: 2", "pick: 2, order: shuffle"), "'order' and 'max_run' do not go with it"),
-    "with replacement": (("pick: 4", "pick: 4, distinct: false"), "'pick' draws without replacement"),
-    "a set out of itself": (("sample: site, pick: 4", "sample: baits, pick: 1"), "There is no group, or set"),
-    "a set that comes later": (("sample: site, pick: 4", "sample: today, pick: 1"), "'today' is not picked yet"),
+    "more than there are": (
+        ("pick: 4", "pick: 6"),
+        "'site' has 5 members, and 'baits' picks 6",
+    ),
+    "more than a set has": (
+        ("pick: 2", "pick: 5"),
+        "'baits' has 4 members, and 'today' picks 5",
+    ),
+    "two variables": (
+        ("into: [baits]", "into: [baits, more]"),
+        "With 'pick', 'baits' is one set",
+    ),
+    "an order": (
+        ("pick: 2", "pick: 2, order: shuffle"),
+        "'order' and 'max_run' do not go with it",
+    ),
+    "with replacement": (
+        ("pick: 4", "pick: 4, distinct: false"),
+        "'pick' draws without replacement",
+    ),
+    "a set out of itself": (
+        ("sample: site, pick: 4", "sample: baits, pick: 1"),
+        "There is no group, or set",
+    ),
+    "a set that comes later": (
+        ("sample: site, pick: 4", "sample: today, pick: 1"),
+        "'today' is not picked yet",
+    ),
 }
 
 
@@ -174,4 +224,6 @@ MISTAKES = {
 def test_mistakes(change: tuple[str, str], said: str) -> None:
     found, diagnostics = examine_text(PROTOCOL.replace(*change), "parts.protocol.yaml")
     assert found is None
-    assert any(said in str(one) for one in diagnostics), [str(one) for one in diagnostics]
+    assert any(said in str(one) for one in diagnostics), [
+        str(one) for one in diagnostics
+    ]

@@ -1,4 +1,6 @@
-"""Counts over the last trials: what lives count, copies of them, and what the lesion audit makes of it."""
+"""Counts over the last trials: what lives count, copies of them, and what the lesion
+audit makes of it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ LEFT, RIGHT = [1, 1, 0, 0], [2, 2, 0, 0]
 
 
 def lived(life: ArenaSubject, *trials: list[int]) -> list[tuple[object, ...]]:
-    """Return the measures of trials with these actions; each goes on until the trial ends."""
+    """Return the measures of trials with these actions; each goes on until the trial
+    ends.
+    """
     found: list[tuple[object, ...]] = []
     for actions in trials:
         life.begin_trial()
@@ -45,7 +49,9 @@ def lived(life: ArenaSubject, *trials: list[int]) -> list[tuple[object, ...]]:
     return found
 
 
-def test_the_last_trials_are_counted_and_this_one_is_the_last_once_it_has_ended(live: Live) -> None:
+def test_the_last_trials_are_counted_and_this_one_is_the_last_once_it_has_ended(
+    live: Live,
+) -> None:
     found = lived(live(CHOICE), LEFT, RIGHT, LEFT, LEFT, LEFT, LEFT, LEFT, [])
     threes = [(1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 0), (3, 0, 0)]
     assert found[:5] == threes
@@ -65,10 +71,16 @@ def test_a_copy_counts_by_itself(live: Live) -> None:
     assert twin.ending().measures["three"] == 2
 
 
-@pytest.mark.parametrize(("lesion", "least", "most"), [("intact", 0.99, 1.0), ("blind", 0.9, 1.0)])
+@pytest.mark.parametrize(
+    ("lesion", "least", "most"), [("intact", 0.99, 1.0), ("blind", 0.9, 1.0)]
+)
 def test_the_lesion_audit_knows_that_food_moves(
     lesion: str, least: float, most: float, load: Callable[[str], Specification]
 ) -> None:
-    """Whoever knows the file goes left three times, then right: nothing has to be seen for that but reward."""
-    found = measure(ArenaParadigm(load(CHOICE)), Order(Lesion.parse(lesion), 0.05, 0)).found
+    """Whoever knows the file goes left three times, then right: nothing has to be seen
+    for that but reward.
+    """
+    found = measure(
+        ArenaParadigm(load(CHOICE)), Order(Lesion.parse(lesion), 0.05, 0)
+    ).found
     assert least <= found.value <= most

@@ -1,4 +1,6 @@
-"""What only shows while a protocol runs: one clear line, never a traceback; and what is no mistake at all."""
+"""What only shows while a protocol runs: one clear line, never a traceback; and what is
+no mistake at all.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,21 @@ trial:
 
 
 def text(
-    initial: str = "none", *, at: str = "box", face: str = "E", limit: object = 9, second: str = "", other: str = "none"
+    initial: str = "none",
+    *,
+    at: str = "box",
+    face: str = "E",
+    limit: object = 9,
+    second: str = "",
+    other: str = "none",
 ) -> str:
-    corridor = CORRIDOR % (initial, at, face, limit, second or "rules: [{enter: v, end: found}]")
+    corridor = CORRIDOR % (
+        initial,
+        at,
+        face,
+        limit,
+        second or "rules: [{enter: v, end: found}]",
+    )
     return corridor.replace("other: none", f"other: {other}")
 
 
@@ -45,7 +59,10 @@ def play(life: ArenaSubject) -> None:
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        (text(at="v"), "The subject would be placed at 'none', which is not floor. Name a zone."),
+        (
+            text(at="v"),
+            "The subject would be placed at 'none', which is not floor. Name a zone.",
+        ),
         (
             text(second="place: v"),
             "The subject would be placed at 'none', which is not floor, in the state 'second'. Name a zone.",
@@ -59,13 +76,21 @@ def play(life: ArenaSubject) -> None:
             "'goal' is closed, but it is not a door, in the state 'second'.",
         ),
         (text("x", second="show: {goal: v}, set: {v: block}", other="x"), ""),
-        (text("3", second="each: {reward: 1 / (v - v)}", other="2"), "A reward is nan, in the state 'second'."),
-        (text("0", limit="v", other="0", second="freeze: true"), "The limit of the trial is 0. Set its variable to"),
+        (
+            text("3", second="each: {reward: 1 / (v - v)}", other="2"),
+            "A reward is nan, in the state 'second'.",
+        ),
+        (
+            text("0", limit="v", other="0", second="freeze: true"),
+            "The limit of the trial is 0. Set its variable to",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:
     if not message:
-        with pytest.raises(ProtocolError, match="E133"):  # a block is no glyph, and the loader knows
+        with pytest.raises(
+            ProtocolError, match="E133"
+        ):  # a block is no glyph, and the loader knows
             live(protocol)
         return
     life = live(protocol)
@@ -75,7 +100,10 @@ def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("gap", ["1 / 0", "1e99 * 1e99 * 1e99 * 1e99", "0 - 1e99 * 1e99 * 1e99 * 1e99", "v * 1e60"])
+@pytest.mark.parametrize(
+    "gap",
+    ["1 / 0", "1e99 * 1e99 * 1e99 * 1e99", "0 - 1e99 * 1e99 * 1e99 * 1e99", "v * 1e60"],
+)
 def test_a_time_that_never_comes_is_the_limit(live: Live, gap: str) -> None:
     life = live(text("3", second=f"rules: [{{after: {gap}, end: found}}]", other="3"))
     play(life)
@@ -89,7 +117,10 @@ def test_nothing_is_no_member(live: Live) -> None:
         .replace("set: {v: other}", "add: {seen: v, kept: other}, set: {v: other}")
     )
     play(life)
-    assert (life.values["seen"], life.values["kept"]) == (frozenset(), frozenset({"goal"}))
+    assert (life.values["seen"], life.values["kept"]) == (
+        frozenset(),
+        frozenset({"goal"}),
+    )
 
 
 def test_none_empties_a_set(live: Live) -> None:
@@ -102,9 +133,18 @@ def test_none_empties_a_set(live: Live) -> None:
 
 @pytest.mark.parametrize(
     ("values", "copies", "longest"),
-    [("ab", 20, 1), ("aab", 5, 2), ("abc", 9, 1), ("aaabcd", 9, 1), ("ab", 5, 3), ("abbb", 1, 3)],
+    [
+        ("ab", 20, 1),
+        ("aab", 5, 2),
+        ("abc", 9, 1),
+        ("aaabcd", 9, 1),
+        ("ab", 5, 3),
+        ("abbb", 1, 3),
+    ],
 )
-def test_runs_are_kept_across_blocks_whatever_the_odds(values: str, copies: int, longest: int) -> None:
+def test_runs_are_kept_across_blocks_whatever_the_odds(
+    values: str, copies: int, longest: int
+) -> None:
     rows = tuple((value,) for value in values)
     draw = DrawSpec("d", "trial", "shuffle", ("x",), rows, None, copies, longest, None)
     size = len(values) * copies

@@ -1,4 +1,6 @@
-"""Groups as sequences, and draws that are written in short: what lives draw and compute."""
+"""Groups as sequences, and draws that are written in short: what lives draw and
+compute.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,11 @@ import pytest
 
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import lives_for
-from cheesebench.paradigms.arena.audit.validity import columns, sample_beginnings, sample_draws
+from cheesebench.paradigms.arena.audit.validity import (
+    columns,
+    sample_beginnings,
+    sample_draws,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
@@ -33,7 +39,9 @@ def drawn(life: ArenaSubject, trials: int, *names: str) -> list[tuple[object, ..
 
 
 def measured(live: Live, measure: str, more: str = "") -> object:
-    life = live(f"{PLUS}{WAIT}{more}\nschedule: {{main: {{trials: 9}}}}\nmeasures: {{m: '{measure}'}}\n")
+    life = live(
+        f"{PLUS}{WAIT}{more}\nschedule: {{main: {{trials: 9}}}}\nmeasures: {{m: '{measure}'}}\n"
+    )
     life.begin_trial()
     life.step(3)
     return life.ending().measures["m"]
@@ -46,7 +54,12 @@ def test_the_place_of_a_member_and_the_member_at_a_place(live: Live) -> None:
     assert measured(live, "position(where(site), site)") == 2
     assert measured(live, "position(none, site)") == 0
     frame = "draw: {d: {per: subject, of: {home: [three], frame: [1]}}}"
-    assert measured(live, "member(site, (position(home, site) + frame) % size(site) + 1)", frame) == "two"
+    assert (
+        measured(
+            live, "member(site, (position(home, site) + frame) % size(site) + 1)", frame
+        )
+        == "two"
+    )
 
 
 def test_permutations_fill_several_variables(live: Live) -> None:
@@ -58,13 +71,18 @@ def test_permutations_fill_several_variables(live: Live) -> None:
     found = drawn(live(text), 12, "first", "second")
     assert Counter(found) == dict.fromkeys(itertools.permutations("xyz", 2), 2)
     balanced = text.replace("shuffle", "balanced")
-    orders = {drawn(live(balanced, 5, subject), 1, "first", "second")[0] for subject in range(6)}
+    orders = {
+        drawn(live(balanced, 5, subject), 1, "first", "second")[0]
+        for subject in range(6)
+    }
     assert orders == set(itertools.permutations("xyz", 2))
 
 
 def test_weights_are_how_often_a_row_counts(live: Live) -> None:
     text = (
-        PLUS + WAIT + "draw: {d: {order: shuffle, of: {pays: [1, 0]}, weights: [4, 1]}}\nschedule: {m: {trials: 2000}}"
+        PLUS
+        + WAIT
+        + "draw: {d: {order: shuffle, of: {pays: [1, 0]}, weights: [4, 1]}}\nschedule: {m: {trials: 2000}}"
     )
     found = [value for (value,) in drawn(live(text), 20, "pays")]
     assert [found[block : block + 5].count(1) for block in range(0, 20, 5)] == [4] * 4
@@ -73,8 +91,14 @@ def test_weights_are_how_often_a_row_counts(live: Live) -> None:
 
 
 def test_members_are_dealt_out_with_replacement(live: Live) -> None:
-    text = PLUS + WAIT + "draw: {d: {sample: site, distinct: false, into: [p, q]}}\nschedule: {m: {trials: 300}}"
-    assert set(drawn(live(text), 300, "p", "q")) == set(itertools.product(("one", "two", "three"), repeat=2))
+    text = (
+        PLUS
+        + WAIT
+        + "draw: {d: {sample: site, distinct: false, into: [p, q]}}\nschedule: {m: {trials: 300}}"
+    )
+    assert set(drawn(live(text), 300, "p", "q")) == set(
+        itertools.product(("one", "two", "three"), repeat=2)
+    )
 
 
 def test_a_range_of_numbers(live: Live) -> None:
@@ -86,23 +110,38 @@ def test_a_range_of_numbers(live: Live) -> None:
             "schedule: {m: {trials: 9}}"
         )
     )
-    assert drawn(live(text), 6, "n", "k") == [(0.1, 2), (0.2, 3), (0.3, 4), (0.4, 5), (0.5, 6), (0.1, 2)]
+    assert drawn(live(text), 6, "n", "k") == [
+        (0.1, 2),
+        (0.2, 3),
+        (0.3, 4),
+        (0.4, 5),
+        (0.5, 6),
+        (0.1, 2),
+    ]
 
 
 def test_a_column_is_another_one_turned(live: Live) -> None:
     draw = "draw: {d: {order: cycle, of: {p: [one, two, three], q: {turned: p, from: three}}}}\n"
     pairs = [("one", "three"), ("two", "one"), ("three", "two")]
-    assert drawn(live(PLUS + WAIT + draw + "schedule: {m: {trials: 9}}"), 3, "p", "q") == pairs
+    assert (
+        drawn(live(PLUS + WAIT + draw + "schedule: {m: {trials: 9}}"), 3, "p", "q")
+        == pairs
+    )
 
 
 def test_the_audit_of_draws_knows_them(load: Callable[[str], Specification]) -> None:
     text = (
         PLUS
         + WAIT.replace("act: STAY, end: done", "enter: p, end: done")
-        + ("draw: {d: {permute: [one, three], into: [p, q]}}\nschedule: {m: {trials: 20}}\nsuccess: last == done")
+        + (
+            "draw: {d: {permute: [one, three], into: [p, q]}}\nschedule: {m: {trials: 20}}\nsuccess: last == done"
+        )
     )
     paradigm = ArenaParadigm(load(text))
-    lives = sample_draws(paradigm, lives_for(paradigm.specification, 200, 0)), sample_beginnings(paradigm, 50, 0)
+    lives = (
+        sample_draws(paradigm, lives_for(paradigm.specification, 200, 0)),
+        sample_beginnings(paradigm, 50, 0),
+    )
     found = {column.name: column for column in columns(paradigm.specification, *lives)}
     assert found["p"].values == 2
     assert found["p"].is_answer
@@ -111,7 +150,12 @@ def test_the_audit_of_draws_knows_them(load: Callable[[str], Specification]) -> 
 
 @pytest.mark.parametrize(
     ("value", "entered"),
-    [("member(site, trial)", True), ("start_at", True), ("none", True), ("member(other, trial)", False)],
+    [
+        ("member(site, trial)", True),
+        ("start_at", True),
+        ("none", True),
+        ("member(other, trial)", False),
+    ],
 )
 def test_a_rule_waits_for_the_places_that_its_variable_can_hold_and_for_no_others(
     live: Live, value: str, entered: bool
@@ -130,5 +174,7 @@ schedule: {{main: {{trials: 9}}}}
 """
     )
     program = live(text)._program
-    listens = bool(program.states["run"].listen & program.geometry.bit.get(("enter", "three"), 0))
+    listens = bool(
+        program.states["run"].listen & program.geometry.bit.get(("enter", "three"), 0)
+    )
     assert listens == entered

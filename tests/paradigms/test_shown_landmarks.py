@@ -1,4 +1,6 @@
-"""Films of landmarks that follow states and variables, and of what is shown and closed whatever the state."""
+"""Films of landmarks that follow states and variables, and of what is shown and closed
+whatever the state.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def trial(show: str, rest: str = "") -> str:
         ("show: {east: '*', E: '&'}", "", "1.→.*&"),
     ],
 )
-def test_a_state_shows_landmarks_in_another_way(film: Film, reel: Reel, show: str, rest: str, first: str) -> None:
+def test_a_state_shows_landmarks_in_another_way(
+    film: Film, reel: Reel, show: str, rest: str, first: str
+) -> None:
     assert film(trial(show, rest), "SS").replace("1.→..2 0 rest", "usual") == "\n".join(
         [f"- {first} 0 run", "S usual", "S 1.→..2 0 over (terminated)"]
     )
@@ -84,5 +88,8 @@ def test_one_landmark_can_be_hidden(load: Load) -> None:
 
 
 def test_a_variable_holds_landmarks_or_places(load: Load) -> None:
-    with pytest.raises(ProtocolError, match=r"'which' holds landmarks, but 'EE', which it can hold, too, is none\."):
+    with pytest.raises(
+        ProtocolError,
+        match=r"'which' holds landmarks, but 'EE', which it can hold, too, is none\.",
+    ):
         load(trial("show: {which: '*'}", "draw: {d: {of: {which: [W, EE]}}}"))

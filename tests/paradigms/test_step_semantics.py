@@ -16,7 +16,8 @@ Live = Callable[..., ArenaSubject]
 Load = Callable[[str], Specification]
 Reel = Callable[[str], str]
 
-# A film's line: action, picture, reward, state (or outcome). The subject is an arrow, `S` its start, `Z` a zone.
+# A film's line: action, picture, reward, state (or outcome). The subject is an arrow,
+# `S` its start, `Z` a zone.
 CORRIDOR = """
 arena:
   map: "S...Z"
@@ -39,7 +40,12 @@ trial: {limit: 1, start: run, states: {run: {}}}
     while life.begin_trial() is not None:
         life.step(3)
         seen.append((life.block, life.session, life.trial, life.result().session))
-    repetition = [("training", 1, 1), ("training", 1, 2), ("training", 2, 1), ("training", 2, 2)]
+    repetition = [
+        ("training", 1, 1),
+        ("training", 1, 2),
+        ("training", 2, 1),
+        ("training", 2, 2),
+    ]
     assert [entry[:3] for entry in seen] == [*repetition, *repetition, ("probe", 1, 1)]
     assert [entry[3] for entry in seen] == [1, 1, 2, 2, 3, 3, 4, 4, 5]  # over the life
 
@@ -93,9 +99,21 @@ trial:
     while life.begin_trial() is not None:
         life.step(3)
         values = life.result().variables
-        seen.append([values[f"of_{scope}"] for scope in ("trial", "session", "block", "subject")] + [values["wage"]])
+        seen.append(
+            [
+                values[f"of_{scope}"]
+                for scope in ("trial", "session", "block", "subject")
+            ]
+            + [values["wage"]]
+        )
         assert life.result().counters == {"steps_counted": 1}
-    assert seen == [[1, 1, 1, 1, 1], [1, 2, 2, 2, 1], [1, 1, 3, 3, 1], [1, 2, 4, 4, 1], [1, 1, 1, 5, 5]]
+    assert seen == [
+        [1, 1, 1, 1, 1],
+        [1, 2, 2, 2, 1],
+        [1, 1, 3, 3, 1],
+        [1, 2, 4, 4, 1],
+        [1, 1, 1, 5, 5],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +121,10 @@ trial:
     [
         ("order: cycle, of: {n: [1, 2, 3]}", [1, 2, 3, 1, 2, 3]),
         ("order: by_subject, of: {n: [1, 2, 3]}", [2] * 6),
-        ("order: cycle, of: {n: [1, 2, 3]}, keep_if: last == again", [1, 1, 1, 1, 1, 1]),
+        (
+            "order: cycle, of: {n: [1, 2, 3]}, keep_if: last == again",
+            [1, 1, 1, 1, 1, 1],
+        ),
         ("order: cycle, of: {n: [1, 2, 3]}, keep_if: trial == 2", [1, 1, 2, 3, 1, 2]),
         ("per: session, order: cycle, of: {n: [1, 2, 3]}", [1] * 6),
     ],
@@ -223,7 +244,9 @@ schedule: {one: {sessions: 2, trials: 2}}
 
 
 @pytest.mark.parametrize("name", ["start", "place", "each", "side"])
-def test_clause_4_a_draw_of_any_name_says_nothing_of_where_the_subject_is_placed(live: Live, name: str) -> None:
+def test_clause_4_a_draw_of_any_name_says_nothing_of_where_the_subject_is_placed(
+    live: Live, name: str
+) -> None:
     life = live(
         f"""
 arena: {{map: "abcd", legend: {{a: a, b: b, c: c, d: d}}, groups: {{any: [a, b, c, d]}}}}
@@ -235,7 +258,9 @@ schedule: {{one: {{trials: 400}}}}
     )
     agreed = 0
     while (picture := life.begin_trial()) is not None:
-        agreed += "abcd".index(life.values["side"]) == len(picture) - len(picture.lstrip("."))
+        agreed += "abcd".index(life.values["side"]) == len(picture) - len(
+            picture.lstrip(".")
+        )
         life.step(0)
     assert 60 < agreed < 140
 
@@ -259,7 +284,9 @@ schedule: {one: {trials: 400}}
         assert 0.15 < share < 0.35
 
 
-def test_clause_5_the_first_entry_that_holds_names_the_initial_state(film: Film, reel: Reel) -> None:
+def test_clause_5_the_first_entry_that_holds_names_the_initial_state(
+    film: Film, reel: Reel
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -285,7 +312,9 @@ def test_clause_5_a_reward_on_entry_to_an_initial_state_is_refused(load: Load) -
         load(CORRIDOR + "trial: {limit: 1, start: run, states: {run: {reward: 1}}}")
 
 
-def test_clause_6_clocks_count_steps_of_the_trial_and_of_the_state(film: Film, reel: Reel) -> None:
+def test_clause_6_clocks_count_steps_of_the_trial_and_of_the_state(
+    film: Film, reel: Reel
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -309,7 +338,9 @@ trial:
     )
 
 
-def test_clause_7_walls_doors_voids_and_solids_block_forward(film: Film, reel: Reel) -> None:
+def test_clause_7_walls_doors_voids_and_solids_block_forward(
+    film: Film, reel: Reel
+) -> None:
     text = """
 arena:
   map: |
@@ -326,7 +357,9 @@ trial:
     open: {rules: [{press: lever, reward: 1}, {press: wall, reward: -1}]}
 """
     picture = [line.split(" ", 1) for line in film(text, "FFFFLF").splitlines()]
-    assert [line[1].replace("#####/", "").replace("/#####", "") for line in picture] == [
+    assert [
+        line[1].replace("#####/", "").replace("/#####", "") for line in picture
+    ] == [
         "#→+L# 0 shut",
         "#→+L# 0 shut",  # the door is closed
         "#→.L# 0 open",  # movement uses the doors at the beginning of the step
@@ -353,7 +386,10 @@ trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, en
         F #./↗# 0 run
         """
     )
-    assert film(text.replace("#Z", ".Z"), "F").splitlines()[-1] == "F .↗/.# +1 found (terminated)"
+    assert (
+        film(text.replace("#Z", ".Z"), "F").splitlines()[-1]
+        == "F .↗/.# +1 found (terminated)"
+    )
 
 
 def test_clause_7_four_headings_turn_by_a_quarter(film: Film) -> None:
@@ -387,7 +423,9 @@ trial:
     )
 
 
-def test_clause_8_events_are_enter_press_and_act_and_it_is_the_member_that_fired(film: Film, reel: Reel) -> None:
+def test_clause_8_events_are_enter_press_and_act_and_it_is_the_member_that_fired(
+    film: Film, reel: Reel
+) -> None:
     text = """
 arena:
   map: "#SabL"
@@ -431,11 +469,19 @@ measures: {stay: time(wide), share: time(wide) / steps, before: time(box)}
     )
     life.begin_trial()
     rewards = [life.step(action)[1] for action in (3, 0, 0, 3, 3)]
-    assert rewards == [0, 1, 0, 0, 0]  # from one cell of the zone to the next nothing is entered
+    assert rewards == [
+        0,
+        1,
+        0,
+        0,
+        0,
+    ]  # from one cell of the zone to the next nothing is entered
     assert life.result().measures == {"stay": 4, "share": 0.8, "before": 1}
 
 
-def test_clause_9_where_is_the_member_occupied_now_or_most_recently(film: Film, reel: Reel) -> None:
+def test_clause_9_where_is_the_member_occupied_now_or_most_recently(
+    film: Film, reel: Reel
+) -> None:
     text = """
 arena:
   map: "w.e"
@@ -475,7 +521,9 @@ measures: {in_one: in_one, all: all}
     assert life.result().measures == {"in_one": 1, "all": 2}
 
 
-def test_clause_11_the_first_rule_that_holds_is_taken_and_only_one(film: Film, reel: Reel) -> None:
+def test_clause_11_the_first_rule_that_holds_is_taken_and_only_one(
+    film: Film, reel: Reel
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -491,7 +539,12 @@ trial:
         - {act: STAY, reward: 1}
 """
     )
-    assert [line.split()[2] for line in film(text, "SSS").splitlines()] == ["0", "+10", "+10", "+100"]
+    assert [line.split()[2] for line in film(text, "SSS").splitlines()] == [
+        "0",
+        "+10",
+        "+10",
+        "+100",
+    ]
 
 
 def test_clause_11_after_holds_from_then_on(film: Film) -> None:
@@ -507,7 +560,13 @@ trial:
 """
     )
     # The guard fails at the second step and holds at the fourth.
-    assert [line.split()[-2] for line in film(text, "SSSF").splitlines()] == ["0", "0", "0", "0", "done"]
+    assert [line.split()[-2] for line in film(text, "SSSF").splitlines()] == [
+        "0",
+        "0",
+        "0",
+        "0",
+        "done",
+    ]
 
 
 def test_clause_11_p_is_drawn_only_after_trigger_and_if(live: Live) -> None:
@@ -524,15 +583,23 @@ trial:
     def rewards(actions: list[int]) -> list[float]:
         life = live(text, seed=3)
         life.begin_trial()
-        return [reward for action in actions for reward in [life.step(action)[1]] if action == 3]
+        return [
+            reward
+            for action in actions
+            for reward in [life.step(action)[1]]
+            if action == 3
+        ]
 
     paid = rewards([3] * 500)
     assert 0.18 < sum(paid) / 500 < 0.32
-    # Turns between the presses do not disturb the stream: it counts how often the rule was considered.
+    # Turns between the presses do not disturb the stream: it counts how often the rule
+    # was considered.
     assert rewards([1, 3] * 250) == paid[:250]
 
 
-def test_clause_12_effects_run_in_their_fixed_order_and_set_is_parallel(film: Film, live: Live, reel: Reel) -> None:
+def test_clause_12_effects_run_in_their_fixed_order_and_set_is_parallel(
+    film: Film, live: Live, reel: Reel
+) -> None:
     text = """
 arena: {map: "S..B", legend: {S: box, B: back}}
 start: {at: box, face: E}
@@ -554,7 +621,9 @@ trial:
     )  # a, b = 2, 1; seen = {2}; 2 * 10 + 1 + 1; then placed, facing east again
 
 
-def test_clause_12_a_rule_without_exit_leaves_the_clock_alone_but_uses_up_the_step(film: Film) -> None:
+def test_clause_12_a_rule_without_exit_leaves_the_clock_alone_but_uses_up_the_step(
+    film: Film,
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -564,7 +633,13 @@ trial:
   states: {run: {rules: [{act: STAY, reward: 1}, {after: 2, reward: 5, end: done}]}}
 """
     )
-    assert [line.split()[2] for line in film(text, "SSSL").splitlines()] == ["0", "+1", "+1", "+1", "+5"]
+    assert [line.split()[2] for line in film(text, "SSSL").splitlines()] == [
+        "0",
+        "+1",
+        "+1",
+        "+1",
+        "+5",
+    ]
 
 
 def test_clause_13_going_to_the_same_state_restarts_its_clock(film: Film) -> None:
@@ -577,10 +652,14 @@ trial:
   states: {run: {rules: [{act: ROTATE_LEFT, go: run}, {after: 2, reward: 1, end: done}]}}
 """
     )
-    assert [line.split()[-1] for line in film(text, "SLSS").splitlines()] == ["run"] * 4 + ["(terminated)"]
+    assert [line.split()[-1] for line in film(text, "SLSS").splitlines()] == [
+        "run"
+    ] * 4 + ["(terminated)"]
 
 
-def test_clause_13_entry_effects_and_a_door_that_closes_on_the_subject(film: Film, reel: Reel) -> None:
+def test_clause_13_entry_effects_and_a_door_that_closes_on_the_subject(
+    film: Film, reel: Reel
+) -> None:
     text = """
 arena: {map: "S+.", legend: {S: box, +: {door: gate}}}
 start: {at: box, face: E}
@@ -620,11 +699,14 @@ trial:
 """
     )
     assert film(text, "SLS").splitlines()[-1] == "S ↗...Z 0 rested (terminated)"
-    # More than five steps have passed at the seventh, but nothing fired until the eighth.
+    # More than five steps have passed at the seventh, but nothing fired until the
+    # eighth.
     assert film(text, "LLLLLLLS").splitlines()[-1] == "S ↘...Z 0 tired (terminated)"
 
 
-def test_clause_15_the_limit_truncates_and_an_end_on_the_same_step_wins(film: Film) -> None:
+def test_clause_15_the_limit_truncates_and_an_end_on_the_same_step_wins(
+    film: Film,
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -635,7 +717,9 @@ trial: {limit: 3, start: run, states: {run: {rules: [{act: STAY, if: steps == 3,
     assert film(text, "SSL").splitlines()[-1] == "L ↗...Z 0 timeout (truncated)"
 
 
-def test_clause_16_n_steps_that_show_the_shock_give_n_shocks(film: Film, reel: Reel) -> None:
+def test_clause_16_n_steps_that_show_the_shock_give_n_shocks(
+    film: Film, reel: Reel
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -677,7 +761,9 @@ trial:
     assert life.result().counters == {"ticks": 3}
 
 
-def test_clause_17_the_reward_is_the_sum_and_the_observation_shows_the_state_after(film: Film, reel: Reel) -> None:
+def test_clause_17_the_reward_is_the_sum_and_the_observation_shows_the_state_after(
+    film: Film, reel: Reel
+) -> None:
     text = (
         CORRIDOR
         + """
@@ -697,7 +783,9 @@ trial:
     )
 
 
-def test_clause_18_success_and_measures_see_the_final_variables_and_last_is_the_outcome(live: Live) -> None:
+def test_clause_18_success_and_measures_see_the_final_variables_and_last_is_the_outcome(
+    live: Live,
+) -> None:
     life = live(
         CORRIDOR
         + """
@@ -732,7 +820,17 @@ trial: {limit: 9, start: run, states: {run: {rules: [{press: lever, count: press
 """
     )
     life.begin_trial()
-    for action in (0, 0, 1, 1, 1, 1, 0, 0, 0):  # to the lever, press it; turn round; back, two bumps
+    for action in (
+        0,
+        0,
+        1,
+        1,
+        1,
+        1,
+        0,
+        0,
+        0,
+    ):  # to the lever, press it; turn round; back, two bumps
         life.step(action)
     result = life.result()
     assert (result.path_length, result.bumps, result.counters) == (2, 2, {"presses": 1})
@@ -757,8 +855,12 @@ schedule: {one: {trials: 2}}
 
 
 @pytest.mark.parametrize("rule", ["", "{act: any, reward: 0}"])
-def test_a_timer_may_read_what_changes_with_every_step(film: Film, reel: Reel, rule: str) -> None:
-    """The path, or the pose, changes without anything that fires: it is looked at on every step."""
+def test_a_timer_may_read_what_changes_with_every_step(
+    film: Film, reel: Reel, rule: str
+) -> None:
+    """The path, or the pose, changes without anything that fires: it is looked at on
+    every step.
+    """
     rules = ", ".join(filter(None, ("{after: 10 - 9 * moves, end: moved}", rule)))
     trial = f"trial: {{limit: 9, start: run, states: {{run: {{rules: [{rules}]}}}}}}"
     assert film(f"{CORRIDOR}{trial}", "SSF") == reel("""

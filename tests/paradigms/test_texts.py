@@ -1,4 +1,6 @@
-"""Films of text that is filled with values; the same in lanes, for lesions and for controls."""
+"""Films of text that is filled with values; the same in lanes, for lesions and for
+controls.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from cheesebench.paradigms.arena.controls import LabelsSwapped
 from cheesebench.paradigms.arena.scenes import hidden_by
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
-from cheesebench.protocol.expressions import LoneBraceError, as_text, filled, names_in_text, text_parts
+from cheesebench.protocol.expressions import (
+    LoneBraceError,
+    as_text,
+    filled,
+    names_in_text,
+    text_parts,
+)
 
 Film = Callable[..., str]
 
@@ -33,7 +41,9 @@ def test_text_follows_values(film: Film) -> None:
         "      rules:\n        - {act: FORWARD, set: {left: left - 1, place: box}, add: {seen: goal}, "
         "count: steps_done}\n"
     )
-    assert [line.split("} ")[0].split("{")[1] for line in film(text, "FLF").splitlines()] == [
+    assert [
+        line.split("} ")[0].split("{")[1] for line in film(text, "FLF").splitlines()
+    ] == [
         "2.5",
         "1.5",
         "1.5",
@@ -66,15 +76,21 @@ TWO = CORRIDOR + (
 )
 
 
-def test_a_lesion_hides_the_text_of_a_state_whatever_it_is_filled_with(load: Callable[[str], Specification]) -> None:
+def test_a_lesion_hides_the_text_of_a_state_whatever_it_is_filled_with(
+    load: Callable[[str], Specification],
+) -> None:
     (pattern,) = hidden_by(Lesion.parse("hide=text:run"), load(TWO)).texts
     assert all(pattern.fullmatch(text) for text in ("TONE high 60", "TONE low 7.5"))
     assert not pattern.fullmatch("GO")
     assert not pattern.fullmatch("TONE high")
 
 
-def test_swapped_labels_leave_text_with_values(load: Callable[[str], Specification]) -> None:
-    life = LabelsSwapped(load(TWO), 1).environment(installed_plugins().view("ascii_2d"), 1, 0)
+def test_swapped_labels_leave_text_with_values(
+    load: Callable[[str], Specification],
+) -> None:
+    life = LabelsSwapped(load(TWO), 1).environment(
+        installed_plugins().view("ascii_2d"), 1, 0
+    )
     assert "TONE high 60" in str(life.begin_trial())
     for _ in range(3):
         observation = life.step(0)[0]
@@ -103,11 +119,15 @@ success: last == found
 """
 
 
-@pytest.mark.parametrize(("lesion", "ceiling"), [("intact", 1.0), ("hide=text:run", 0.5), ("hide=text", 0.5)])
+@pytest.mark.parametrize(
+    ("lesion", "ceiling"), [("intact", 1.0), ("hide=text:run", 0.5), ("hide=text", 0.5)]
+)
 def test_the_lesion_audit_reads_text_with_values(
     lesion: str, ceiling: float, load: Callable[[str], Specification]
 ) -> None:
     paradigm = ArenaParadigm(load(CHOICE))
-    assert upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0)) == pytest.approx(ceiling)
+    assert upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0)) == pytest.approx(
+        ceiling
+    )
     rate = measure(paradigm, Order(Lesion.parse(lesion), 0.05, 0)).found
     assert rate.low <= ceiling <= rate.high

@@ -1,4 +1,6 @@
-"""Blocks that end on a condition: in lives, in the lesion audit's model of the schedule."""
+"""Blocks that end on a condition: in lives, in the lesion audit's model of the
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -54,24 +56,50 @@ def blocks(life: ArenaSubject, *trials: list[int]) -> list[str]:
 @pytest.mark.parametrize(
     ("until", "trials", "expected"),
     [
-        ("{if: last == found and steps < 5, count: 2, of: 3}", [SOON, LATE, SOON], ["one", "one", "one", "two"]),
-        ("{if: last == found and steps < 5, count: 2}", [SOON, LATE, SOON, SOON], ["one", "one", "one", "one", "two"]),
-        ("{if: 'recent(success, 3) == 2', count: 1}", [SOON, WRONG, LATE], ["one", "one", "one", "two"]),
-        ("{outcome: found, count: 2}", [SOON, WRONG, SOON, SOON], ["one", "one", "one", "one", "two"]),
+        (
+            "{if: last == found and steps < 5, count: 2, of: 3}",
+            [SOON, LATE, SOON],
+            ["one", "one", "one", "two"],
+        ),
+        (
+            "{if: last == found and steps < 5, count: 2}",
+            [SOON, LATE, SOON, SOON],
+            ["one", "one", "one", "one", "two"],
+        ),
+        (
+            "{if: 'recent(success, 3) == 2', count: 1}",
+            [SOON, WRONG, LATE],
+            ["one", "one", "one", "two"],
+        ),
+        (
+            "{outcome: found, count: 2}",
+            [SOON, WRONG, SOON, SOON],
+            ["one", "one", "one", "one", "two"],
+        ),
     ],
 )
-def test_a_block_ends_on_a_condition(until: str, trials: list[list[int]], expected: list[str], live: Live) -> None:
+def test_a_block_ends_on_a_condition(
+    until: str, trials: list[list[int]], expected: list[str], live: Live
+) -> None:
     assert blocks(live(CHOICE.replace("UNTIL", until)), *trials) == expected
 
 
-def test_the_lesion_audit_follows_the_schedule(load: Callable[[str], Specification]) -> None:
+def test_the_lesion_audit_follows_the_schedule(
+    load: Callable[[str], Specification],
+) -> None:
     """The blind know from reward when the block ends, and then go the other way."""
-    made = ArenaParadigm(load(CHOICE.replace("UNTIL", "{if: last == found and steps < 5, count: 3}")))
+    made = ArenaParadigm(
+        load(CHOICE.replace("UNTIL", "{if: last == found and steps < 5, count: 3}"))
+    )
     assert measure(made, Order(Lesion.parse("blind"), 0.05, 0)).found.value == 1
 
 
-def test_the_lesion_audit_knows_which_block_it_is(load: Callable[[str], Specification]) -> None:
-    """What pays in one block does not in the other: somebody who knows the file is right in every trial."""
+def test_the_lesion_audit_knows_which_block_it_is(
+    load: Callable[[str], Specification],
+) -> None:
+    """What pays in one block does not in the other: somebody who knows the file is
+    right in every trial.
+    """
     text = CHOICE.replace("UNTIL", "{outcome: found, count: 3, of: 3}")
     text = text.replace("it == food", "(it == left) == (block == one)")
     made = ArenaParadigm(load(text))
@@ -80,7 +108,9 @@ def test_the_lesion_audit_knows_which_block_it_is(load: Callable[[str], Specific
 
 
 #: One block that is repeated, and another one.
-REPEATED = CHOICE.replace("one: {trials: 9, until: UNTIL}", "one: {trials: TRIALS, repeat: REPEAT}")
+REPEATED = CHOICE.replace(
+    "one: {trials: 9, until: UNTIL}", "one: {trials: TRIALS, repeat: REPEAT}"
+)
 
 
 @pytest.mark.parametrize(
@@ -88,43 +118,93 @@ REPEATED = CHOICE.replace("one: {trials: 9, until: UNTIL}", "one: {trials: TRIAL
     [
         ("1", "2", [SOON, SOON], ["one", "one", "two"]),
         # After a repetition that ended so, which is its last trial's business.
-        ("2", "{at_most: 3, until: {outcome: found, count: 1}}", [SOON, WRONG, WRONG, SOON], ["one"] * 4 + ["two"]),
-        ("2", "{at_most: 2, until: {outcome: found, count: 1}}", [SOON, WRONG] * 2, ["one"] * 4 + ["two"]),
+        (
+            "2",
+            "{at_most: 3, until: {outcome: found, count: 1}}",
+            [SOON, WRONG, WRONG, SOON],
+            ["one"] * 4 + ["two"],
+        ),
+        (
+            "2",
+            "{at_most: 2, until: {outcome: found, count: 1}}",
+            [SOON, WRONG] * 2,
+            ["one"] * 4 + ["two"],
+        ),
         # Two of the last three repetitions; two in a row.
-        ("1", "{at_most: 9, until: {if: steps < 5, count: 2, of: 3}}", [SOON, LATE, SOON], ["one"] * 3 + ["two"]),
-        ("1", "{at_most: 9, until: {if: steps < 5, count: 2}}", [SOON, LATE, SOON, SOON], ["one"] * 4 + ["two"]),
+        (
+            "1",
+            "{at_most: 9, until: {if: steps < 5, count: 2, of: 3}}",
+            [SOON, LATE, SOON],
+            ["one"] * 3 + ["two"],
+        ),
+        (
+            "1",
+            "{at_most: 9, until: {if: steps < 5, count: 2}}",
+            [SOON, LATE, SOON, SOON],
+            ["one"] * 4 + ["two"],
+        ),
         # All repetitions together: the third is cut short.
         ("2", "{at_most: 4, trials: 5}", [SOON] * 5, ["one"] * 5 + ["two"]),
         # A repetition ends at its own criterion; the block when its trials are used up.
-        ("3, until: {outcome: found, count: 2}", "{at_most: 9, trials: 4}", [SOON] * 4, ["one"] * 4 + ["two"]),
-        ("5", "{at_most: 9, trials: 3, until: {outcome: empty, count: 1}}", [SOON] * 3, ["one"] * 3 + ["two"]),
+        (
+            "3, until: {outcome: found, count: 2}",
+            "{at_most: 9, trials: 4}",
+            [SOON] * 4,
+            ["one"] * 4 + ["two"],
+        ),
+        (
+            "5",
+            "{at_most: 9, trials: 3, until: {outcome: empty, count: 1}}",
+            [SOON] * 3,
+            ["one"] * 3 + ["two"],
+        ),
     ],
 )
 def test_a_block_is_repeated_until_a_criterion(
     trials: str, repeat: str, lived: list[list[int]], expected: list[str], live: Live
 ) -> None:
-    assert blocks(live(REPEATED.replace("TRIALS", trials).replace("REPEAT", repeat)), *lived) == expected
+    assert (
+        blocks(
+            live(REPEATED.replace("TRIALS", trials).replace("REPEAT", repeat)), *lived
+        )
+        == expected
+    )
 
 
 def test_a_contingency_that_reverses_at_criterion(live: Live) -> None:
     """Reversals after two in a row, as long as the trials last."""
-    text = CHOICE.replace("vars: {food: left}", "draw: {food: {per: block, order: cycle, of: {food: [left, right]}}}")
+    text = CHOICE.replace(
+        "vars: {food: left}",
+        "draw: {food: {per: block, order: cycle, of: {food: [left, right]}}}",
+    )
     text = text.replace(
-        "{trials: 9, until: UNTIL}", "{trials: 8, until: {outcome: found, count: 2}, repeat: {at_most: 4, trials: 8}}"
+        "{trials: 9, until: UNTIL}",
+        "{trials: 8, until: {outcome: found, count: 2}, repeat: {at_most: 4, trials: 8}}",
     ).replace("  two: {trials: 9, set: {food: right}}\n", "")
     life, food = live(text), []
     while life.begin_trial() is not None:
         food.append(life.values["food"])
-        to_left = food[-1] == "left" or len(food) == 3  # one error after the first reversal
+        to_left = (
+            food[-1] == "left" or len(food) == 3
+        )  # one error after the first reversal
         for action in SOON if to_left else WRONG:
             life.step(action)
     assert food == ["left", "left", "right", "right", "right", "left", "left", "right"]
 
 
-@pytest.mark.parametrize("repeat", ["{at_most: 5, trials: 3}", "{at_most: 5, until: {outcome: found, count: 3}}"])
-def test_the_lesion_audit_follows_repetitions(repeat: str, load: Callable[[str], Specification]) -> None:
-    """The blind know when the other arm pays: after three trials, or three successes in a row."""
-    made = ArenaParadigm(load(REPEATED.replace("TRIALS", "1").replace("REPEAT", repeat)))
+@pytest.mark.parametrize(
+    "repeat",
+    ["{at_most: 5, trials: 3}", "{at_most: 5, until: {outcome: found, count: 3}}"],
+)
+def test_the_lesion_audit_follows_repetitions(
+    repeat: str, load: Callable[[str], Specification]
+) -> None:
+    """The blind know when the other arm pays: after three trials, or three successes in
+    a row.
+    """
+    made = ArenaParadigm(
+        load(REPEATED.replace("TRIALS", "1").replace("REPEAT", repeat))
+    )
     for lesion in ("blind", "intact"):
         assert measure(made, Order(Lesion.parse(lesion), 0.05, 0)).found.value == 1
 
@@ -141,7 +221,10 @@ def test_what_still_counts_of_the_past_says_when_a_block_ends(
     until = UntilSpec(frozenset({"found"}), count, of)
 
     def ends(before: Sequence[str | None]) -> list[bool]:
-        return [until.met([*before, *later[:number]][-of:]) for number in range(1, len(later) + 1)]
+        return [
+            until.met([*before, *later[:number]][-of:])
+            for number in range(1, len(later) + 1)
+        ]
 
     kept = until.still_counts(past[-of:])
     assert ends(["found" if one else None for one in reversed(kept)]) == ends(past)

@@ -1,8 +1,11 @@
-"""Run by the Python of the package's own environment: it plays given actions in the package and says what happened.
+"""Run by the Python of the package's own environment: it plays given actions in the
+package and says what happened.
 
-Reads one JSON object from standard input: ``task``, the name of a class; ``pictures``, whether they are wanted as they
-are; ``lives``, each a list of trials, each a dict of ``start`` (what was drawn for it) and ``actions``. Writes for
-every trial the picture at its start and a list of steps: reward, whether the trial ended, its success, and the picture.
+Reads one JSON object from standard input: ``task``, the name of a class; ``pictures``,
+whether they are wanted as they are; ``lives``, each a list of trials, each a dict of
+``start`` (what was drawn for it) and ``actions``. Writes for every trial the picture at
+its start and a list of steps: reward, whether the trial ended, its success, and the
+picture.
 """
 
 # What it imports is another package of our name, which no type checker here can see.
@@ -24,7 +27,9 @@ ACTIONS = [0, 2, 3, 7]
 
 
 class Rounded:
-    """numpy, but for the rounding errors of sine and cosine (one of the allowed differences)."""
+    """numpy, but for the rounding errors of sine and cosine (one of the allowed
+    differences).
+    """
 
     def __getattr__(self, name):
         return getattr(np, name)
@@ -70,7 +75,8 @@ def preference(env, start):
     env.agent.angle = {"E": 0.0, "W": np.pi}[start["facing"]]
 
 
-#: What was drawn, put into the package's environment; it has no say in what is not here.
+#: What was drawn, put into the package's environment; it has no say in what is not
+#: here.
 DRAWN = {
     "BarnesMaze": turn,
     "RadialArmMaze": turn,
@@ -94,7 +100,8 @@ def digest(picture):
     return hashlib.blake2b(cut(picture).encode(), digest_size=8).hexdigest()
 
 
-#: What the picture depends on, where that is little: these are drawn once, because drawing is what takes long.
+#: What the picture depends on, where that is little: these are drawn once, because
+#: drawing is what takes long.
 SEEN = {
     "MorrisWaterMaze": lambda env: (),
     "BarnesMaze": lambda env: (),
@@ -121,7 +128,9 @@ def begin(env, task, start, first):
         env.reset()
     elif env.is_done:
         env.session.criterion_met = False
-        env.session.max_trials = max(env.session.max_trials, env.session.current_trial + 100)
+        env.session.max_trials = max(
+            env.session.max_trials, env.session.current_trial + 100
+        )
         env.start_new_trial()
     if task in DRAWN:
         DRAWN[task](env, start)
@@ -141,8 +150,11 @@ def live(task, trials, shown):
             picture, reward = env.step(ACTIONS[action])
             ended = len(env.session.trial_results) > ended
             success = bool(env.session.trial_results[-1].success) if ended else None
-            # The picture after the last step is the first one of the next trial: nothing to compare it with.
-            steps.append([float(reward), ended, success, None if ended else shown(picture)])
+            # The picture after the last step is the first one of the next trial:
+            # nothing to compare it with.
+            steps.append(
+                [float(reward), ended, success, None if ended else shown(picture)]
+            )
             if ended:
                 break
     return told
@@ -151,7 +163,9 @@ def live(task, trials, shown):
 def main():
     asked = json.load(sys.stdin)
     shown = cut if asked["pictures"] else digest
-    json.dump([live(asked["task"], trials, shown) for trials in asked["lives"]], sys.stdout)
+    json.dump(
+        [live(asked["task"], trials, shown) for trials in asked["lives"]], sys.stdout
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Runs random agents in the published package's environments; executed by the Python of an environment that has it.
+"""Runs random agents in the published package's environments; executed by the Python of
+an environment that has it.
 
-Standard input: ``{"task": CLASS, "seeds": [first, last], "trials": N, "steps": N, "rounded": bool}``. Standard output:
-successes of every seed. Pictures are not drawn, because a random agent does not look.
-``rounded`` takes sines and cosines to 12 places, as driver.py does.
+Standard input: ``{"task": CLASS, "seeds": [first, last], "trials": N, "steps": N,
+"rounded": bool}``. Standard output: successes of every seed. Pictures are not drawn,
+because a random agent does not look. ``rounded`` takes sines and cosines to 12 places,
+as driver.py does.
 """
 
 # What it imports is another package of our name, which no type checker here can see.
@@ -20,7 +22,9 @@ from cheesebench import environments
 
 
 def successes(task, seed, trials, steps):
-    """Return how many trials of a fresh environment succeed, as the package's runner counts them."""
+    """Return how many trials of a fresh environment succeed, as the package's runner
+    counts them.
+    """
     np.random.seed(seed)
     chance = random.Random(seed)
     env = getattr(environments, task)(view_mode=base_env.ViewMode.ASCII_2D)
@@ -47,7 +51,10 @@ def main():
     if not asked["rounded"]:
         base_env.np = np
     first, last = asked["seeds"]
-    told = [successes(asked["task"], seed, asked["trials"], asked["steps"]) for seed in range(first, last)]
+    told = [
+        successes(asked["task"], seed, asked["trials"], asked["steps"])
+        for seed in range(first, last)
+    ]
     json.dump(told, sys.stdout)
 
 

@@ -1,7 +1,9 @@
-"""The edition `paper` against the package that it is the rules of: the same draws and actions, step for step.
+"""The edition `paper` against the package that it is the rules of: the same draws and
+actions, step for step.
 
-The package, ``cheesebench`` 0.2.0, is installed into an environment of its own, because its module has the name of
-ours: ``CHEESEBENCH_PEER_HOME``, or a folder that is thrown away. No code of it is here.
+The package, ``cheesebench`` 0.2.0, is installed into an environment of its own, because
+its module has the name of ours: ``CHEESEBENCH_PEER_HOME``, or a folder that is thrown
+away. No code of it is here.
 """
 
 from __future__ import annotations
@@ -65,9 +67,15 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-    has_it = subprocess.run([python, "-P", "-c", "import cheesebench.environments"], capture_output=True, cwd=home)
+    has_it = subprocess.run(
+        [python, "-P", "-c", "import cheesebench.environments"],
+        capture_output=True,
+        cwd=home,
+    )
     if has_it.returncode:
-        subprocess.run([python, "-m", "pip", "install", "-q", PACKAGE], check=True, cwd=home)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", PACKAGE], check=True, cwd=home
+        )
     return python
 
 
@@ -105,14 +113,26 @@ def digest(picture: str) -> str:
 def drawn(life: ArenaSubject, paradigm: ArenaParadigm) -> dict[str, Any]:
     """Return what was drawn for a trial that has just begun."""
     columns = {name: life.values[name] for name in paradigm.specification.columns}
-    return {**columns, "heading": HEADINGS[paradigm.program.geometry.heading(life.pose)]}
+    return {
+        **columns,
+        "heading": HEADINGS[paradigm.program.geometry.heading(life.pose)],
+    }
 
 
-def lives(paradigm: ArenaParadigm, seed: int, steps: int = STEPS) -> Iterator[list[Trial]]:
+def lives(
+    paradigm: ArenaParadigm, seed: int, steps: int = STEPS
+) -> Iterator[list[Trial]]:
     """Live with random actions for so many steps, in as many lives as that takes."""
-    chance, left, view = random.Random(seed), steps, installed_plugins().view("ascii_2d")
+    chance, left, view = (
+        random.Random(seed),
+        steps,
+        installed_plugins().view("ascii_2d"),
+    )
     for subject in range(steps):
-        life, trials = ArenaSubject(paradigm.program, view, seed, subject), list[Trial]()
+        life, trials = (
+            ArenaSubject(paradigm.program, view, seed, subject),
+            list[Trial](),
+        )
         while left and (picture := life.begin_trial()) is not None:
             trial = Trial(drawn(life, paradigm), [], digest(picture), [])
             trials.append(trial)
@@ -123,18 +143,25 @@ def lives(paradigm: ArenaParadigm, seed: int, steps: int = STEPS) -> Iterator[li
                 picture, reward, status = life.step(trial.actions[-1])
                 ended = status != RUNNING
                 success = bool(life.ending().success) if ended else None
-                trial.steps.append(Step(reward, ended, success, None if ended else digest(picture)))
+                trial.steps.append(
+                    Step(reward, ended, success, None if ended else digest(picture))
+                )
         yield trials
         if not left:
             return
 
 
-def ask(peer: Path, name: str, played: list[list[Trial]], *, pictures: bool = False) -> list[Any]:
+def ask(
+    peer: Path, name: str, played: list[list[Trial]], *, pictures: bool = False
+) -> list[Any]:
     """Return what the package makes of the same draws and actions."""
     question = {
         "task": CLASSES[name],
         "pictures": pictures,
-        "lives": [[{"start": trial.start, "actions": trial.actions} for trial in trials] for trials in played],
+        "lives": [
+            [{"start": trial.start, "actions": trial.actions} for trial in trials]
+            for trials in played
+        ],
     }
     child = subprocess.run(
         [peer, "-P", Path(__file__).with_name("driver.py")],
@@ -146,17 +173,29 @@ def ask(peer: Path, name: str, played: list[list[Trial]], *, pictures: bool = Fa
 
 
 def differences(played: list[list[Trial]], told: list[Any]) -> Iterator[str]:
-    """Yield where the package does otherwise, for the first step of each trial where it does."""
+    """Yield where the package does otherwise, for the first step of each trial where it
+    does.
+    """
     for number, (trials, others) in enumerate(zip(played, told, strict=True)):
-        for index, (trial, (first, steps)) in enumerate(zip(trials, others, strict=True)):
+        for index, (trial, (first, steps)) in enumerate(
+            zip(trials, others, strict=True)
+        ):
             where = f"life {number}, trial {index + 1}"
             if first != trial.first:
                 yield f"{where}: another first picture"
                 continue
             others_steps = [Step(*step) for step in steps]
-            for step, (own, other) in enumerate(zip(trial.steps, others_steps, strict=False), 1):
-                same = abs(own.reward - other.reward) < EXACT and own.ended == other.ended
-                if not (same and own.success == other.success and own.picture == other.picture):
+            for step, (own, other) in enumerate(
+                zip(trial.steps, others_steps, strict=False), 1
+            ):
+                same = (
+                    abs(own.reward - other.reward) < EXACT and own.ended == other.ended
+                )
+                if not (
+                    same
+                    and own.success == other.success
+                    and own.picture == other.picture
+                ):
                     yield f"{where}, step {step} of {trial.start}: {own} here, {other} there"
                     break
             else:
@@ -168,7 +207,10 @@ def differences(played: list[list[Trial]], told: list[Any]) -> Iterator[str]:
 def test_every_step_is_that_of_the_package(name: str, peer: Path) -> None:
     paradigm = ArenaParadigm(with_arena(CATALOGUE.find(name, "paper")))
     played = [trials for seed in SEEDS for trials in lives(paradigm, seed)]
-    assert sum(len(trial.steps) for trials in played for trial in trials) == len(SEEDS) * STEPS
+    assert (
+        sum(len(trial.steps) for trials in played for trial in trials)
+        == len(SEEDS) * STEPS
+    )
     found = list(differences(played, ask(peer, name, played)))
     assert not found, f"{len(found)} trials differ; {found[0]}"
 

@@ -1,4 +1,5 @@
-"""Protocols in a few lines: what a test does not say is taken from a corridor with a goal at its end.
+"""Protocols in a few lines: what a test does not say is taken from a corridor with a
+goal at its end.
 
 ``«`` in a text marks where a finding is expected; it is no part of the text.
 """
@@ -35,11 +36,18 @@ def _complete(text: str) -> str:
     """Append what every protocol must have and this text has not."""
     text = textwrap.dedent(text).strip("\n")
     present = {line.split(":")[0].strip(MARK) for line in text.splitlines()}
-    return "\n".join([text, *(line for key, line in CORRIDOR.items() if key not in present)]).strip("\n") + "\n"
+    return (
+        "\n".join(
+            [text, *(line for key, line in CORRIDOR.items() if key not in present)]
+        ).strip("\n")
+        + "\n"
+    )
 
 
 def _examine(text: str) -> Examination:
-    """Return what the loader says of a text; every finding must have the format and stand inside the text."""
+    """Return what the loader says of a text; every finding must have the format and
+    stand inside the text.
+    """
     specification, found = examine_text(text, "x.yaml")
     assert (specification is None) == any(d.severity == "error" for d in found)
     lines = re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
@@ -48,7 +56,9 @@ def _examine(text: str) -> Examination:
         assert len(str(diagnostic)) < 3000
         line, column = diagnostic.position.line, diagnostic.position.column
         assert 1 <= line <= len(lines) + 1, str(diagnostic)
-        assert 1 <= column <= (len(lines[line - 1]) if line <= len(lines) else 0) + 1, str(diagnostic)
+        assert 1 <= column <= (len(lines[line - 1]) if line <= len(lines) else 0) + 1, (
+            str(diagnostic)
+        )
     return specification, found
 
 
@@ -65,10 +75,14 @@ def examine() -> Callable[[str], Examination]:
 
 @pytest.fixture
 def findings() -> Callable[[str], list[str]]:
-    """Return ``E201 3:14`` for every finding in a text that is completed and may have marks."""
+    """Return ``E201 3:14`` for every finding in a text that is completed and may have
+    marks.
+    """
 
     def findings(text: str) -> list[str]:
-        return [_code_and_place(d) for d in _examine(_complete(text).replace(MARK, ""))[1]]
+        return [
+            _code_and_place(d) for d in _examine(_complete(text).replace(MARK, ""))[1]
+        ]
 
     return findings
 
@@ -91,7 +105,10 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
     def write(name: str, text: str) -> Path:
         path = tmp_path / f"{name}{SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text if re.search("^extends: (?!null)", text, re.M) else _complete(text), encoding="utf-8")
+        path.write_text(
+            text if re.search("^extends: (?!null)", text, re.M) else _complete(text),
+            encoding="utf-8",
+        )
         return path
 
     return write

@@ -7,7 +7,9 @@ SIDES = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {side: [box, go
 
 
 def trial(rule: str, more: str = "") -> str:
-    return f"trial: {{limit: 9, start: run, {more}states: {{run: {{rules: [{rule}]}}}}}}\n"
+    return (
+        f"trial: {{limit: 9, start: run, {more}states: {{run: {{rules: [{rule}]}}}}}}\n"
+    )
 
 
 def state(keys: str) -> str:

@@ -1,4 +1,6 @@
-"""References computed from animals: a file beside the protocol, its curve, and the trials of the estimand."""
+"""References computed from animals: a file beside the protocol, its curve, and the
+trials of the estimand.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,13 @@ success: last == found
 HEADER = ",".join(COLUMNS)
 
 
-def written(folder: Path, keys: str, csv: str | bytes = "") -> tuple[Specification | None, list[Diagnostic]]:
+def written(
+    folder: Path, keys: str, csv: str | bytes = ""
+) -> tuple[Specification | None, list[Diagnostic]]:
     """Load the little maze with these keys and a file of animals beside it."""
-    (folder / "animals.csv").write_bytes(csv if isinstance(csv, bytes) else csv.encode())
+    (folder / "animals.csv").write_bytes(
+        csv if isinstance(csv, bytes) else csv.encode()
+    )
     path = folder / "maze.protocol.yaml"
     path.write_text(MAZE + keys, encoding="utf-8")
     return examine(path)
@@ -58,10 +64,14 @@ def test_value_spread_and_curve_are_those_of_the_animals(tmp_path: Path) -> None
     found = loaded(tmp_path, FOUR + NAMED, TWO_MICE).reference
     assert found is not None
     own = [4 / 8, 4 / 6]
-    assert (found.value, found.sd) == pytest.approx((statistics.fmean(own), statistics.stdev(own)))
+    assert (found.value, found.sd) == pytest.approx(
+        (statistics.fmean(own), statistics.stdev(own))
+    )
     assert (found.n_animals, found.kind, found.over) == (2, "measured", (1, 2))
     assert found.curve == pytest.approx((0.375, 0.875))
-    assert found.curve_sd == pytest.approx((statistics.stdev([0.25, 0.5]), statistics.stdev([0.75, 1])))
+    assert found.curve_sd == pytest.approx(
+        (statistics.stdev([0.25, 0.5]), statistics.stdev([0.75, 1]))
+    )
 
 
 def test_the_value_is_over_the_trials_of_the_estimand(tmp_path: Path) -> None:
@@ -70,8 +80,13 @@ def test_the_value_is_over_the_trials_of_the_estimand(tmp_path: Path) -> None:
     assert (found.value, found.over) == (0.875, (2,))
 
 
-def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(tmp_path: Path) -> None:
-    keys = FOUR + "estimand: {last: 6}\nreference: [{measure: success, curve: [0.2, 0.8], curve_sd: [0.3, 0], "
+def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(
+    tmp_path: Path,
+) -> None:
+    keys = (
+        FOUR
+        + "estimand: {last: 6}\nreference: [{measure: success, curve: [0.2, 0.8], curve_sd: [0.3, 0], "
+    )
     found = loaded(tmp_path, keys + "n_animals: 9, status: x}]").reference
     assert found is not None
     assert (found.value, found.sd) == pytest.approx(((2 * 0.2 + 4 * 0.8) / 6, 0.1))
@@ -95,14 +110,23 @@ OPEN = (
 
 @pytest.mark.parametrize("schedule", OPEN)
 @pytest.mark.parametrize("given", ["curve: [0.2, 0.8, 0.9]", "animals: animals.csv"])
-def test_where_sessions_depend_on_the_subject_the_value_is_written(tmp_path: Path, schedule: str, given: str) -> None:
+def test_where_sessions_depend_on_the_subject_the_value_is_written(
+    tmp_path: Path, schedule: str, given: str
+) -> None:
     keys = schedule + f"reference: [{{measure: success, {given}, status: x}}]"
     specification, found = written(tmp_path, keys, TWO_MICE)
     assert specification is None
-    assert [(one.code, "depends on the subject" in one.sentence) for one in found if one.severity == "error"] == [
-        (226, True)
-    ]
-    assert loaded(tmp_path, keys.replace("status", "over: [1, 2], status"), TWO_MICE).reference is not None
+    assert [
+        (one.code, "depends on the subject" in one.sentence)
+        for one in found
+        if one.severity == "error"
+    ] == [(226, True)]
+    assert (
+        loaded(
+            tmp_path, keys.replace("status", "over: [1, 2], status"), TWO_MICE
+        ).reference
+        is not None
+    )
     if "curve" in given:
         one = loaded(tmp_path, keys.replace("status", "value: 0.4, status")).reference
         assert one is not None
@@ -110,14 +134,20 @@ def test_where_sessions_depend_on_the_subject_the_value_is_written(tmp_path: Pat
 
 
 def test_a_standard_error_is_a_deviation_over_the_root_of_n(tmp_path: Path) -> None:
-    keys = FOUR + "reference: [{measure: success, value: 0.775, sem: 0.014, n_animals: 4, status: x}]"
+    keys = (
+        FOUR
+        + "reference: [{measure: success, value: 0.775, sem: 0.014, n_animals: 4, status: x}]"
+    )
     found = loaded(tmp_path, keys).reference
     assert found is not None
     assert found.sd == pytest.approx(0.014 * math.sqrt(4))
 
 
 def test_a_number_of_animals_alone_is_declared(tmp_path: Path) -> None:
-    found = loaded(tmp_path, FOUR + "reference: [{measure: success, value: 0.8, n_animals: 12, status: x}]").reference
+    found = loaded(
+        tmp_path,
+        FOUR + "reference: [{measure: success, value: 0.8, n_animals: 12, status: x}]",
+    ).reference
     assert found is not None
     assert (found.kind, found.sd) == ("declared", None)
 
@@ -132,14 +162,19 @@ def test_the_resolved_text_needs_no_file(tmp_path: Path) -> None:
 
 def test_other_animals_are_another_protocol(tmp_path: Path) -> None:
     before = loaded(tmp_path, FOUR + NAMED, TWO_MICE).sha256
-    assert loaded(tmp_path, FOUR + NAMED, TWO_MICE.replace("m1,1,4,1", "m1,1,4,2")).sha256 != before
+    assert (
+        loaded(tmp_path, FOUR + NAMED, TWO_MICE.replace("m1,1,4,1", "m1,1,4,2")).sha256
+        != before
+    )
 
 
 def test_an_edition_reads_the_file_beside_its_parent(tmp_path: Path) -> None:
     parent = loaded(tmp_path, FOUR + NAMED, TWO_MICE)
     child = tmp_path / "elsewhere" / "maze.other.protocol.yaml"
     child.parent.mkdir()
-    child.write_text("version: 1\nextends: maze\nparadigm: maze\nedition: other\n", encoding="utf-8")
+    child.write_text(
+        "version: 1\nextends: maze\nparadigm: maze\nedition: other\n", encoding="utf-8"
+    )
     specification, found = examine(child, Catalogue([tmp_path]))
     assert specification is not None, found
     assert specification.references == parent.references
@@ -162,21 +197,36 @@ def test_an_edition_reads_the_file_beside_its_parent(tmp_path: Path) -> None:
         (f"{HEADER}\nm,1,4,\u0661\n", "2:1"),
     ],
 )
-def test_mistakes_are_reported_in_the_file_of_animals(tmp_path: Path, csv: str, where: str) -> None:
+def test_mistakes_are_reported_in_the_file_of_animals(
+    tmp_path: Path, csv: str, where: str
+) -> None:
     specification, found = written(tmp_path, FOUR + NAMED, csv)
     assert specification is None
-    assert [f"{d.code} {Path(d.position.file).name}:{d.position.line}:{d.position.column}" for d in found] == [
-        f"225 animals.csv:{where}"
-    ]
+    assert [
+        f"{d.code} {Path(d.position.file).name}:{d.position.line}:{d.position.column}"
+        for d in found
+    ] == [f"225 animals.csv:{where}"]
 
 
 @pytest.mark.parametrize(
     ("csv", "why"),
     [
-        (f"{HEADER}\nm,1,10,0.5\n", "'m,1,10,0.5' is not a valid row: '0.5' (passed) is a share, not a whole number."),
-        (f"{HEADER}\nm,1,10,12\n", "'m,1,10,12' is not a valid row: 12 passed of 10 trials."),
-        (f"{HEADER}\nm,0,10,1\n", "'m,0,10,1' is not a valid row: '0' (session) is below 1."),
-        (f"{HEADER}\nm,x,10,1\n", "'m,x,10,1' is not a valid row: 'x' (session) is no whole number."),
+        (
+            f"{HEADER}\nm,1,10,0.5\n",
+            "'m,1,10,0.5' is not a valid row: '0.5' (passed) is a share, not a whole number.",
+        ),
+        (
+            f"{HEADER}\nm,1,10,12\n",
+            "'m,1,10,12' is not a valid row: 12 passed of 10 trials.",
+        ),
+        (
+            f"{HEADER}\nm,0,10,1\n",
+            "'m,0,10,1' is not a valid row: '0' (session) is below 1.",
+        ),
+        (
+            f"{HEADER}\nm,x,10,1\n",
+            "'m,x,10,1' is not a valid row: 'x' (session) is no whole number.",
+        ),
         (f"{HEADER}\nm,1,4,1\n".replace(",", ";"), "by commas, not by semicolons."),
     ],
 )
@@ -185,7 +235,10 @@ def test_a_row_that_is_not_valid_says_why(tmp_path: Path, csv: str, why: str) ->
     assert why in str(found)
 
 
-@pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", "secret.txt", "sub/../../secret.csv", "link.csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.csv", "/etc/passwd", "secret.txt", "sub/../../secret.csv", "link.csv"],
+)
 def test_only_the_protocol_s_folder_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.csv").write_text(TWO_MICE, encoding="utf-8")
     folder = tmp_path / "folder"
@@ -201,8 +254,16 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "circle.csv").symlink_to("circle.csv")
-    for name in ("pipe.csv", "folder.csv", "circle.csv", f"{'x' * 190}.csv", '"a\\0.csv"'):
-        specification, found = written(tmp_path, FOUR + NAMED.replace("animals.csv", name))
+    for name in (
+        "pipe.csv",
+        "folder.csv",
+        "circle.csv",
+        f"{'x' * 190}.csv",
+        '"a\\0.csv"',
+    ):
+        specification, found = written(
+            tmp_path, FOUR + NAMED.replace("animals.csv", name)
+        )
         assert specification is None
         assert found[0].code in (102, 104, 225), found
 
@@ -214,7 +275,11 @@ def test_bytes_that_are_no_text_and_large_files_are_refused(tmp_path: Path) -> N
         assert {d.code for d in found} == {225}
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists
+    )
+)
 def test_a_row_is_a_row_or_none(cells: object) -> None:
     row = row_of(cells, COLUMNS)
     assert row is None or (len(row) == 4 and row[1] >= 1 and 0 <= row[3] <= row[2])
@@ -222,7 +287,10 @@ def test_a_row_is_a_row_or_none(cells: object) -> None:
     assert row is None or (row[1] >= 1 and math.isfinite(row[2]))
 
 
-LATENCY = FOUR + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, status: x}]\n"
+LATENCY = (
+    FOUR
+    + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, status: x}]\n"
+)
 
 
 def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> None:
@@ -239,21 +307,40 @@ def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("csv", "where", "said"),
     [
-        (f"{HEADER}\nm,1,4,1\n", "1:1", "The first line names the columns: animal,session,value."),
-        ("animal,session,value\nm,1,high\n", "2:1", "'m,1,high' is not a valid row: 'high' (value) is not a number."),
+        (
+            f"{HEADER}\nm,1,4,1\n",
+            "1:1",
+            "The first line names the columns: animal,session,value.",
+        ),
+        (
+            "animal,session,value\nm,1,high\n",
+            "2:1",
+            "'m,1,high' is not a valid row: 'high' (value) is not a number.",
+        ),
         ("animal,session,value\nm,1,inf\n", "2:1", "'inf' (value) is not a number."),
-        ("animal,session,value\nm,0,2\n", "2:1", "Write the animal, the session (from 1) and its value, a number."),
-        ("animal,session,value\nm,1,2\nm,1,3\n", "3:1", "Session 1 of 'm' appears twice."),
+        (
+            "animal,session,value\nm,0,2\n",
+            "2:1",
+            "Write the animal, the session (from 1) and its value, a number.",
+        ),
+        (
+            "animal,session,value\nm,1,2\nm,1,3\n",
+            "3:1",
+            "Session 1 of 'm' appears twice.",
+        ),
     ],
 )
-def test_mistakes_in_animals_of_a_measure(tmp_path: Path, csv: str, where: str, said: str) -> None:
+def test_mistakes_in_animals_of_a_measure(
+    tmp_path: Path, csv: str, where: str, said: str
+) -> None:
     specification, (found,) = written(tmp_path, LATENCY, csv)
     assert specification is None
     assert f"animals.csv:{where}: error E225: " in str(found)
     assert said in str(found)
 
 
-#: Value and standard deviation of the compared trials, and animals, as published beside the data.
+#: Value and standard deviation of the compared trials, and animals, as published beside
+#: the data.
 @pytest.mark.parametrize(
     ("name", "sessions", "value", "sd", "animals"),
     [
@@ -268,7 +355,12 @@ def test_mistakes_in_animals_of_a_measure(tmp_path: Path, csv: str, where: str, 
     ],
 )
 def test_shipped_animals_are_those_of_the_sources(
-    tmp_path: Path, name: str, sessions: list[int], value: float, sd: float, animals: int
+    tmp_path: Path,
+    name: str,
+    sessions: list[int],
+    value: float,
+    sd: float,
+    animals: int,
 ) -> None:
     csv = (SHIPPED / "animals" / f"{name}.csv").read_text(encoding="utf-8")
     over = f"over: {list(sessions)}, status"
@@ -291,10 +383,16 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
-    """On average, over the protocol's own trials; both in the longest direct path that there is."""
-    maze = ArenaParadigm(with_arena(load_protocol(SHIPPED / "morris_water_maze.protocol.yaml")))
+    """On average, over the protocol's own trials; both in the longest direct path that
+    there is.
+    """
+    maze = ArenaParadigm(
+        with_arena(load_protocol(SHIPPED / "morris_water_maze.protocol.yaml"))
+    )
     assert maze.specification.reference is not None
-    stated = float(re.findall(r"at most ([\d.]+) times", maze.specification.reference.status)[0])
+    stated = float(
+        re.findall(r"at most ([\d.]+) times", maze.specification.reference.status)[0]
+    )
     budgets, longest = [], 0.0
     for subject in range(32):
         life = ArenaSubject(maze.program, DARKNESS, 0, subject)
@@ -302,7 +400,9 @@ def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
             while life.state == "ready":
                 life.step(STAY)
             budgets.append(life.values["budget"])
-            longest = max(longest, *(life.distance(f"site{number}") for number in range(1, 9)))
+            longest = max(
+                longest, *(life.distance(f"site{number}") for number in range(1, 9))
+            )
             while life.step(STAY)[2] == RUNNING:
                 pass
     assert len(budgets) == 640
@@ -329,18 +429,28 @@ def test_rats_and_models_are_counted_by_one_definition() -> None:
     ("change", "said"),
     [
         # Eight wrong holes are forgiven.
-        (("if: errors < 7,", "if: errors < 8,"), "primary_errors is 8, 'escaped' is success"),
+        (
+            ("if: errors < 7,", "if: errors < 8,"),
+            "primary_errors is 8, 'escaped' is success",
+        ),
         # A subject whose time was up made few errors.
-        ((" * (last != unsearched) + 8 * (last == unsearched)", ""), "'unsearched' is no success"),
+        (
+            (" * (last != unsearched) + 8 * (last == unsearched)", ""),
+            "'unsearched' is no success",
+        ),
     ],
 )
-def test_another_event_than_the_animals_is_found(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+def test_another_event_than_the_animals_is_found(
+    change: tuple[str, str], said: str, tmp_path: Path
+) -> None:
     shutil.copytree(SHIPPED / "animals", tmp_path / "animals")
     path = tmp_path / "barnes_maze.protocol.yaml"
     text = (SHIPPED / "barnes_maze.protocol.yaml").read_text(encoding="utf-8")
     assert change[0] in text
     path.write_text(text.replace(*change), encoding="utf-8")
-    [found] = ArenaParadigm(with_arena(load_protocol(path))).audit([], AuditSettings(parts=("same-event",)))
+    [found] = ArenaParadigm(with_arena(load_protocol(path))).audit(
+        [], AuditSettings(parts=("same-event",))
+    )
     assert found.verdict == "FAIL"
     assert said in found.text
 
@@ -351,7 +461,9 @@ COUNTED += "counts: {measure: errors, at_most: 3}}]\n"
 
 def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
     found = loaded(
-        tmp_path, FOUR + COUNTED, "animal,session,errors\nm1,1,2\nm1,1,4\nm1,2,3\nm1,2,0\nm2,1,1\n"
+        tmp_path,
+        FOUR + COUNTED,
+        "animal,session,errors\nm1,1,2\nm1,1,4\nm1,2,3\nm1,2,0\nm2,1,1\n",
     ).reference
     assert found is not None
     assert (found.value, found.n_animals, found.curve) == (0.875, 2, (0.75, 1.0))
@@ -360,14 +472,36 @@ def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "rows", "said"),
     [
-        (("", ""), "m1,1,", "(errors) is not a number. Write the animal, the session (from 1) and its value"),
-        (("measure: errors", "measure: erors"), "m1,1,2", "There is no measure 'erors'."),
-        (("animals: animals.csv", "value: 0.5"), "m1,1,2", "'counts' says what 'success' is in 'animals'."),
-        (("at_most: 3", "at_most: few"), "m1,1,2", "The value of 'at_most' does not fit: 'few'."),
-        (("{errors: steps}", "{faults: steps}"), "m1,1,2", "There is no measure 'errors'."),
+        (
+            ("", ""),
+            "m1,1,",
+            "(errors) is not a number. Write the animal, the session (from 1) and its value",
+        ),
+        (
+            ("measure: errors", "measure: erors"),
+            "m1,1,2",
+            "There is no measure 'erors'.",
+        ),
+        (
+            ("animals: animals.csv", "value: 0.5"),
+            "m1,1,2",
+            "'counts' says what 'success' is in 'animals'.",
+        ),
+        (
+            ("at_most: 3", "at_most: few"),
+            "m1,1,2",
+            "The value of 'at_most' does not fit: 'few'.",
+        ),
+        (
+            ("{errors: steps}", "{faults: steps}"),
+            "m1,1,2",
+            "There is no measure 'errors'.",
+        ),
     ],
 )
-def test_what_cannot_be_counted_is_said(change: tuple[str, str], rows: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_counted_is_said(
+    change: tuple[str, str], rows: str, said: str, tmp_path: Path
+) -> None:
     text = (FOUR + COUNTED).replace(*change) if change[0] else FOUR + COUNTED
     found, diagnostics = written(tmp_path, text, f"animal,session,errors\n{rows}\n")
     assert found is None

@@ -33,7 +33,12 @@ success: last == found
 
 def codes(**changes: str) -> set[int]:
     text = MAZE
-    for name, value in {"DRAW": "{of: {side: [1, 2]}}", "TRIALS": "3", "MEASURE": "steps", **changes}.items():
+    for name, value in {
+        "DRAW": "{of: {side: [1, 2]}}",
+        "TRIALS": "3",
+        "MEASURE": "steps",
+        **changes,
+    }.items():
         text = text.replace(name, value)
     return {found.code for found in examine_text(text)[1] if found.severity == "error"}
 
@@ -46,12 +51,19 @@ def test_the_file_is_sound_as_it_is() -> None:
     ("changes", "code"),
     [
         ({"MEASURE": "[]"}, 123),
-        ({"DRAW": f"{{of: {{side: [1, 2]}}, order: shuffle, copies: {MAX_ROWS // 2 + 1}}}"}, 206),
+        (
+            {
+                "DRAW": f"{{of: {{side: [1, 2]}}, order: shuffle, copies: {MAX_ROWS // 2 + 1}}}"
+            },
+            206,
+        ),
         ({"TRIALS": str(MAX_TRIALS)}, 224),
         ({"TRIALS": "1000000"}, 123),
     ],
 )
-def test_what_would_never_end_or_fit_is_refused(changes: dict[str, str], code: int) -> None:
+def test_what_would_never_end_or_fit_is_refused(
+    changes: dict[str, str], code: int
+) -> None:
     assert code in codes(**changes)
 
 
@@ -60,7 +72,9 @@ def test_the_largest_that_fits_is_taken(changes: dict[str, str]) -> None:
     assert codes(**changes) == set()
 
 
-@pytest.mark.parametrize("text", ["u\np: |", "a: >\n  ", "p: |\n\n u\nx", '"\np: |-', "- p: |\n:"])
+@pytest.mark.parametrize(
+    "text", ["u\np: |", "a: >\n  ", "p: |\n\n u\nx", '"\np: |-', "- p: |\n:"]
+)
 def test_a_block_without_a_line_is_a_syntax_error(text: str) -> None:
     specification, found = examine_text(text)
     assert specification is None
@@ -76,7 +90,10 @@ def test_links_in_a_circle_and_fifos_are_errors_of_a_file(
     Path("self.protocol.yaml").symlink_to("self.protocol.yaml")
     Path("here").symlink_to(".")
     for name in ("pipe", "self"):
-        with pytest.raises(ProtocolError, match=f"{name}.protocol.yaml:1:1: error E101: The file cannot be read"):
+        with pytest.raises(
+            ProtocolError,
+            match=f"{name}.protocol.yaml:1:1: error E101: The file cannot be read",
+        ):
             Catalogue([tmp_path]).load(tmp_path / f"{name}.protocol.yaml")
     assert main(["lint", "."]) in (1, 2)
     assert "error E101" in "".join(capsys.readouterr())

@@ -1,4 +1,6 @@
-"""Finding protocols by id, edition and path, in several folders, some of them broken."""
+"""Finding protocols by id, edition and path, in several folders, some of them
+broken.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,15 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture
 def folders(tmp_path: Path, write: Write) -> Catalogue:
-    """Shipped: maze, its editions, chamber. Mine: another maze, and files that are broken."""
+    """Shipped: maze, its editions, chamber. Mine: another maze, and files that are
+    broken.
+    """
     write("shipped/maze", "paradigm: maze")
     write("shipped/maze.rodent", "version: 1\nextends: maze\nedition: rodent")
-    write("shipped/maze_hidden", "version: 1\nextends: maze\nparadigm: maze_hidden\nedition: dark")
+    write(
+        "shipped/maze_hidden",
+        "version: 1\nextends: maze\nparadigm: maze_hidden\nedition: dark",
+    )
     write("shipped/chamber", "paradigm: chamber")
     write("mine/maze", "paradigm: maze\ntitle: Mine")
     write("mine/broken", "paradigm: broken\nstart: {at: nowhere}")
@@ -37,7 +44,9 @@ def test_a_local_file_wins_and_says_so(folders: Catalogue, tmp_path: Path) -> No
     assert folders.shadowed == [sentence]
 
 
-def test_a_local_file_of_another_name_wins_by_its_id(folders: Catalogue, tmp_path: Path, write: Write) -> None:
+def test_a_local_file_of_another_name_wins_by_its_id(
+    folders: Catalogue, tmp_path: Path, write: Write
+) -> None:
     write("mine/my_own", "paradigm: chamber\ntitle: Mine")
     assert folders.find("chamber").title == "Mine"
     assert folders.names().count("chamber") == 1
@@ -48,7 +57,12 @@ def test_a_local_file_of_another_name_wins_by_its_id(folders: Catalogue, tmp_pat
 
 def test_a_broken_neighbour_takes_no_other_down(folders: Catalogue) -> None:
     loaded, broken = folders.all()
-    assert sorted(s.name for s in loaded) == ["chamber", "maze", "maze@rodent", "maze_hidden@dark"]
+    assert sorted(s.name for s in loaded) == [
+        "chamber",
+        "maze",
+        "maze@rodent",
+        "maze_hidden@dark",
+    ]
     assert len(broken) == 1
     assert "broken.protocol.yaml:2:13: error E201" in str(broken[0])
     assert folders.find("chamber").paradigm == "chamber"
@@ -60,9 +74,13 @@ def test_editions_are_found_by_name(folders: Catalogue) -> None:
     assert folders.find("maze").edition == "default"
     assert folders.find("maze", "rodent").name == "maze@rodent"
     assert folders.find("maze@rodent").name == "maze@rodent"
-    assert folders.find("maze", "dark").name == "maze_hidden@dark"  # an edition with an id of its own
+    assert (
+        folders.find("maze", "dark").name == "maze_hidden@dark"
+    )  # an edition with an id of its own
     assert folders.find("maze_hidden", "dark").name == "maze_hidden@dark"
-    assert folders.find("maze@rodent", "dark").name == "maze@rodent"  # what is in the name is meant
+    assert (
+        folders.find("maze@rodent", "dark").name == "maze@rodent"
+    )  # what is in the name is meant
 
 
 def test_the_parent_of_an_edition_is_the_one_beside_it(folders: Catalogue) -> None:
@@ -78,7 +96,9 @@ def test_the_parent_of_an_edition_is_the_one_beside_it(folders: Catalogue) -> No
         ("maze_hidden", None, "There is no edition of maze_hidden called 'default'. Known: dark."),
     ],
 )  # fmt: skip
-def test_unknown_names(folders: Catalogue, name: str, edition: str | None, message: str) -> None:
+def test_unknown_names(
+    folders: Catalogue, name: str, edition: str | None, message: str
+) -> None:
     with pytest.raises(UnknownNameError) as caught:
         folders.find(name, edition)
     assert str(caught.value).startswith(message)
@@ -87,7 +107,9 @@ def test_unknown_names(folders: Catalogue, name: str, edition: str | None, messa
 def test_a_path_is_a_name(folders: Catalogue, tmp_path: Path) -> None:
     path = f"{tmp_path}/shipped/maze{SUFFIX}"
     assert folders.find(path).title == "Maze"
-    with pytest.raises(ProtocolError, match="E101: The file cannot be read: No such file or directory"):
+    with pytest.raises(
+        ProtocolError, match="E101: The file cannot be read: No such file or directory"
+    ):
         folders.find(f"{tmp_path}/absent{SUFFIX}")
 
 
@@ -100,7 +122,9 @@ def test_selecting(folders: Catalogue, tmp_path: Path) -> None:
     again = Catalogue(folders.directories)
     assert sorted(s.name for s in again.select()) == ["chamber", "maze"]
     assert [s.name for s in again.select(edition="dark")] == ["maze_hidden@dark"]
-    with pytest.raises(UnknownNameError, match=r"no edition 'drak'. Did you mean 'dark'\?"):
+    with pytest.raises(
+        UnknownNameError, match=r"no edition 'drak'. Did you mean 'dark'\?"
+    ):
         again.select(edition="drak")
 
 
@@ -126,20 +150,43 @@ def test_a_file_may_extend_what_is_installed(write: Write) -> None:
 def test_a_file_may_extend_what_lies_in_an_installed_folder(write: Write) -> None:
     folder = Catalogue(installed_plugins().protocol_directories).folders["classics"]
     name = min(folder.glob("*.protocol.yaml")).name.partition(".")[0]
-    assert load_protocol(write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")).ancestors[0] == name
+    assert (
+        load_protocol(
+            write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")
+        ).ancestors[0]
+        == name
+    )
 
 
-def test_the_id_of_an_installed_protocol_is_warned_of(folders: Catalogue, tmp_path: Path, write: Write) -> None:
+def test_the_id_of_an_installed_protocol_is_warned_of(
+    folders: Catalogue, tmp_path: Path, write: Write
+) -> None:
     def codes(name: str) -> list[int]:
-        return [one.code for one in folders.inspect(tmp_path / f"{name}{SUFFIX}")[1] if one.severity == "warning"]
+        return [
+            one.code
+            for one in folders.inspect(tmp_path / f"{name}{SUFFIX}")[1]
+            if one.severity == "warning"
+        ]
 
     write("elsewhere/own", "paradigm: chamber")
     write("elsewhere/edition", "paradigm: chamber\nedition: mine")
-    write("elsewhere/child", "version: 1\nextends: chamber\nparadigm: chamber\nedition: rodent")
+    write(
+        "elsewhere/child",
+        "version: 1\nextends: chamber\nparadigm: chamber\nedition: rodent",
+    )
     assert codes("elsewhere/own") == [318]
-    [warning] = [one for one in folders.inspect(tmp_path / f"elsewhere/own{SUFFIX}")[1] if one.code == 318]
+    [warning] = [
+        one
+        for one in folders.inspect(tmp_path / f"elsewhere/own{SUFFIX}")[1]
+        if one.code == 318
+    ]
     assert "Write 'paradigm: my_chamber', or add 'edition: mine'" in str(warning)
-    assert codes("elsewhere/edition") == codes("elsewhere/child") == codes("shipped/chamber") == []
+    assert (
+        codes("elsewhere/edition")
+        == codes("elsewhere/child")
+        == codes("shipped/chamber")
+        == []
+    )
 
 
 class Watched(Catalogue):
@@ -154,7 +201,9 @@ class Watched(Catalogue):
         return super().inspect(path)
 
 
-def test_finding_one_reads_only_what_may_be_it(folders: Catalogue, write: Write) -> None:
+def test_finding_one_reads_only_what_may_be_it(
+    folders: Catalogue, write: Write
+) -> None:
     # The edition says nowhere that it is a labyrinth: it extends a file that is.
     write("shipped/odd", "paradigm: labyrinth")
     write("shipped/odd.dark", "version: 1\nextends: odd\nedition: dark")

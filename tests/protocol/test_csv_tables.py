@@ -1,4 +1,6 @@
-"""Rows of a draw from a CSV file beside the protocol: read into it, bounded, and never from elsewhere."""
+"""Rows of a draw from a CSV file beside the protocol: read into it, bounded, and never
+from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ success: last == found
 GOOD = 'food,wait,glyph,part\nleft, 9,*,easy\n\nright,12.0,"o",hard\n'
 
 
-def written(folder: Path, csv: str | bytes = GOOD, text: str = PROTOCOL) -> tuple[Specification | None, list[str]]:
+def written(
+    folder: Path, csv: str | bytes = GOOD, text: str = PROTOCOL
+) -> tuple[Specification | None, list[str]]:
     """Load the protocol with this table beside it."""
     (folder / "trials.csv").write_bytes(csv if isinstance(csv, bytes) else csv.encode())
     path = folder / "choice.protocol.yaml"
@@ -52,19 +56,29 @@ def test_columns_become_variables_as_if_they_were_written_out(tmp_path: Path) ->
     (draw,) = found.draws
     assert draw.columns == ("food", "wait", "glyph", "part")
     assert draw.rows == (("left", 9, "*", "easy"), ("right", 12.0, "o", "hard"))
-    inline = "{food: [left, right], wait: [9, 12.0], glyph: ['*', o], part: [easy, hard]}"
+    inline = (
+        "{food: [left, right], wait: [9, 12.0], glyph: ['*', o], part: [easy, hard]}"
+    )
     same, errors = written(tmp_path, text=PROTOCOL.replace("trials.csv", inline))
     assert same is not None, errors
-    assert (same.sha256, same.text) == (found.sha256, found.text), "the resolved protocol has the rows"
+    assert (same.sha256, same.text) == (found.sha256, found.text), (
+        "the resolved protocol has the rows"
+    )
 
 
 def test_another_cell_is_another_protocol(tmp_path: Path) -> None:
-    first, other = written(tmp_path)[0], written(tmp_path, GOOD.replace("12.0", "13"))[0]
+    first, other = (
+        written(tmp_path)[0],
+        written(tmp_path, GOOD.replace("12.0", "13"))[0],
+    )
     assert first is not None
     assert other is not None
     assert first.sha256 != other.sha256
     # Spelling is not identity: quotes, blanks, a byte order mark, Windows line ends.
-    again = written(tmp_path, b"\xef\xbb\xbf" + GOOD.replace('"o"', "o").replace("\n", "\r\n").encode())[0]
+    again = written(
+        tmp_path,
+        b"\xef\xbb\xbf" + GOOD.replace('"o"', "o").replace("\n", "\r\n").encode(),
+    )[0]
     assert again is not None
     assert again.sha256 == first.sha256
 
@@ -72,7 +86,9 @@ def test_another_cell_is_another_protocol(tmp_path: Path) -> None:
 def test_an_edition_reads_the_table_of_its_parent_s_folder(tmp_path: Path) -> None:
     written(tmp_path)
     path = tmp_path / "choice.short.protocol.yaml"
-    path.write_text("version: 1\nextends: choice\nparadigm: choice\nedition: short\nschedule: {only: {trials: 2}}\n")
+    path.write_text(
+        "version: 1\nextends: choice\nparadigm: choice\nedition: short\nschedule: {only: {trials: 2}}\n"
+    )
     found, errors = examine(path)
     assert found is not None, errors
     assert len(found.draws[0].rows) == 2
@@ -100,14 +116,27 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("csv", "expected"), WRONG.values(), ids=list(WRONG))
-def test_each_mistake_has_one_message_with_its_line(csv: str | bytes, expected: str, tmp_path: Path) -> None:
+def test_each_mistake_has_one_message_with_its_line(
+    csv: str | bytes, expected: str, tmp_path: Path
+) -> None:
     found, errors = written(tmp_path, csv)
     assert found is None
     assert len(errors) == 1, errors
     assert expected in errors[0]
 
 
-@pytest.mark.parametrize("name", ["../trials.csv", "/etc/passwd", "trials.txt", "goals", "link.csv", "loop.csv", '""'])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../trials.csv",
+        "/etc/passwd",
+        "trials.txt",
+        "goals",
+        "link.csv",
+        "loop.csv",
+        '""',
+    ],
+)
 def test_a_table_is_in_the_folder_of_the_protocol(name: str, tmp_path: Path) -> None:
     (tmp_path / "trials.csv").write_text(GOOD)
     folder = tmp_path / "folder"
@@ -134,8 +163,12 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
 
 @given(
     csv=st.binary(max_size=60)
-    | st.text(max_size=60).map(lambda text: ("food,wait,glyph\n" + text).encode("utf-8", "replace"))
+    | st.text(max_size=60).map(
+        lambda text: ("food,wait,glyph\n" + text).encode("utf-8", "replace")
+    )
 )
-def test_no_table_breaks_the_reader(csv: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_table_breaks_the_reader(
+    csv: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     found, errors = written(tmp_path_factory.mktemp("any"), csv)
     assert (found is None) == bool(errors)

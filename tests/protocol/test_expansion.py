@@ -19,7 +19,9 @@ schedule: {{main: {{}}}}
 
 
 def load(arena: str, start: str, goal: str) -> Specification:
-    specification, found = examine_text(PROTOCOL.format(arena=arena, start=start, goal=goal))
+    specification, found = examine_text(
+        PROTOCOL.format(arena=arena, start=start, goal=goal)
+    )
     assert specification is not None, "\n".join(map(str, found))
     return specification
 
@@ -33,15 +35,33 @@ def as_yaml(specification: Specification) -> str:
     ("arena", "start", "goal"),
     [
         ("arena: {pool: {radius: 3}}", "edge", "spot_nw"),
-        ("arena: {pool: {radius: 9}, landmarks: {N: 1, E: '\"', S: \"\\\\\", W: '#'}}", "edge", "spot"),
+        (
+            "arena: {pool: {radius: 9}, landmarks: {N: 1, E: '\"', S: \"\\\\\", W: '#'}}",
+            "edge",
+            "spot",
+        ),
         ("arena: {ring: {radius: 4, holes: 2}, headings: 4}", "centre", "hole1"),
-        ("arena: {ring: {radius: 12, holes: 20}, landmarks: [{at: [0, 0], glyph: ':'}]}", "centre", "hole"),
+        (
+            "arena: {ring: {radius: 12, holes: 20}, landmarks: [{at: [0, 0], glyph: ':'}]}",
+            "centre",
+            "hole",
+        ),
         ("arena: {radial: {arms: 4, length: 3}}", "centre", "cup"),
-        ("arena: {radial: {arms: 8, length: 5, hub: 3}, groups: {odd: [arm1, arm3]}}", "hub", "odd"),
-        ("arena: {radial: {arms: 5, length: 4, width: 3}, landmarks: {post: {at: [-1, -1], glyph: é}}}", "hub", "cup"),
+        (
+            "arena: {radial: {arms: 8, length: 5, hub: 3}, groups: {odd: [arm1, arm3]}}",
+            "hub",
+            "odd",
+        ),
+        (
+            "arena: {radial: {arms: 5, length: 4, width: 3}, landmarks: {post: {at: [-1, -1], glyph: é}}}",
+            "hub",
+            "cup",
+        ),
     ],
 )
-def test_the_expansion_loads_to_the_same_arena(arena: str, start: str, goal: str) -> None:
+def test_the_expansion_loads_to_the_same_arena(
+    arena: str, start: str, goal: str
+) -> None:
     generated = load(arena, start, goal)
     text = as_yaml(generated)
     ejected = load(text, start, goal)
@@ -51,7 +71,9 @@ def test_the_expansion_loads_to_the_same_arena(arena: str, start: str, goal: str
 
 
 def test_an_expansion_reads_as_if_written_by_hand() -> None:
-    text = as_yaml(load("arena: {radial: {arms: 2, length: 1}, landmarks: {N: 1}}", "hub", "arm1"))
+    text = as_yaml(
+        load("arena: {radial: {arms: 2, length: 1}, landmarks: {N: 1}}", "hub", "arm1")
+    )
     assert text == (
         "arena:\n"
         "  map: |2\n"

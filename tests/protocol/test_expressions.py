@@ -1,4 +1,6 @@
-"""Expressions: grammar, precedence, types; checked against Python's own parser where both mean the same."""
+"""Expressions: grammar, precedence, types; checked against Python's own parser where
+both mean the same.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ stable = settings(derandomize=True, max_examples=200)
 # -- against Python
 
 seeds = st.integers(0, 2**32)
-expressions = st.builds(lambda seed, room: written(random.Random(seed), room), seeds, st.integers(0, 12))
+expressions = st.builds(
+    lambda seed, room: written(random.Random(seed), room), seeds, st.integers(0, 12)
+)
 
 
 class Memory:
@@ -86,7 +90,10 @@ def without_offsets(tree: Expression) -> str:
     return re.sub(r"offset=\d+", "", repr(tree))
 
 
-words = st.one_of(expressions, expressions.map(lambda text: f"{text} or where(arm) in seen and size(seen) == b"))
+words = st.one_of(
+    expressions,
+    expressions.map(lambda text: f"{text} or where(arm) in seen and size(seen) == b"),
+)
 
 
 @stable
@@ -99,7 +106,9 @@ def test_parentheses_and_blanks_change_nothing(text: str) -> None:
         assert "nested" in error.sentence  # noqa: PT017 - all those parentheses
         return
     assert without_offsets(again) == without_offsets(tree)
-    assert without_offsets(parse(f"  {text.replace(' ', '   ')} ")) == without_offsets(tree)
+    assert without_offsets(parse(f"  {text.replace(' ', '   ')} ")) == without_offsets(
+        tree
+    )
 
 
 @stable
@@ -126,9 +135,19 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
         ("  ", 0, "The expression is empty.", "Write a condition or a number."),
         ("a = b", 2, "'=' is not allowed in an expression.", "Write '==' to compare."),
         ("a & b", 2, "'&' is not allowed in an expression.", "Write 'and'."),
-        ("last == 'x'", 8, "''' is not allowed in an expression.", "Write names without quotes."),
+        (
+            "last == 'x'",
+            8,
+            "''' is not allowed in an expression.",
+            "Write names without quotes.",
+        ),
         *(
-            (f"good == {glyph}", 8, f"'{glyph[0]}' is not allowed in an expression.", GLYPH)
+            (
+                f"good == {glyph}",
+                8,
+                f"'{glyph[0]}' is not allowed in an expression.",
+                GLYPH,
+            )
             for glyph in ('"%"', "'*'", "■")
         ),
         ("good == %", 8, "'%' is not expected here.", GLYPH),
@@ -138,10 +157,25 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
             "'good' is not expected here.",
             "A trigger is not an expression: write 'enter: good' as a key of a rule.",
         ),
-        ("80 %", 4, "The expression ends too early.", "Write a share as a number: 0.8 for 80 %."),
-        ("x in [a]", 5, "'[' is not allowed in an expression.", "Brackets are not supported; use a set or a group."),
+        (
+            "80 %",
+            4,
+            "The expression ends too early.",
+            "Write a share as a number: 0.8 for 80 %.",
+        ),
+        (
+            "x in [a]",
+            5,
+            "'[' is not allowed in an expression.",
+            "Brackets are not supported; use a set or a group.",
+        ),
         ("f(a, b)", 3, "f() takes one name.", "Close the parenthesis after it."),
-        ("a, b", 1, "',' is not expected here.", "Only the arguments of a function are separated by commas."),
+        (
+            "a, b",
+            1,
+            "',' is not expected here.",
+            "Only the arguments of a function are separated by commas.",
+        ),
         ("1 + min(a)", 4, "min() takes 2 numbers or more, not 1.", "Write min(a, b)."),
         ("max()", 0, "max() takes 2 numbers or more, not 0.", "Write max(a, b)."),
         ("abs(a, b)", 0, "abs() takes one number, not 2.", "Write abs(a)."),
@@ -156,10 +190,25 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
         ("f(and)", 2, "f() takes one name.", "Name a zone, a group or a set."),
         ("a b", 2, "'b' is not expected here.", "Join conditions with 'and' or 'or'."),
         ("a not in b", 2, "'not' is not expected here.", "Write 'not (a in b)'."),
-        ("1 < a < 3", 6, "'<' is not expected here.", "Compare two values at a time and join them with 'and'."),
-        ("a +", 3, "The expression ends too early.", "Complete or remove the last operator."),
+        (
+            "1 < a < 3",
+            6,
+            "'<' is not expected here.",
+            "Compare two values at a time and join them with 'and'.",
+        ),
+        (
+            "a +",
+            3,
+            "The expression ends too early.",
+            "Complete or remove the last operator.",
+        ),
         ("* a", 0, "'*' is not expected here.", "Write a name or a number here."),
-        ("a and or b", 6, "'or' is not expected here.", "Write a name or a number here."),
+        (
+            "a and or b",
+            6,
+            "'or' is not expected here.",
+            "Write a name or a number here.",
+        ),
         ("(a", 2, "A ')' is missing.", "Close the parenthesis."),
         ("(a b)", 3, "A ')' is missing.", "Close the parenthesis."),
         ("a)", 1, "')' is not expected here.", "Join conditions with 'and' or 'or'."),
@@ -167,10 +216,16 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
         ("3x", 0, "'3' is not allowed in an expression.", "Remove it."),
     ],
 )
-def test_a_mistake_is_said_where_it_is(text: str, offset: int, sentence: str, remedy: str) -> None:
+def test_a_mistake_is_said_where_it_is(
+    text: str, offset: int, sentence: str, remedy: str
+) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse(text)
-    assert (caught.value.offset, caught.value.sentence, caught.value.remedy) == (offset, sentence, remedy)
+    assert (caught.value.offset, caught.value.sentence, caught.value.remedy) == (
+        offset,
+        sentence,
+        remedy,
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +236,9 @@ def test_a_mistake_is_said_where_it_is(text: str, offset: int, sentence: str, re
     ],
 )
 def test_long_and_deep_expressions_are_refused(text: str) -> None:
-    with pytest.raises(ExpressionError, match=r"longer than|nested more than|more than 200 parts"):
+    with pytest.raises(
+        ExpressionError, match=r"longer than|nested more than|more than 200 parts"
+    ):
         parse(text)
     assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH) == Word("a", MAX_DEPTH)
 

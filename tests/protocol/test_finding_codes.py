@@ -13,7 +13,10 @@ from cheesebench.diagnostics import GROUPS, LETTERS, MEANINGS
 from cheesebench.protocol.specification import VISIBLE_GOAL
 from cheesebench.source import DUPLICATE_KEY
 
-FOLDERS = [Path(package.__path__[0]) for package in (cheesebench.protocol, cheesebench.paradigms.dialogue)]
+FOLDERS = [
+    Path(package.__path__[0])
+    for package in (cheesebench.protocol, cheesebench.paradigms.dialogue)
+]
 FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))] + [
     Path(str(module.__file__)) for module in (interfaces, source)
 ]
@@ -32,15 +35,18 @@ NAMED = {"DUPLICATE_KEY": DUPLICATE_KEY, "VISIBLE_GOAL": VISIBLE_GOAL}
 
 def test_every_code_is_in_the_list_and_no_other() -> None:
     used = {code: severity for path in FILES for code, severity in _used(path)}
-    # Two are no argument of a call: the end of a long list, and what an expression error is unless it says otherwise.
+    # Two are no argument of a call: the end of a long list, and what an expression
+    # error is unless it says otherwise.
     used |= {199: "error", 130: "error"}
-    assert dict(sorted(used.items())) == {code: severity for code, (severity, _) in MEANINGS.items()}
+    assert dict(sorted(used.items())) == {
+        code: severity for code, (severity, _) in MEANINGS.items()
+    }
 
 
 def test_every_code_is_in_one_group() -> None:
-    assert {code: sum(low <= code <= high for low, high, _ in GROUPS) for code in MEANINGS} == dict.fromkeys(
-        MEANINGS, 1
-    )
+    assert {
+        code: sum(low <= code <= high for low, high, _ in GROUPS) for code in MEANINGS
+    } == dict.fromkeys(MEANINGS, 1)
     assert {severity for severity, _ in MEANINGS.values()} == set(LETTERS)
 
 

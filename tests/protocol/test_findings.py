@@ -1,4 +1,6 @@
-"""Every finding of the language once: what is written, the code, and (at the mark ``«``) where it is reported."""
+"""Every finding of the language once: what is written, the code, and (at the mark
+``«``) where it is reported.
+"""
 
 from __future__ import annotations
 
@@ -474,8 +476,12 @@ WARNINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("trigger", ["watch: [{act: FORWARD, count: n}], ", ""], ids=["watched", "a rule"])
-def test_an_end_in_finish_may_be_nearer_than_all_others(trigger: str, findings: Findings) -> None:
+@pytest.mark.parametrize(
+    "trigger", ["watch: [{act: FORWARD, count: n}], ", ""], ids=["watched", "a rule"]
+)
+def test_an_end_in_finish_may_be_nearer_than_all_others(
+    trigger: str, findings: Findings
+) -> None:
     rule = "" if trigger else ", {act: FORWARD, count: n}"
     text = (
         f"trial: {{limit: 2, start: run, {trigger}states: {{run: {{rules: ["
@@ -490,20 +496,30 @@ def test_every_warning_stands_where_its_cause_is(
 ) -> None:
     found = [one for one in findings(text) if not one.startswith("I")]
     assert f"{code} {marked(text)}" in found
-    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}, "W314": {"W311"}, "W331": {"W305", "W330"}}.get(
-        code, set()
-    )
+    beside = {
+        "W303": {"W308"},
+        "W310": {"W311"},
+        "W307": {"W306"},
+        "W314": {"W311"},
+        "W331": {"W305", "W330"},
+    }.get(code, set())
     assert {one.split()[0] for one in found} <= {code} | beside
 
 
 @pytest.mark.parametrize("rows", ["L.Z|<.|<S", "#####|<#S#|<#Z###|<###"])
 def test_a_bar_above_a_stem_is_no_shifted_row(rows: str, findings: Findings) -> None:
     lines = rows.replace("<", " ").split("|")
-    text = "arena:\n  map: |\n" + "".join(f"    {line}\n" for line in lines) + "  legend: {S: box, Z: goal, L: left}"
+    text = (
+        "arena:\n  map: |\n"
+        + "".join(f"    {line}\n" for line in lines)
+        + "  legend: {S: box, Z: goal, L: left}"
+    )
     assert not [one for one in findings(text) if one.startswith("W328")]
 
 
-@pytest.mark.parametrize("condition", ["trial > 9", "10 == trial", "session >= 2", "trial % 20 == 3"])
+@pytest.mark.parametrize(
+    "condition", ["trial > 9", "10 == trial", "session >= 2", "trial % 20 == 3"]
+)
 def test_a_trial_that_comes(condition: str, findings: Findings) -> None:
     text = f"schedule: {{one: {{sessions: 2, trials: 10}}}}\nsuccess: last == found and {condition}"
     assert not [one for one in findings(text) if one.startswith("W")]
@@ -513,31 +529,44 @@ def test_a_trial_that_comes(condition: str, findings: Findings) -> None:
 def test_a_place_that_nothing_uses_is_drawn_as_what_it_is(
     entry: str, glyph: str, examine: Examine, complete: Callable[[str], str]
 ) -> None:
-    _, found = examine(complete(f'arena: {{map: "S.Z.X", legend: {{S: box, Z: goal, X: {entry}}}}}'))
+    _, found = examine(
+        complete(f'arena: {{map: "S.Z.X", legend: {{S: box, Z: goal, X: {entry}}}}}')
+    )
     remedies = [one.remedy for one in found if one.code == 308]
     assert remedies == [f"Remove it from the legend, and draw it as '{glyph}'."]
 
 
 TOGETHER = {
-    "a timer and a zone": trial("{enter: goal, reward: 1, end: found}, «{after: 5, end: lost}"),
+    "a timer and a zone": trial(
+        "{enter: goal, reward: 1, end: found}, «{after: 5, end: lost}"
+    ),
     "two overlapping zones": 'arena: {map: "S.Z", legend: {S: box, Z: {zones: [goal, corner]}}}\n'
     + trial("{enter: goal, reward: 1, end: found}, «{enter: corner, end: lost}"),
-    "a move and a zone": trial("{act: FORWARD, p: 0.5, end: lost}, «{enter: goal, reward: 1, end: found}"),
+    "a move and a zone": trial(
+        "{act: FORWARD, p: 0.5, end: lost}, «{enter: goal, reward: 1, end: found}"
+    ),
 }
 
 
 @pytest.mark.parametrize("text", TOGETHER.values(), ids=list(TOGETHER))
-def test_two_triggers_on_one_step(text: str, findings: Findings, marked: Callable[[str], str]) -> None:
+def test_two_triggers_on_one_step(
+    text: str, findings: Findings, marked: Callable[[str], str]
+) -> None:
     assert findings(text) == [f"I401 {marked(text)}"]
 
 
 APART = {
-    "zones apart": LEVER + trial("{enter: goal, reward: 1, end: found}, {enter: box, end: lost}"),
-    "a turn and a zone": trial("{act: STAY, end: lost}, {enter: goal, reward: 1, end: found}"),
-    "the same zone": trial("{enter: goal, if: steps > 3, reward: 1, end: found}, {enter: goal, end: lost}"),
-    "a timer while nothing moves": trial("{after: 2, reward: 1, end: found}, {enter: goal, end: lost}").replace(
-        "run: {", "run: {freeze: true, "
+    "zones apart": LEVER
+    + trial("{enter: goal, reward: 1, end: found}, {enter: box, end: lost}"),
+    "a turn and a zone": trial(
+        "{act: STAY, end: lost}, {enter: goal, reward: 1, end: found}"
     ),
+    "the same zone": trial(
+        "{enter: goal, if: steps > 3, reward: 1, end: found}, {enter: goal, end: lost}"
+    ),
+    "a timer while nothing moves": trial(
+        "{after: 2, reward: 1, end: found}, {enter: goal, end: lost}"
+    ).replace("run: {", "run: {freeze: true, "),
 }
 
 
@@ -548,25 +577,41 @@ def test_triggers_that_never_fall_together(text: str, findings: Findings) -> Non
 
 def test_a_variable_that_rules_change_can_hold_a_solid(findings: Findings) -> None:
     text = LEVER + "vars: {next: lever}\n"
-    text += trial("{enter: goal, set: {next: lever}}, {press: next, reward: 1, end: found}")
+    text += trial(
+        "{enter: goal, set: {next: lever}}, {press: next, reward: 1, end: found}"
+    )
     assert [found for found in findings(text) if not found.startswith("I")] == []
 
 
-def test_a_pass_rate_over_several_blocks_and_some_trials(examine: Examine, complete: Callable[[str], str]) -> None:
+def test_a_pass_rate_over_several_blocks_and_some_trials(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
     blocks = "schedule: {one: {}, two: {}, three: {}}\nsuccess: last == found\n"
-    specification, found = examine(complete(blocks + "estimand: {block: [one, three], where: steps > 1}"))
+    specification, found = examine(
+        complete(blocks + "estimand: {block: [one, three], where: steps > 1}")
+    )
     assert specification is not None, found
-    assert (specification.estimand, specification.judged_blocks) == ("block:one,three", ("one", "three"))
+    assert (specification.estimand, specification.judged_blocks) == (
+        "block:one,three",
+        ("one", "three"),
+    )
     assert specification.where is not None
     specification, found = examine(complete(blocks + "estimand: {where: steps > 1}"))
     assert specification is not None, found
-    assert (specification.estimand, specification.judged_blocks) == ("all", ("one", "two", "three"))
+    assert (specification.estimand, specification.judged_blocks) == (
+        "all",
+        ("one", "two", "three"),
+    )
 
 
 CLOCKS = {
-    "at the limit": trial("{enter: goal, reward: 1, end: found}, {after: 9, end: late}"),
+    "at the limit": trial(
+        "{enter: goal, reward: 1, end: found}, {after: 9, end: late}"
+    ),
     "a variable that rules change": "vars: {gap: 99}\n"
-    + trial("{enter: goal, reward: 1, end: found}, {act: STAY, set: {gap: 2}}, {after: gap, end: late}"),
+    + trial(
+        "{enter: goal, reward: 1, end: found}, {act: STAY, set: {gap: 2}}, {after: gap, end: late}"
+    ),
     "drawn, sometimes in time": "draw: {gap: {of: {gap: [3, 20]}}}\n"
     + trial("{enter: goal, reward: 1, end: found}, {after: gap, end: late}"),
 }
@@ -581,7 +626,10 @@ def test_clocks_that_can_run_out(text: str, findings: Findings) -> None:
     ("references", "told"),
     [
         ("{measure: latency, value: 35, status: x}", True),
-        ("{measure: latency, value: 35, status: x}, {measure: success, value: 0.5, status: x}", False),
+        (
+            "{measure: latency, value: 35, status: x}, {measure: success, value: 0.5, status: x}",
+            False,
+        ),
     ],
 )
 def test_references_without_one_on_success_are_noted(
@@ -591,7 +639,9 @@ def test_references_without_one_on_success_are_noted(
     assert findings(text) == ([f"I402 {marked(text)}"] if told else [])
 
 
-def test_an_unknown_key_comes_before_what_it_leads_to(examine: Examine, complete: Callable[[str], str]) -> None:
+def test_an_unknown_key_comes_before_what_it_leads_to(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
     _, found = examine(complete('arena: {map: "S..Z", legends: {S: box, Z: goal}}'))
     assert [diagnostic.code for diagnostic in found][:2] == [121, 144]
 
@@ -603,7 +653,9 @@ def test_the_corridor_is_clean(findings: Findings) -> None:
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 
 
-@pytest.mark.parametrize("path", list(_catalogue.files.values()), ids=list(_catalogue.files))
+@pytest.mark.parametrize(
+    "path", list(_catalogue.files.values()), ids=list(_catalogue.files)
+)
 def test_shipped_protocols_have_no_warning_but_a_visible_goal(path: object) -> None:
     specification, found = examine(path, _catalogue)  # type: ignore[arg-type]
     assert specification is not None, "\n".join(map(str, found))
@@ -621,15 +673,28 @@ def test_errors_carry_their_findings(tmp_path: Path) -> None:
     assert len(error.findings) > 1
     assert str(error) == "\n".join(error.lines)
     for finding, line in zip(error.findings, error.lines, strict=True):
-        assert (finding.position.file, finding.position.line) in {(str(path), line) for line in (1, 2, 3)}
+        assert (finding.position.file, finding.position.line) in {
+            (str(path), line) for line in (1, 2, 3)
+        }
         assert f"E{finding.code}: " in line
         assert line.isprintable()
     only = ProtocolError("It shows at run time.")
-    assert (only.findings, only.lines, str(only)) == ((), (str(only),), "It shows at run time.")
-    # As they were first shipped, their references were asymptotes: such a file is as it was, or has another one.
+    assert (only.findings, only.lines, str(only)) == (
+        (),
+        (str(only),),
+        "It shows at run time.",
+    )
+    # As they were first shipped, their references were asymptotes: such a file is as it
+    # was, or has another one.
     old = Path(__file__).parents[1] / "fixtures" / "old_nine" / Path(str(path)).name
-    known = (325, 326) if old.exists() and old.read_bytes() == Path(str(path)).read_bytes() else ()
-    assert [str(d) for d in found if d.severity == "warning" and d.code not in (311, *known)] == []
+    known = (
+        (325, 326)
+        if old.exists() and old.read_bytes() == Path(str(path)).read_bytes()
+        else ()
+    )
+    assert [
+        str(d) for d in found if d.severity == "warning" and d.code not in (311, *known)
+    ] == []
 
 
 @pytest.mark.parametrize("value", [0.7, 0.6555, 0.6101, 0.6])

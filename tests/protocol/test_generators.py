@@ -1,4 +1,6 @@
-"""Generators: the zones and groups that the language page names, in the right places, for all options."""
+"""Generators: the zones and groups that the language page names, in the right places,
+for all options.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,10 @@ def check_any(arena: Arena) -> None:
 
 def turned(points: set[Square], middle: Square) -> set[Square]:
     """Turn points clockwise by a quarter around the middle."""
-    return {(middle[0] - (row - middle[1]), middle[1] + column - middle[0]) for column, row in points}
+    return {
+        (middle[0] - (row - middle[1]), middle[1] + column - middle[0])
+        for column, row in points
+    }
 
 
 # -- pool
@@ -120,8 +125,13 @@ def test_pool(radius: int) -> None:
         "spot": ("spot_nw", "spot_ne", "spot_sw", "spot_se"),
         "edge": ("edge_n", "edge_e", "edge_s", "edge_w"),
     }
-    assert set(arena.zones) == {"centre", "rim", *(member for group in arena.groups.values() for member in group)}
-    # Quarter turns carry the quadrants and all other zones into each other, so each is a quarter of the water.
+    assert set(arena.zones) == {
+        "centre",
+        "rim",
+        *(member for group in arena.groups.values() for member in group),
+    }
+    # Quarter turns carry the quadrants and all other zones into each other, so each is
+    # a quarter of the water.
     for ring in (
         ["nw", "ne", "se", "sw"],
         [f"spot_{q}" for q in ("nw", "ne", "se", "sw")],
@@ -131,19 +141,29 @@ def test_pool(radius: int) -> None:
             assert turned(squares(arena, zone), middle) == squares(arena, following)
     assert len(squares(arena, "nw")) * 4 + 1 == len(everything)
     assert turned(squares(arena, "rim"), middle) == squares(arena, "rim")
-    for quadrant, spot in zip(arena.groups["quadrant"], arena.groups["spot"], strict=True):
+    for quadrant, spot in zip(
+        arena.groups["quadrant"], arena.groups["spot"], strict=True
+    ):
         right, down = relative(arena, spot)
         assert direction(right, down) == quadrant.upper()
         assert one(arena, spot) in squares(arena, quadrant)
-        assert abs(math.hypot(right, down) - 0.6 * radius) <= 0.75  # about 60 % of the radius, to the nearest cell
+        assert (
+            abs(math.hypot(right, down) - 0.6 * radius) <= 0.75
+        )  # about 60 % of the radius, to the nearest cell
     for edge in arena.groups["edge"]:
         right, down = relative(arena, edge)
         assert direction(right, down) == edge[-1].upper()
         assert math.hypot(right, down) == radius - 1
         assert one(arena, edge) in squares(arena, "rim")
-    rim = {cell for cell in everything if any((cell[0] + c, cell[1] + r) not in everything for c, r in COMPASS)}
+    rim = {
+        cell
+        for cell in everything
+        if any((cell[0] + c, cell[1] + r) not in everything for c, r in COMPASS)
+    }
     assert squares(arena, "rim") == rim
-    assert {arena.glyphs[square] for square in everything} == {"~"}  # nothing can be told from the water
+    assert {arena.glyphs[square] for square in everything} == {
+        "~"
+    }  # nothing can be told from the water
 
 
 @pytest.mark.parametrize("sites", [4, 8])
@@ -153,29 +173,41 @@ def test_sites_of_a_pool(radius: int, sites: int) -> None:
     middle = one(arena, "centre")
     names = arena.groups["site"]
     assert names == tuple(f"site{number}" for number in range(1, sites + 1))
-    for name, following in zip(names, names[sites // 4 :] + names[: sites // 4], strict=True):
+    for name, following in zip(
+        names, names[sites // 4 :] + names[: sites // 4], strict=True
+    ):
         assert turned(squares(arena, name), middle) == squares(arena, following)
         assert abs(math.hypot(*relative(arena, name)) - radius * 2 / 3) <= 0.75
     assert direction(*relative(arena, "site1")) == "N"
-    assert turned(squares(arena, "inner"), middle) == squares(arena, "inner") >= {middle}
-    assert all(math.dist(square, middle) < radius / 4 for square in squares(arena, "inner"))
+    assert (
+        turned(squares(arena, "inner"), middle) == squares(arena, "inner") >= {middle}
+    )
+    assert all(
+        math.dist(square, middle) < radius / 4 for square in squares(arena, "inner")
+    )
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 @pytest.mark.parametrize("hub", [3, 4])
 @pytest.mark.parametrize("width", [1, 3])
 def test_eight_arms_turn_into_one_another(length: int, hub: int, width: int) -> None:
-    arena = arena_of(f"radial: {{arms: 8, length: {length}, hub: {hub}, width: {width}}}")
+    arena = arena_of(
+        f"radial: {{arms: 8, length: {length}, hub: {hub}, width: {width}}}"
+    )
     middle = one(arena, "centre")
     for zone in ("arm", "cup", "gate"):
         for number in range(1, 9):
             following = (number + 1) % 8 + 1
-            assert turned(squares(arena, f"{zone}{number}"), middle) == squares(arena, f"{zone}{following}")
+            assert turned(squares(arena, f"{zone}{number}"), middle) == squares(
+                arena, f"{zone}{following}"
+            )
 
 
 def test_pool_of_the_paper() -> None:
     arena = arena_of("pool: {radius: 9}")
-    assert len(arena.cells) == sum(math.hypot(c, r) < 8.5 for c in range(-9, 10) for r in range(-9, 10))
+    assert len(arena.cells) == sum(
+        math.hypot(c, r) < 8.5 for c in range(-9, 10) for r in range(-9, 10)
+    )
     assert relative(arena, "spot_ne") == (4, -4)
     assert relative(arena, "edge_w") == (-8, 0)
 
@@ -191,13 +223,17 @@ def ring_options() -> st.SearchStrategy[tuple[int, int]]:
 @given(ring_options())
 def test_ring(options: tuple[int, int]) -> None:
     radius, holes = options
-    specification, found = examine(f"ring: {{radius: {radius}, holes: {holes}}}", "centre")
+    specification, found = examine(
+        f"ring: {{radius: {radius}, holes: {holes}}}", "centre"
+    )
     if specification is None:
         assert found == [
             "x.yaml:4:15: error E141: This ring cannot be drawn: "
             f"{holes} holes do not fit on a ring of radius {radius}. Change its options."
         ]
-        assert holes > 4 * (radius - 1)  # there is room for one in every second cell of the circle
+        assert holes > 4 * (
+            radius - 1
+        )  # there is room for one in every second cell of the circle
         return
     assert found == []
     arena = specification.arena
@@ -213,19 +249,33 @@ def test_ring(options: tuple[int, int]) -> None:
     assert relative(arena, "hole1") == (0, 1 - radius)
     holes_at = {one(arena, hole) for hole in arena.groups["hole"]}
     middle = one(arena, "centre")
-    assert {(2 * middle[0] - c, r) for c, r in holes_at} == holes_at  # the western half mirrors the eastern one
+    assert {
+        (2 * middle[0] - c, r) for c, r in holes_at
+    } == holes_at  # the western half mirrors the eastern one
     if holes % 4 == 0:
         assert turned(holes_at, middle) == holes_at
 
 
 def test_ring_of_the_barnes_maze() -> None:
     arena = arena_of("ring: {radius: 9, holes: 20}")
-    assert [relative(arena, f"hole{n}") for n in (1, 6, 11, 16)] == [(0, -8), (8, 0), (0, 8), (-8, 0)]
+    assert [relative(arena, f"hole{n}") for n in (1, 6, 11, 16)] == [
+        (0, -8),
+        (8, 0),
+        (0, 8),
+        (-8, 0),
+    ]
 
 
 # -- radial
 
-ARMS = {2: "N S", 3: "N SE SW", 4: "N E S W", 5: "N E SE SW W", 6: "N NE SE S SW NW", 8: " ".join(HEADINGS)}
+ARMS = {
+    2: "N S",
+    3: "N SE SW",
+    4: "N E S W",
+    5: "N E SE SW W",
+    6: "N NE SE S SW NW",
+    8: " ".join(HEADINGS),
+}
 
 
 @pytest.mark.parametrize("arms", ARMS)
@@ -238,7 +288,9 @@ def test_arms_lie_on_compass_directions(arms: int, width: int) -> None:
 
 def radial_options() -> st.SearchStrategy[dict[str, int]]:
     required = {"arms": st.integers(2, 8), "length": st.integers(1, 12)}
-    return st.fixed_dictionaries(required, optional={"width": st.sampled_from([1, 3]), "hub": st.integers(1, 6)})
+    return st.fixed_dictionaries(
+        required, optional={"width": st.sampled_from([1, 3]), "hub": st.integers(1, 6)}
+    )
 
 
 @stable
@@ -261,21 +313,39 @@ def test_radial(options: dict[str, int]) -> None:
     arena = specification.arena
     check_any(arena)
     numbers = range(1, arms + 1)
-    assert arena.groups == {name: tuple(f"{name}{n}" for n in numbers) for name in ("arm", "cup", "gate")}
-    assert set(arena.zones) == {"hub", "centre", *(member for group in arena.groups.values() for member in group)}
-    # Closed gates leave the hub alone with itself: every way into an arm leads through its gate.
+    assert arena.groups == {
+        name: tuple(f"{name}{n}" for n in numbers) for name in ("arm", "cup", "gate")
+    }
+    assert set(arena.zones) == {
+        "hub",
+        "centre",
+        *(member for group in arena.groups.values() for member in group),
+    }
+    # Closed gates leave the hub alone with itself: every way into an arm leads through
+    # its gate.
     assert set(arena.doors) == set(arena.groups["gate"])
     for gate, arm_name in zip(arena.groups["gate"], arena.groups["arm"], strict=True):
         assert set(arena.doors[gate]) < set(arena.zones[arm_name]) or length == 1
-    enclosed, open_cells = {arena.cells.index(one(arena, "centre"))}, arena.open_cells(arena.doors)
+    enclosed, open_cells = (
+        {arena.cells.index(one(arena, "centre"))},
+        arena.open_cells(arena.doors),
+    )
     for _ in arena.cells:
-        enclosed |= {t for c in enclosed for h in arena.headings if (t := arena.step(c, h, open_cells)) is not None}
+        enclosed |= {
+            t
+            for c in enclosed
+            for h in arena.headings
+            if (t := arena.step(c, h, open_cells)) is not None
+        }
     assert {arena.cells[cell] for cell in enclosed} == squares(arena, "hub")
     assert one(arena, "centre") in squares(arena, "hub")
     assert set(arena.cells) == squares(arena, "hub") | squares(arena, "arm")
     hub = math.isqrt(len(squares(arena, "hub"))) // 2
     for number in numbers:
-        arm, (right, down) = squares(arena, f"arm{number}"), relative(arena, f"cup{number}")
+        arm, (right, down) = (
+            squares(arena, f"arm{number}"),
+            relative(arena, f"cup{number}"),
+        )
         assert one(arena, f"cup{number}") in arm
         assert max(abs(right), abs(down)) == hub + length  # at the end of the arm
         assert arena.glyphs[one(arena, f"cup{number}")] == "o"
@@ -303,7 +373,9 @@ def test_radial(options: dict[str, int]) -> None:
         ("radial: {arms: 5, length: 4, width: 3}", "hub"),
     ],
 )
-def test_every_cell_can_be_reached_with_any_headings(options: str, start: str, headings: int) -> None:
+def test_every_cell_can_be_reached_with_any_headings(
+    options: str, start: str, headings: int
+) -> None:
     arena = arena_of(f"{options}, headings: {headings}", start)
     assert len(reachable(arena)) == len(arena.cells)
 
@@ -311,10 +383,28 @@ def test_every_cell_can_be_reached_with_any_headings(options: str, start: str, h
 @pytest.mark.parametrize(
     "options",
     [
-        *("pool: {radius: 2}", "pool: {radius: 41}", "pool: {radius: 9.5}", "pool: {}", "pool: {radius: 9, depth: 3}"),
-        *("ring: {radius: 9}", "ring: {radius: 9, holes: 1}", "ring: {radius: 3, holes: 4}", "ring: 9"),
-        *("radial: {arms: 9, length: 3}", "radial: {arms: 1, length: 3}", "radial: {arms: 8, length: 0}"),
-        *("radial: {arms: 8, length: 3, width: 2}", "radial: {arms: 8, length: 3, hub: 0}"),
+        *(
+            "pool: {radius: 2}",
+            "pool: {radius: 41}",
+            "pool: {radius: 9.5}",
+            "pool: {}",
+            "pool: {radius: 9, depth: 3}",
+        ),
+        *(
+            "ring: {radius: 9}",
+            "ring: {radius: 9, holes: 1}",
+            "ring: {radius: 3, holes: 4}",
+            "ring: 9",
+        ),
+        *(
+            "radial: {arms: 9, length: 3}",
+            "radial: {arms: 1, length: 3}",
+            "radial: {arms: 8, length: 0}",
+        ),
+        *(
+            "radial: {arms: 8, length: 3, width: 2}",
+            "radial: {arms: 8, length: 3, hub: 0}",
+        ),
     ],
 )
 def test_options_out_of_range(options: str) -> None:
@@ -324,7 +414,9 @@ def test_options_out_of_range(options: str) -> None:
 
 
 def test_groups_of_an_author_join_those_of_a_generator() -> None:
-    arena = arena_of("ring: {radius: 9, holes: 4}, groups: {near: [hole1, centre], hole: [hole2, hole1]}")
+    arena = arena_of(
+        "ring: {radius: 9, holes: 4}, groups: {near: [hole1, centre], hole: [hole2, hole1]}"
+    )
     assert arena.groups == {"hole": ("hole2", "hole1"), "near": ("hole1", "centre")}
 
 
@@ -332,7 +424,10 @@ def test_groups_of_an_author_join_those_of_a_generator() -> None:
 
 
 def landmarks_of(options: str) -> dict[str, tuple[int, int, str]]:
-    return {mark.name: (mark.column, mark.row, mark.glyph) for mark in arena_of(options).landmarks}
+    return {
+        mark.name: (mark.column, mark.row, mark.glyph)
+        for mark in arena_of(options).landmarks
+    }
 
 
 def test_landmarks_by_compass_stand_on_the_outermost_wall() -> None:
@@ -349,7 +444,11 @@ def test_landmarks_by_compass_stand_on_the_outermost_wall() -> None:
 
 def test_landmarks_by_place_may_stand_outside() -> None:
     options = "pool: {radius: 5}, landmarks: {house: {at: [-1, 4], glyph: H}, tree: {at: [0, 0], glyph: T}, S: x}"
-    assert landmarks_of(options) == {"house": (-1, 4, "H"), "tree": (0, 0, "T"), "S": (5, 10, "x")}
+    assert landmarks_of(options) == {
+        "house": (-1, 4, "H"),
+        "tree": (0, 0, "T"),
+        "S": (5, 10, "x"),
+    }
     listed = "pool: {radius: 5}, landmarks: [{at: [-1, 4], glyph: H}, {at: [0, 0], glyph: T}]"
     assert landmarks_of(listed) == {"landmark1": (-1, 4, "H"), "landmark2": (0, 0, "T")}
 
@@ -360,19 +459,28 @@ def test_landmarks_by_place_may_stand_outside() -> None:
         ("{a: {at: [5, 5], glyph: x}}", "The landmark 'a' is on the floor at [5, 5]."),
         ("{a: {at: [5, 13], glyph: x}}", "The landmark 'a' is far outside the map."),
         ("{a: {at: [-3, 5], glyph: x}}", "The landmark 'a' is far outside the map."),
-        ("{N: x, a: {at: [5, 0], glyph: y}}", "Two landmarks are at the same place ('a')."),
+        (
+            "{N: x, a: {at: [5, 0], glyph: y}}",
+            "Two landmarks are at the same place ('a').",
+        ),
         ("{NORTH: x}", "'NORTH' is not a compass direction."),
     ],
 )
 def test_landmarks_that_cannot_stand_there(landmarks: str, sentence: str) -> None:
-    specification, found = examine(f"pool: {{radius: 5}}, landmarks: {landmarks}", "centre")
+    specification, found = examine(
+        f"pool: {{radius: 5}}, landmarks: {landmarks}", "centre"
+    )
     assert specification is None
     assert len(found) == 1
     assert f"error E147: {sentence}" in found[0]
 
 
 def test_landmarks_around_a_map_without_walls() -> None:
-    specification, found = examine('map: "S", legend: {S: here}, landmarks: {N: a, NE: b, E: c, SW: d}', "here")
+    specification, found = examine(
+        'map: "S", legend: {S: here}, landmarks: {N: a, NE: b, E: c, SW: d}', "here"
+    )
     assert specification is not None, found
-    places = {mark.name: (mark.column, mark.row) for mark in specification.arena.landmarks}
+    places = {
+        mark.name: (mark.column, mark.row) for mark in specification.arena.landmarks
+    }
     assert places == {"N": (0, -1), "NE": (1, -1), "E": (1, 0), "SW": (-1, 1)}

@@ -1,4 +1,6 @@
-"""A reference that makes the verdict one about a measure: what it needs, and what is said where it lacks something."""
+"""A reference that makes the verdict one about a measure: what it needs, and what is
+said where it lacks something.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,17 @@ from cheesebench.protocol import Specification
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
-MEASURES = "measures: {latency: steps, kind: [{if: steps > 3, is: slow}, {is: quick}]}\n"
+MEASURES = (
+    "measures: {latency: steps, kind: [{if: steps > 3, is: slow}, {is: quick}]}\n"
+)
 SHORT = "measure: latency, value: 5, sd: 1, n_animals: 8, better: lower, margin: 2"
 LATENCY = f"{SHORT}, range: [0, 9]"
 
 
 def reference(*keys: str) -> str:
-    return f"{MEASURES}reference: [{', '.join(f'{{{own}, status: x}}' for own in keys)}]"
+    return (
+        f"{MEASURES}reference: [{', '.join(f'{{{own}, status: x}}' for own in keys)}]"
+    )
 
 
 MISTAKES = {
@@ -64,7 +70,11 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=list(MISTAKES))
 def test_mistakes(
-    text: str, said: str, examine: Examine, complete: Callable[[str], str], marked: Callable[[str], str]
+    text: str,
+    said: str,
+    examine: Examine,
+    complete: Callable[[str], str],
+    marked: Callable[[str], str],
 ) -> None:
     specification, found = examine(complete(text).replace("«", ""))
     assert specification is None
@@ -75,8 +85,14 @@ def test_mistakes(
 
 
 SHAPES = {
-    "an unknown side": (reference("measure: latency, value: 5, better: «less, margin: 2"), "E123"),
-    "a margin of nothing": (reference(f"{LATENCY.replace('margin: 2', 'margin: «0')}"), "E123"),
+    "an unknown side": (
+        reference("measure: latency, value: 5, better: «less, margin: 2"),
+        "E123",
+    ),
+    "a margin of nothing": (
+        reference(f"{LATENCY.replace('margin: 2', 'margin: «0')}"),
+        "E123",
+    ),
     "half a range": (reference(f"{SHORT}, range: «[0]"), "E123"),
     "a misspelt key": (reference(f"{SHORT}, «rnage: [0, 9]"), "E121"),
     "an unknown measure": (reference(LATENCY.replace("latency", "«latenzy")), "E201"),
@@ -84,23 +100,38 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("text", "code"), SHAPES.values(), ids=list(SHAPES))
-def test_shapes(text: str, code: str, findings: Callable[[str], list[str]], marked: Callable[[str], str]) -> None:
+def test_shapes(
+    text: str,
+    code: str,
+    findings: Callable[[str], list[str]],
+    marked: Callable[[str], str],
+) -> None:
     assert findings(text)[0] == f"{code} {marked(text)}"
 
 
 def test_what_is_judged(examine: Examine, complete: Callable[[str], str]) -> None:
     specification, found = examine(
-        complete("success: last == found\n" + reference("measure: steps_, value: 1", LATENCY).replace("steps_", "kind"))
+        complete(
+            "success: last == found\n"
+            + reference("measure: steps_, value: 1", LATENCY).replace("steps_", "kind")
+        )
     )
     assert specification is not None, found
     assert not [one for one in found if one.code == 402]
     judged = specification.judged
     assert judged is not None
-    assert (judged.measure, judged.better, judged.margin, judged.range) == ("latency", "lower", 2, (0, 9))
+    assert (judged.measure, judged.better, judged.margin, judged.range) == (
+        "latency",
+        "lower",
+        2,
+        (0, 9),
+    )
     assert specification.reference is None, "there is no number for the pass rate"
 
 
-def test_where_of_the_judged_reference_says_what_is_compared(examine: Examine, complete: Callable[[str], str]) -> None:
+def test_where_of_the_judged_reference_says_what_is_compared(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
     specification, found = examine(complete(reference(f"{LATENCY}, where: steps < 5")))
     assert specification is not None, found
     assert specification.where is not None

@@ -1,4 +1,5 @@
-"""Mistakes that authors make with keys they do not know yet: one error each, which says what was seen and what to do.
+"""Mistakes that authors make with keys they do not know yet: one error each, which says
+what was seen and what to do.
 
 Each is a change to one protocol, which has no mistake.
 """
@@ -52,35 +53,61 @@ measures:
 """
 OF = "of: {sort: [low, high]}"
 ORDER = "order: size(seen) + position(home, arm)"
-CONSTRUCT = (
-    "success: last == correct\nconstruct: {name: x, kind: strategy, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
-)
+CONSTRUCT = "success: last == correct\nconstruct: {name: x, kind: strategy, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
 
 #: What is written instead of what, and the finding.
 MISTAKES = {
-    "by: forgotten": ("steps, by: [sort]", "steps", "without conditions, write 'fast: EXPRESSION'."),
-    "rule: a misspelt trigger": ("{enter: arm, if", "{entr: arm, if", "Did you mean 'enter'?"),
+    "by: forgotten": (
+        "steps, by: [sort]",
+        "steps",
+        "without conditions, write 'fast: EXPRESSION'.",
+    ),
+    "rule: a misspelt trigger": (
+        "{enter: arm, if",
+        "{entr: arm, if",
+        "Did you mean 'enter'?",
+    ),
     "lesion: a misspelt key": (
         "success: last == correct",
         "success: last == correct\n"
         "construct: {name: x, kind: strategy, abolished_by: [{lesion: {hied: arm}, at_most: 0.5}]}",
         "There is no key 'hied' in 'lesion'. Did you mean 'hide'?",
     ),
-    "an expression: a Cyrillic letter": ("last == correct\nm", "last == \u0441orrect\nm", "CYRILLIC SMALL LETTER ES"),
-    "add: a set that is a group": ("home: it}", "seen: arm}", "'arm' is the name of a group, but a set"),
+    "an expression: a Cyrillic letter": (
+        "last == correct\nm",
+        "last == \u0441orrect\nm",
+        "CYRILLIC SMALL LETTER ES",
+    ),
+    "add: a set that is a group": (
+        "home: it}",
+        "seen: arm}",
+        "'arm' is the name of a group, but a set",
+    ),
     "sample: what is drawn below": (
         "  one: {per",
         "  early: {sample: some, into: [e]}\n  some: {pick: 2, of: {some: [arm1, arm2, arm3]}}\n  one: {per",
         "Move 'some' above 'early'.",
     ),
-    "say: an expression in braces": ("TONE {sort}", "{n + 1}", "In braces stands the name of a variable, not 'n + 1'."),
-    "say: nothing in braces": ("TONE {sort}", "{}", "In braces stands the name of a variable, not ''. Name one;"),
+    "say: an expression in braces": (
+        "TONE {sort}",
+        "{n + 1}",
+        "In braces stands the name of a variable, not 'n + 1'.",
+    ),
+    "say: nothing in braces": (
+        "TONE {sort}",
+        "{}",
+        "In braces stands the name of a variable, not ''. Name one;",
+    ),
     "say: braces without quotes": (
         '"TONE {sort}"',
         "{sort}",
         "does not fit: a mapping. Expected text, in quotes where",
     ),
-    "by: twice": ("by: [sort]", "by: [sort, sort]", "'sort' appears twice in 'by'. Keep one."),
+    "by: twice": (
+        "by: [sort]",
+        "by: [sort, sort]",
+        "'sort' appears twice in 'by'. Keep one.",
+    ),
     "by: a word of the language": (
         "by: [sort]",
         "by: [block]",
@@ -91,14 +118,46 @@ MISTAKES = {
         "sort: [low, high]",
         "There is no key 'sort' in 'one'. Known keys here: copies",
     ),
-    "draw: nothing": (OF, "order: cycle", "There is nothing that 'one' draws from. Add 'of', 'sample' or 'permute'."),
-    "draw: two sources": (OF, f"permute: [low, high], {OF}", "'one' has 'of' and 'permute'. Keep one of them."),
-    "draw: no names": (OF, "permute: [low, high]", "'one' has 'permute', but no 'into'. Add 'into', with names"),
-    "draw: names for a table": (OF, f"into: [a], {OF}", "'one' has 'of' and 'into'. Remove 'into': the columns have"),
-    "weights: shares": (OF, f"{OF}, weights: [0.8, 0.2]", "'weights' does not fit: [0.8, 0.2]. Expected whole numbers"),
-    "weights: none": (OF, f"{OF}, weights: [1, 0]", "'weights' does not fit: [1, 0]. Expected whole numbers from 1"),
-    "range: backwards": ("to: 3", "to: 0.5", "The range of 'wait' ends at 0.5, below its beginning, 1. Let 'to' be"),
-    "range: no step": ("to: 3", "to: 3, step: 0", "The step of 'wait' is 0. Let it be above 0."),
+    "draw: nothing": (
+        OF,
+        "order: cycle",
+        "There is nothing that 'one' draws from. Add 'of', 'sample' or 'permute'.",
+    ),
+    "draw: two sources": (
+        OF,
+        f"permute: [low, high], {OF}",
+        "'one' has 'of' and 'permute'. Keep one of them.",
+    ),
+    "draw: no names": (
+        OF,
+        "permute: [low, high]",
+        "'one' has 'permute', but no 'into'. Add 'into', with names",
+    ),
+    "draw: names for a table": (
+        OF,
+        f"into: [a], {OF}",
+        "'one' has 'of' and 'into'. Remove 'into': the columns have",
+    ),
+    "weights: shares": (
+        OF,
+        f"{OF}, weights: [0.8, 0.2]",
+        "'weights' does not fit: [0.8, 0.2]. Expected whole numbers",
+    ),
+    "weights: none": (
+        OF,
+        f"{OF}, weights: [1, 0]",
+        "'weights' does not fit: [1, 0]. Expected whole numbers from 1",
+    ),
+    "range: backwards": (
+        "to: 3",
+        "to: 0.5",
+        "The range of 'wait' ends at 0.5, below its beginning, 1. Let 'to' be",
+    ),
+    "range: no step": (
+        "to: 3",
+        "to: 3, step: 0",
+        "The step of 'wait' is 0. Let it be above 0.",
+    ),
     "range: long": (
         "to: 3",
         "to: 30000",
@@ -119,7 +178,11 @@ MISTAKES = {
         "{outcome: wrong, if: last",
         "'until' has 'outcome' and 'if'. Keep one; 'if: last == NAME'",
     ),
-    "until: neither": ("if: last == correct, ", "", "'until' does not say which trials count. Add 'outcome' or 'if'."),
+    "until: neither": (
+        "if: last == correct, ",
+        "",
+        "'until' does not say which trials count. Add 'outcome' or 'if'.",
+    ),
     "until: at the top": (
         "success:",
         "until: 3\nsuccess:",
@@ -155,12 +218,36 @@ MISTAKES = {
         "  success: 1\n  limit:",
         "no key 'success' in 'trial'. It belongs at the top level",
     ),
-    "number: a set": (ORDER, "order: abs(seen)", "A number is needed, not a set. Use size() of it."),
-    "power: of Python": (ORDER, "order: n ** 2", "'*' is not expected here. There are no powers: multiply, a * a."),
-    "power: of others": (ORDER, "order: n ^ 2", "'^' is not allowed in an expression. There are no powers: multiply"),
-    "division: whole": (ORDER, "order: n // 2", "'/' is not expected here. Write floor(a / b)."),
-    "function: in capitals": (ORDER, "order: Max(n, 1)", "There is no function 'Max'. Did you mean 'max'?"),
-    "function: its name only": (ORDER, "order: min", "The name 'min' is unknown. It is a function: write min( ... )."),
+    "number: a set": (
+        ORDER,
+        "order: abs(seen)",
+        "A number is needed, not a set. Use size() of it.",
+    ),
+    "power: of Python": (
+        ORDER,
+        "order: n ** 2",
+        "'*' is not expected here. There are no powers: multiply, a * a.",
+    ),
+    "power: of others": (
+        ORDER,
+        "order: n ^ 2",
+        "'^' is not allowed in an expression. There are no powers: multiply",
+    ),
+    "division: whole": (
+        ORDER,
+        "order: n // 2",
+        "'/' is not expected here. Write floor(a / b).",
+    ),
+    "function: in capitals": (
+        ORDER,
+        "order: Max(n, 1)",
+        "There is no function 'Max'. Did you mean 'max'?",
+    ),
+    "function: its name only": (
+        ORDER,
+        "order: min",
+        "The name 'min' is unknown. It is a function: write min( ... ).",
+    ),
     "function: a comma within braces": (
         "value: steps",
         "value: min(n, 3) / 2",
@@ -171,14 +258,26 @@ MISTAKES = {
         "order: position(arm, home)",
         "'home' is not a group. Write position(home, arm).",
     ),
-    "member: turned round": (ORDER, "order: member(1, arm) == hub", "'1' is not a group. Write member(arm, 1)."),
-    "recent: turned round": (ORDER, "order: recent(5, correct)", "outcome; '5' is neither. Write recent(correct, 5)."),
+    "member: turned round": (
+        ORDER,
+        "order: member(1, arm) == hub",
+        "'1' is not a group. Write member(arm, 1).",
+    ),
+    "recent: turned round": (
+        ORDER,
+        "order: recent(5, correct)",
+        "outcome; '5' is neither. Write recent(correct, 5).",
+    ),
     "recent: no number": (
         ORDER,
         "order: recent(correct, n)",
         "a fixed number of trials, 1 to 1000, not 'n'. Write recent(",
     ),
-    "show: none": ('lamp: "*"', "lamp: none", "'none' is not a glyph. A blank in quotes leaves it undrawn."),
+    "show: none": (
+        'lamp: "*"',
+        "lamp: none",
+        "'none' is not a glyph. A blank in quotes leaves it undrawn.",
+    ),
     "hide: a variable": (
         "success: last == correct",
         CONSTRUCT % "goal",
@@ -219,7 +318,11 @@ def test_a_mistake_is_one_error_with_its_remedy(mistake: str, examine: Examine) 
 
 
 @pytest.mark.parametrize(
-    ("right", "short"), [("by: [sort]", "by: sort"), ("of: {goal: [arm1, arm2]}", "sample: arm, into: goal")]
+    ("right", "short"),
+    [
+        ("by: [sort]", "by: sort"),
+        ("of: {goal: [arm1, arm2]}", "sample: arm, into: goal"),
+    ],
 )
 def test_one_name_needs_no_brackets(right: str, short: str, examine: Examine) -> None:
     assert right in RIGHT

@@ -81,8 +81,12 @@ def misfits(data: object) -> list[str]:
 
 
 def test_the_committed_schema_is_the_generated_one() -> None:
-    committed = Path(cheesebench.protocols.__path__[0], FILE_NAME).read_text(encoding="utf-8")
-    assert committed == schema_text(), f"run: cheesebench schema --output protocols/{FILE_NAME}"
+    committed = Path(cheesebench.protocols.__path__[0], FILE_NAME).read_text(
+        encoding="utf-8"
+    )
+    assert committed == schema_text(), (
+        f"run: cheesebench schema --output protocols/{FILE_NAME}"
+    )
 
 
 def test_it_is_a_valid_schema_that_describes_itself() -> None:
@@ -92,8 +96,13 @@ def test_it_is_a_valid_schema_that_describes_itself() -> None:
     assert "$id" not in schema
     assert schema["title"] == "CheeseBench protocol"
     trial = schema["$defs"]["Trial"]["properties"]
-    assert trial["limit"]["description"] == "Steps after which a trial is cut off; or a variable."
-    undescribed = [name for name, model in schema["$defs"].items() if not model.get("description")]
+    assert (
+        trial["limit"]["description"]
+        == "Steps after which a trial is cut off; or a variable."
+    )
+    undescribed = [
+        name for name, model in schema["$defs"].items() if not model.get("description")
+    ]
     undescribed += [
         f"{name}: {key}"
         for name, model in schema["$defs"].items()
@@ -103,7 +112,9 @@ def test_it_is_a_valid_schema_that_describes_itself() -> None:
     assert undescribed == []
 
 
-@pytest.mark.parametrize("path", list(_catalogue.files.values()), ids=list(_catalogue.files))
+@pytest.mark.parametrize(
+    "path", list(_catalogue.files.values()), ids=list(_catalogue.files)
+)
 def test_every_shipped_protocol_validates(path: Path) -> None:
     root = read_file(path, Diagnostics())
     assert root is not None
@@ -147,7 +158,9 @@ def test_a_typo_fails(path: list[str | int], value: object) -> None:
     assert not _loads(data)
 
 
-@pytest.mark.parametrize("key", ["version", "paradigm", "arena", "start", "trial", "schedule"])
+@pytest.mark.parametrize(
+    "key", ["version", "paradigm", "arena", "start", "trial", "schedule"]
+)
 def test_a_required_key_is_missed(key: str) -> None:
     data = plain(SHORT_FORMS)
     del data[key]
@@ -163,7 +176,13 @@ def test_an_edition_needs_only_what_it_changes(tmp_path: Path) -> None:
         "arena": {"legend": {"B": {"glyph": None}}, "landmarks": None},
         "trial": {
             "limit": 30,
-            "states": {"second": {"say": None, "freeze": True, "rules": [{"after": 2, "end": "out"}]}},
+            "states": {
+                "second": {
+                    "say": None,
+                    "freeze": True,
+                    "rules": [{"after": 2, "end": "out"}],
+                }
+            },
         },
         "draw": {"d": {"per": "session"}},
         "tests": None,
@@ -179,7 +198,9 @@ def test_an_edition_needs_only_what_it_changes(tmp_path: Path) -> None:
     typo["trial"]["states"]["second"]["frezze"] = True
     assert misfits(typo)
     half_a_rule = copy.deepcopy(edition)
-    half_a_rule["reference"] = [{"measure": "success", "value": 0.5}]  # lists are replaced, so they are whole
+    half_a_rule["reference"] = [
+        {"measure": "success", "value": 0.5}
+    ]  # lists are replaced, so they are whole
     assert misfits(half_a_rule)
     no_edition = {key: value for key, value in edition.items() if key != "extends"}
     assert misfits(no_edition)

@@ -1,4 +1,6 @@
-"""YAML text becomes nodes with exact positions; what the language forbids is refused where it stands."""
+"""YAML text becomes nodes with exact positions; what the language forbids is refused
+where it stands.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from cheesebench.source import MAX_BYTES, MAX_DEPTH, Node, read_file, read_text
 @pytest.fixture(autouse=True, params=["fast", "portable"])
 def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run everything with libyaml's parser and with the pure Python one."""
-    monkeypatch.setattr(yaml, "__with_libyaml__", request.param == "fast" and yaml.__with_libyaml__)
+    monkeypatch.setattr(
+        yaml, "__with_libyaml__", request.param == "fast" and yaml.__with_libyaml__
+    )
     monkeypatch.setattr(source, "_Loader", source._loader_class())
 
 
@@ -62,7 +66,9 @@ def test_scalars_are_those_of_yaml_1_2(written: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize("written", ["1000000000000000", "-1e15", "1e999", "0x" + "f" * 30, "9" * 5000])
+@pytest.mark.parametrize(
+    "written", ["1000000000000000", "-1e15", "1e999", "0x" + "f" * 30, "9" * 5000]
+)
 def test_a_number_out_of_range_is_an_error(written: str) -> None:
     root, found = read(f"a:\n  key: {written}")
     assert root is not None
@@ -139,14 +145,21 @@ def test_a_byte_order_mark_does_not_move_positions(tmp_path: Path) -> None:
         ("a:\n - |\n\n    ###\n    #x#\n", 6, 5, 6),
         ("a: |2\n    ##\n  #x#\n", 6, 3, 4),
         ("a: >\n  it != x\n", 3, 2, 6),
-        ("a: >-\n  it\n  != x\n", 3, 1, 4),  # folded: unknown, so where the value begins
+        (
+            "a: >-\n  it\n  != x\n",
+            3,
+            1,
+            4,
+        ),  # folded: unknown, so where the value begins
         ("a: it\n  != x\n", 3, 1, 4),
         (r'a: "it\x20!= x"', 3, 1, 4),
         ("a: 'it''s x'", 3, 1, 4),
         ("a: |\n\n\n", 0, 1, 4),
     ],
 )
-def test_positions_inside_a_text(text: str, offset: int, line: int, column: int) -> None:
+def test_positions_inside_a_text(
+    text: str, offset: int, line: int, column: int
+) -> None:
     root, found = read(text)
     assert root is not None
     assert found == []
@@ -157,7 +170,9 @@ def test_positions_inside_a_text(text: str, offset: int, line: int, column: int)
 # -- what is refused, and where
 
 #: A billion laughs.
-BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi"))
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi")
+)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +237,10 @@ def test_deep_nesting_is_refused(form: str, depth: int) -> None:
         text = {"list": "a: " + "[" * depth, "mapping": "a: " + "{a: " * depth}[form]
     _, found = read(text)
     assert len(found) == 1
-    assert f"error E108: Values are nested more than {MAX_DEPTH} deep. Flatten the file." in found[0]
+    assert (
+        f"error E108: Values are nested more than {MAX_DEPTH} deep. Flatten the file."
+        in found[0]
+    )
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:
@@ -252,16 +270,31 @@ def test_the_size_is_limited(tmp_path: Path) -> None:
     assert "error E103" in read_bytes(path, b"a: " + b"[" * 10_000_000)[0]
     path.write_bytes(b"a: 1\n" + line * (MAX_BYTES // 64 - 1))
     assert read_file(path, Diagnostics()) is not None
-    assert "error E103: The text is larger than 256 KB." in read("#" * (MAX_BYTES + 1))[1][0]
+    assert (
+        "error E103: The text is larger than 256 KB."
+        in read("#" * (MAX_BYTES + 1))[1][0]
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"\x89PNG\r\n\x1a\n\x00\x00", ":1:1: error E102: The file is not UTF-8 (byte 0x89). Save it as UTF-8 text."),
-        ("title: T-maze\n".encode("utf-16"), ":1:1: error E102: The file is not UTF-8 (byte 0xff)."),
-        ("title: T".encode("utf-16-be"), ":1:1: error E102: The character U+0000 is not text."),
-        ("a: 1\ntitle: Müller".encode("latin-1"), ":2:9: error E102: The file is not UTF-8 (byte 0xfc)."),
+        (
+            b"\x89PNG\r\n\x1a\n\x00\x00",
+            ":1:1: error E102: The file is not UTF-8 (byte 0x89). Save it as UTF-8 text.",
+        ),
+        (
+            "title: T-maze\n".encode("utf-16"),
+            ":1:1: error E102: The file is not UTF-8 (byte 0xff).",
+        ),
+        (
+            "title: T".encode("utf-16-be"),
+            ":1:1: error E102: The character U+0000 is not text.",
+        ),
+        (
+            "a: 1\ntitle: Müller".encode("latin-1"),
+            ":2:9: error E102: The file is not UTF-8 (byte 0xfc).",
+        ),
         (b"\x7fELF\x02\x01", ":1:1: error E102: The character U+007F is not text."),
         (bytes(range(256)), ":2:118: error E102"),
         (b"", ":1:1: error E110"),
@@ -275,7 +308,8 @@ def test_what_is_no_text(tmp_path: Path, data: bytes, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("absent.yaml", "No such file"), ("", "directory"), ("a\0b", "null byte")]
+    ("name", "reason"),
+    [("absent.yaml", "No such file"), ("", "directory"), ("a\0b", "null byte")],
 )
 def test_what_cannot_be_read(tmp_path: Path, name: str, reason: str) -> None:
     diagnostics = Diagnostics()
@@ -286,7 +320,9 @@ def test_what_cannot_be_read(tmp_path: Path, name: str, reason: str) -> None:
     assert found.remedy == "Check the path and its permissions."
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+)
 def test_a_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "secret.yaml"
     path.write_text("a: 1")

@@ -1,4 +1,6 @@
-"""Every key of the language: wrong kind, unknown, missing, short; all in one pass and in the author's words."""
+"""Every key of the language: wrong kind, unknown, missing, short; all in one pass and
+in the author's words.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ def mappings(value: Any, path: Path_ = ()) -> Iterator[Path_]:
     if isinstance(value, dict):
         yield path
     for step, child in (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
     ):
         yield from mappings(child, (*path, step))
 
@@ -76,12 +82,29 @@ def test_everything_uses_every_key() -> None:
     models = [
         model
         for model in vars(documents).values()
-        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == documents.__name__
+        if isinstance(model, type)
+        and issubclass(model, BaseModel)
+        and model.__module__ == documents.__name__
     ]
-    keys = {field.alias or key for model in models for key, field in model.model_fields.items()}
-    # One arena is of one kind, and the verdict is about success, or about a measure (test_judged_measures).
+    keys = {
+        field.alias or key
+        for model in models
+        for key, field in model.model_fields.items()
+    }
+    # One arena is of one kind, and the verdict is about success, or about a measure
+    # (test_judged_measures).
     assert keys - used - {"extends", "block"} == {
-        *("pool", "ring", "radial", "radius", "holes", "arms", "length", "width", "hub"),
+        *(
+            "pool",
+            "ring",
+            "radial",
+            "radius",
+            "holes",
+            "arms",
+            "length",
+            "width",
+            "hub",
+        ),
         *("sites", "better", "range", "turned"),
     }
 
@@ -100,7 +123,9 @@ def test_an_unknown_key_is_named_with_its_neighbour(path: Path_) -> None:
 
 @pytest.mark.parametrize("path", LEAVES, ids=name)
 def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
-    """Whether a list or a truth value fits there is the models' business; a mapping of nonsense never does."""
+    """Whether a list or a truth value fits there is the models' business; a mapping of
+    nonsense never does.
+    """
     data = data_of(EVERYTHING)
     wrongs: list[object] = [{"what": [["ever"]]}, [[{}]], True]
     for wrong in wrongs:
@@ -144,7 +169,9 @@ def test_a_missing_key_is_named(path: Path_, where: str, how: str) -> None:
         at(data, path[:-1])[path[-1]] = None
     else:
         del at(data, path[:-1])[path[-1]]
-    assert examine_data(data) == [f"E122: The key '{path[-1]}' is missing{where}. Add '{path[-1]}: ...'."]
+    assert examine_data(data) == [
+        f"E122: The key '{path[-1]}' is missing{where}. Add '{path[-1]}: ...'."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,9 +179,18 @@ def test_a_missing_key_is_named(path: Path_, where: str, how: str) -> None:
     [
         ("vars: {n: 0}", "vars: {n: {init: 0, per: trial}}"),
         ("vars: {n: []}", "vars: {n: {init: []}}"),
-        ('arena: {map: "S", legend: {S: box}}', 'arena: {map: "S", legend: {S: {zone: box}}}'),
-        ("trial: {limit: 3, start: a, states: {a: {}}}", "trial: {limit: 3, start: [{go: a}], states: {a: {}}}"),
-        ("trial: {limit: 3, start: a, states: {a: {}}}", "trial: {limit: 3, start: [a], states: {a: {}}}"),
+        (
+            'arena: {map: "S", legend: {S: box}}',
+            'arena: {map: "S", legend: {S: {zone: box}}}',
+        ),
+        (
+            "trial: {limit: 3, start: a, states: {a: {}}}",
+            "trial: {limit: 3, start: [{go: a}], states: {a: {}}}",
+        ),
+        (
+            "trial: {limit: 3, start: a, states: {a: {}}}",
+            "trial: {limit: 3, start: [a], states: {a: {}}}",
+        ),
         ("say: x", "say: [x]"),
         ("count: n", "count: [n]"),
         ("close: d", "close: [d]"),
@@ -164,12 +200,20 @@ def test_a_missing_key_is_named(path: Path_, where: str, how: str) -> None:
 def test_short_forms_mean_the_long_ones(
     short: str, long: str, examine: Examine, complete: Callable[[str], str]
 ) -> None:
-    texts = [text if text[:2] not in ("sa", "co", "cl") else STATE.replace("KEY", text) for text in (short, long)]
-    one, other = (examine(complete(text + EMPTY * ("arena" in text and "trial" not in text)))[0] for text in texts)
+    texts = [
+        text if text[:2] not in ("sa", "co", "cl") else STATE.replace("KEY", text)
+        for text in (short, long)
+    ]
+    one, other = (
+        examine(complete(text + EMPTY * ("arena" in text and "trial" not in text)))[0]
+        for text in texts
+    )
     assert one is not None
     assert other is not None
     for part in ("variables", "arena", "entry", "states", "title"):
-        assert _without_positions(getattr(one, part)) == _without_positions(getattr(other, part))
+        assert _without_positions(getattr(one, part)) == _without_positions(
+            getattr(other, part)
+        )
 
 
 EMPTY = "\ntrial: {limit: 3, start: a, states: {a: {}}}"
@@ -211,7 +255,9 @@ def test_a_duplicate_key_hides_no_wrong_name(findings: Findings) -> None:
 
 
 @pytest.mark.parametrize("version", ["2", "7", "1.5"])
-def test_a_newer_version_asks_for_a_newer_program(version: str, examine: Examine) -> None:
+def test_a_newer_version_asks_for_a_newer_program(
+    version: str, examine: Examine
+) -> None:
     specification, found = examine(f"version: {version}\nunknown: key\n")
     assert specification is None
     assert [str(d) for d in found] == [
@@ -226,6 +272,8 @@ def test_no_version_at_all(version: str, findings: Findings) -> None:
 
 
 def test_long_values_are_cut_in_messages(examine: Examine) -> None:
-    _, found = examine("version: 1\n" + "x" * 1000 + ": 1\nparadigm: " + "y z" * 30_000 + "\n")
+    _, found = examine(
+        "version: 1\n" + "x" * 1000 + ": 1\nparadigm: " + "y z" * 30_000 + "\n"
+    )
     assert found
     assert all(len(str(d)) < 400 for d in found)

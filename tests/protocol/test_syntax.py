@@ -30,19 +30,40 @@ def remedies(text: str) -> list[str]:
     ("text", "remedy"),
     [
         (PLUS, "Its first row begins with blanks: write 'map: |3' to keep them."),
-        ("rules:\n  -{enter: a, end: b}", "A list entry begins with a dash and a space."),
+        (
+            "rules:\n  -{enter: a, end: b}",
+            "A list entry begins with a dash and a space.",
+        ),
         ("rules:\n  - a\n  -b: c", "A list entry begins with a dash and a space."),
         ('title: "open\nversion: 1\nnotes: "x"\n', "Is the quote in line 1 closed?"),
         ("title: Delay: discounting", "Quote a text that contains a colon."),
         ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
         ("states:\n\trun: {}", "Indent with spaces, not tabs."),
         ("version: 1\ntitle T-maze\nlimit: 3\n", "Write 'key: value'."),
-        ("x: 1\n y: 2", "This line is indented by 1, the line above by 0: indent it by 0."),
-        ("trial:\n  limit: 9\n   start: run", "This line is indented by 3, the line above by 2: indent it by 2."),
-        ("trial:\n  limit: 9\n start: run", "This line is indented by 1, the line above by 2: indent it by 0."),
-        ("a:\n  b:\n    c: 1\n   # note\n   d: 2", "This line is indented by 3, the line above by 4: indent it by 2."),
-        ("a:\n    - b: 1\n   - c: 2", "This line is indented by 3, the line above by 4: indent it by 4."),
-        ("a:\n  - b: 1\n     c: 2", "This line is indented by 5, the line above by 2: indent it by 4."),
+        (
+            "x: 1\n y: 2",
+            "This line is indented by 1, the line above by 0: indent it by 0.",
+        ),
+        (
+            "trial:\n  limit: 9\n   start: run",
+            "This line is indented by 3, the line above by 2: indent it by 2.",
+        ),
+        (
+            "trial:\n  limit: 9\n start: run",
+            "This line is indented by 1, the line above by 2: indent it by 0.",
+        ),
+        (
+            "a:\n  b:\n    c: 1\n   # note\n   d: 2",
+            "This line is indented by 3, the line above by 4: indent it by 2.",
+        ),
+        (
+            "a:\n    - b: 1\n   - c: 2",
+            "This line is indented by 3, the line above by 4: indent it by 4.",
+        ),
+        (
+            "a:\n  - b: 1\n     c: 2",
+            "This line is indented by 5, the line above by 2: indent it by 4.",
+        ),
         # The line above is the odd one: obeying 'indent it by 4' would make it worse.
         (
             "states:\n  run:\n    say: a\n      freeze: true\n      show: b\n",
@@ -71,15 +92,22 @@ def test_the_remedy_fits_the_mistake(text: str, remedy: str) -> None:
 def test_a_missing_colon_is_reported_in_its_own_line() -> None:
     diagnostics = Diagnostics()
     read_text("version: 1\ntitle T-maze\nlimit: 3\n", "mine.protocol.yaml", diagnostics)
-    assert [str(finding.position) for finding in diagnostics.found] == ["mine.protocol.yaml:2:1"]
+    assert [str(finding.position) for finding in diagnostics.found] == [
+        "mine.protocol.yaml:2:1"
+    ]
 
 
 def test_rows_that_yaml_takes_for_comments() -> None:
     lost = "arena:\n  map: |   # a plus\n      ###\n      #S#\n    ###.###\n    #L...R#\n    #######\n  x: 1\n"
     diagnostics = Diagnostics()
     read_text(lost, "mine.protocol.yaml", diagnostics)
-    assert [(finding.code, finding.position.line) for finding in diagnostics.found] == [(112, 5)]
-    assert diagnostics.found[0].remedy == "Its first row begins with blanks: write 'map: |2' to keep them."
+    assert [(finding.code, finding.position.line) for finding in diagnostics.found] == [
+        (112, 5)
+    ]
+    assert (
+        diagnostics.found[0].remedy
+        == "Its first row begins with blanks: write 'map: |2' to keep them."
+    )
     for fine in (
         lost.replace("map: |", "map: |2"),
         "arena:\n  map: |\n      ###\n      #S#\n    # a comment\n  x: 1\n",
@@ -91,13 +119,18 @@ def test_rows_that_yaml_takes_for_comments() -> None:
 
 def test_a_map_that_is_no_text_is_read() -> None:
     diagnostics = Diagnostics()
-    assert read_text("arena:\n  map: {a: b}\n", "mine.protocol.yaml", diagnostics) is not None
+    assert (
+        read_text("arena:\n  map: {a: b}\n", "mine.protocol.yaml", diagnostics)
+        is not None
+    )
     assert not diagnostics.found
 
 
 def test_the_remedy_for_a_map_is_right() -> None:
     diagnostics = Diagnostics()
-    root = read_text(PLUS.replace("map: |", "map: |3"), "mine.protocol.yaml", diagnostics)
+    root = read_text(
+        PLUS.replace("map: |", "map: |3"), "mine.protocol.yaml", diagnostics
+    )
     assert root is not None
     text = root.find(["arena", "map"]).value
     assert isinstance(text, str)
@@ -121,9 +154,20 @@ reference: [{measure: success, value: 85, status: percent}]
 """
     found = [str(one) for one in Catalogue().inspect_text(text)[1]]
     assert [one for one in found if one.endswith("Did you mean 'by_subject'?")]
-    found = [str(one) for one in Catalogue().inspect_text(text.replace("subjects", "subject"))[1]]
-    assert [one for one in found if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one]
-    assert [one for one in found if one.endswith("A probability lies between 0 and 1. Fix the 80.")]
+    found = [
+        str(one)
+        for one in Catalogue().inspect_text(text.replace("subjects", "subject"))[1]
+    ]
+    assert [
+        one
+        for one in found
+        if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one
+    ]
+    assert [
+        one
+        for one in found
+        if one.endswith("A probability lies between 0 and 1. Fix the 80.")
+    ]
 
 
 CYRILLIC = "CYRILLIC SMALL LETTER"
@@ -144,7 +188,9 @@ WHOLE = (
         ("end: found", "end: f\u043eund", "5:73", "O"),
     ],
 )
-def test_a_letter_of_another_alphabet_is_named(old: str, new: str, place: str, letter: str) -> None:
+def test_a_letter_of_another_alphabet_is_named(
+    old: str, new: str, place: str, letter: str
+) -> None:
     _, found = Catalogue().inspect_text(WHOLE.replace(old, new), "mine.protocol.yaml")
     first = next(finding for finding in found if finding.severity == "error")
     assert f"{first.position.line}:{first.position.column}" == place

@@ -1,4 +1,6 @@
-"""Twins: the same task for a subject that has not read the published file, and another picture."""
+"""Twins: the same task for a subject that has not read the published file, and another
+picture.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY, Scene, Tile
+from cheesebench.interfaces import (
+    FORWARD,
+    HEADINGS,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+    Scene,
+    Tile,
+)
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
@@ -21,7 +31,12 @@ CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 VIEW = installed_plugins().view("ascii_2d")
 SECRET = "a secret that is long"
 #: The actions of the same movement in a mirror.
-MIRRORED = {FORWARD: FORWARD, ROTATE_LEFT: ROTATE_RIGHT, ROTATE_RIGHT: ROTATE_LEFT, STAY: STAY}
+MIRRORED = {
+    FORWARD: FORWARD,
+    ROTATE_LEFT: ROTATE_RIGHT,
+    ROTATE_RIGHT: ROTATE_LEFT,
+    STAY: STAY,
+}
 CHAMBER = """
 version: 1
 paradigm: chamber
@@ -56,14 +71,24 @@ def laid(scene: Scene, mirrored: bool, quarters: int) -> list[list[Tile]]:
     return tiles
 
 
-def exchange(ours: list[list[Tile]], theirs: tuple[tuple[Tile, ...], ...]) -> dict[str, str] | None:
+def exchange(
+    ours: list[list[Tile]], theirs: tuple[tuple[Tile, ...], ...]
+) -> dict[str, str] | None:
     """Return which glyph stands for which, or None where the pictures are not alike."""
-    pairs = [(one, other) for a, b in zip(ours, theirs, strict=False) for one, other in zip(a, b, strict=False)]
-    same = [len(row) for row in ours] == [len(row) for row in theirs] and all(a.kind == b.kind for a, b in pairs)
+    pairs = [
+        (one, other)
+        for a, b in zip(ours, theirs, strict=False)
+        for one, other in zip(a, b, strict=False)
+    ]
+    same = [len(row) for row in ours] == [len(row) for row in theirs] and all(
+        a.kind == b.kind for a, b in pairs
+    )
     found = {one.glyph: other.glyph for one, other in pairs}
     return (
         found
-        if same and all(found[a.glyph] == b.glyph for a, b in pairs) and len({*found.values()}) == len(found)
+        if same
+        and all(found[a.glyph] == b.glyph for a, b in pairs)
+        and len({*found.values()}) == len(found)
         else None
     )
 
@@ -79,22 +104,35 @@ def put(life: ArenaSubject, column: int, row: int, heading: int) -> None:
 
 
 def check_alike(public: Specification, held_out: Specification) -> None:
-    """Live both with the same movements: reward, status, state and picture correspond in every step."""
-    lives = [ArenaSubject(ArenaParadigm(one).program, VIEW, 3, 1) for one in (public, held_out)]
+    """Live both with the same movements: reward, status, state and picture correspond
+    in every step.
+    """
+    lives = [
+        ArenaSubject(ArenaParadigm(one).program, VIEW, 3, 1)
+        for one in (public, held_out)
+    ]
     ours, theirs = lives
     ours.begin_trial(), theirs.begin_trial()
     ways = [
         (mirrored, quarters)
         for mirrored in (False, True)
         for quarters in range(4)
-        if exchange(laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles) is not None
+        if exchange(
+            laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles
+        )
+        is not None
     ]
     assert ways, "no way of laying one picture gives the other"
     assert any(lived_alike(public, held_out, *way) for way in ways)
 
 
-def lived_alike(public: Specification, held_out: Specification, mirrored: bool, quarters: int) -> bool:
-    ours, theirs = (ArenaSubject(ArenaParadigm(one).program, VIEW, 3, 1) for one in (public, held_out))
+def lived_alike(
+    public: Specification, held_out: Specification, mirrored: bool, quarters: int
+) -> bool:
+    ours, theirs = (
+        ArenaSubject(ArenaParadigm(one).program, VIEW, 3, 1)
+        for one in (public, held_out)
+    )
     chance, glyphs, texts = random.Random(5), dict[str, str](), dict[str, str]()
     while ours.begin_trial() is not None:
         assert theirs.begin_trial() is not None
@@ -102,23 +140,35 @@ def lived_alike(public: Specification, held_out: Specification, mirrored: bool, 
         while not status:
             width, height = len(ours._look.scene.tiles[0]), len(ours._look.scene.tiles)
             column, row, heading = stand(ours)
-            column, heading = (width - 1 - column, -heading) if mirrored else (column, heading)
+            column, heading = (
+                (width - 1 - column, -heading) if mirrored else (column, heading)
+            )
             for _ in range(quarters):
                 column, row, width, height = height - 1 - row, column, height, width
             place = (column, row, (heading + 2 * quarters) % len(HEADINGS))
             if stand(theirs)[:2] != place[:2]:
                 return False
-            put(theirs, *place)  # where it was put down facing anywhere, it faces elsewhere in the twin
-            found = exchange(laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles)
-            if found is None or any(glyphs.setdefault(a, b) != b for a, b in found.items()):
+            put(
+                theirs, *place
+            )  # where it was put down facing anywhere, it faces elsewhere in the twin
+            found = exchange(
+                laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles
+            )
+            if found is None or any(
+                glyphs.setdefault(a, b) != b for a, b in found.items()
+            ):
                 return False
             pairs = zip(ours._look.scene.text, theirs._look.scene.text, strict=True)
             if any(texts.setdefault(one, other) != other for one, other in pairs):
                 return False
             action = chance.choice([FORWARD, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY])
             _, reward, status = ours.step(action)
-            # A chamber that maps onto itself is laid in two ways that look alike: what happens is the same in one.
-            same = theirs.step(MIRRORED[action] if mirrored else action)[1:] == (reward, status)
+            # A chamber that maps onto itself is laid in two ways that look alike: what
+            # happens is the same in one.
+            same = theirs.step(MIRRORED[action] if mirrored else action)[1:] == (
+                reward,
+                status,
+            )
             if not same or ours.state != theirs.state:
                 return False
         if ours.outcome != theirs.outcome:
@@ -142,7 +192,9 @@ def chamber(text: str = CHAMBER) -> Specification:
     return found
 
 
-@pytest.mark.parametrize("secret", [f"the secret number {number}" for number in range(8)])
+@pytest.mark.parametrize(
+    "secret", [f"the secret number {number}" for number in range(8)]
+)
 def test_a_twin_is_the_same_task(secret: str, tmp_path: Path) -> None:
     public = chamber()
     held_out = made(public, tmp_path, secret)
@@ -153,12 +205,16 @@ def test_a_twin_is_the_same_task(secret: str, tmp_path: Path) -> None:
 DECLARED = [
     name
     for name in CATALOGUE.files
-    if getattr(getattr(CATALOGUE.load(CATALOGUE.files[name]), "document", None), "twins", None)
+    if getattr(
+        getattr(CATALOGUE.load(CATALOGUE.files[name]), "document", None), "twins", None
+    )
 ]
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_twins_of_shipped_protocols_are_the_same_task(name: str, tmp_path: Path) -> None:
+def test_twins_of_shipped_protocols_are_the_same_task(
+    name: str, tmp_path: Path
+) -> None:
     public = CATALOGUE.load(CATALOGUE.files[name])
     assert isinstance(public, Specification)
     check_alike(public, made(public, tmp_path))
@@ -167,11 +223,21 @@ def test_twins_of_shipped_protocols_are_the_same_task(name: str, tmp_path: Path)
 def test_the_same_secret_makes_the_same_twin_and_another_one_another() -> None:
     public = chamber()
     assert twin(public, SECRET) == twin(public, SECRET)
-    assert len({twin(public, f"{SECRET} {number}")[1].split("\n", 1)[1] for number in range(30)}) > 10
+    assert (
+        len(
+            {
+                twin(public, f"{SECRET} {number}")[1].split("\n", 1)[1]
+                for number in range(30)
+            }
+        )
+        > 10
+    )
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_every_twin_shows_something_else_than_the_public_file(name: str, tmp_path: Path) -> None:
+def test_every_twin_shows_something_else_than_the_public_file(
+    name: str, tmp_path: Path
+) -> None:
     public = CATALOGUE.load(CATALOGUE.files[name])
     assert isinstance(public, Specification)
     for number in range(6):
@@ -186,15 +252,25 @@ def first_pictures(specification: Specification) -> set[str]:
     for subject in range(6):
         life = ArenaSubject(ArenaParadigm(specification).program, VIEW, 3, subject)
         while life.begin_trial() is not None and len(found) < 200:
-            found.add("\n".join("".join(tile.glyph for tile in row) for row in life._look.scene.tiles))
+            found.add(
+                "\n".join(
+                    "".join(tile.glyph for tile in row)
+                    for row in life._look.scene.tiles
+                )
+            )
             while not life.step(STAY)[2]:
                 pass
     return found
 
 
 def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
-    """Of few variants the hash of each could be tried; the key in the first line cannot."""
-    first = [twin(chamber(), f"{SECRET} {number}")[1].split("\n", 1)[0] for number in range(2)]
+    """Of few variants the hash of each could be tried; the key in the first line
+    cannot.
+    """
+    first = [
+        twin(chamber(), f"{SECRET} {number}")[1].split("\n", 1)[0]
+        for number in range(2)
+    ]
     assert len({line.rsplit(" ", 1)[1] for line in first if len(line) > 64}) == 2
 
 
@@ -202,13 +278,22 @@ def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
     ("change", "said"),
     [
         (("twins: {", "notes: {"), ""),
-        (("success: last == right", "success: last == right and x > 2"), "uses 'x', which depends on how the map lies"),
         (
-            ('twins: {mirror: true, turn: true, glyphs: ["1234", "XYZ"], texts: [[tone, buzz, hum]]}', ""),
+            ("success: last == right", "success: last == right and x > 2"),
+            "uses 'x', which depends on how the map lies",
+        ),
+        (
+            (
+                'twins: {mirror: true, turn: true, glyphs: ["1234", "XYZ"], texts: [[tone, buzz, hum]]}',
+                "",
+            ),
             "declares nothing",
         ),
         (
-            ('mirror: true, turn: true, glyphs: ["1234", "XYZ"], texts: [[tone, buzz, hum]]', 'glyphs: ["QR"]'),
+            (
+                'mirror: true, turn: true, glyphs: ["1234", "XYZ"], texts: [[tone, buzz, hum]]',
+                'glyphs: ["QR"]',
+            ),
             "has nothing of",
         ),
     ],
@@ -231,7 +316,10 @@ def test_what_cannot_be_exchanged_is_said(change: tuple[str, str], said: str) ->
 def test_a_map_that_a_generator_makes_is_not_turned() -> None:
     ring = chamber(CHAMBER)
     generated = dataclasses.replace(
-        ring, document=ring.document.model_copy(update={"arena": ring.document.arena.model_copy(update={"map": None})})
+        ring,
+        document=ring.document.model_copy(
+            update={"arena": ring.document.arena.model_copy(update={"map": None})}
+        ),
     )
     with pytest.raises(OptionError, match="no map to mirror or turn"):
         twin(generated, SECRET)
@@ -253,7 +341,9 @@ def test_sets_that_are_none(twins: str, said: str) -> None:
     assert said in str(findings[0])
 
 
-def test_the_command_writes_the_file_and_prints_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_file_and_prints_its_hash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["twin", "t_maze", "--seed", SECRET, "--output", str(tmp_path)]) == 0
     path, digest, *_ = capsys.readouterr().out.splitlines()
     import hashlib

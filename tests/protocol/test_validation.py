@@ -1,4 +1,6 @@
-"""Whether a construct has been tried: an audit counts for the very protocol that it names by its hash."""
+"""Whether a construct has been tried: an audit counts for the very protocol that it
+names by its hash.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.protocol import Specification, load_protocol
-from cheesebench.protocol.validation import MAX_BYTES, construct_status, doubts, life_hash, most_left
+from cheesebench.protocol.validation import (
+    MAX_BYTES,
+    construct_status,
+    doubts,
+    life_hash,
+    most_left,
+)
 
 MAZE = """version: 1
 paradigm: maze
@@ -36,7 +44,12 @@ def written(folder: Path, keys: str = CONSTRUCT) -> Specification:
 def report(specification: Specification, **changes: Any) -> dict[str, Any]:
     tried = {"blind": ("ok", 0.25), "anhedonia": ("ok", 0.5)} | changes
     findings = [
-        {"rule": f"lesion: {name}", "verdict": verdict, "text": "", "numbers": {"at_most": most}}
+        {
+            "rule": f"lesion: {name}",
+            "verdict": verdict,
+            "text": "",
+            "numbers": {"at_most": most},
+        }
         for name, (verdict, most) in tried.items()
     ]
     return {"sha256": specification.sha256, "findings": findings}
@@ -44,7 +57,9 @@ def report(specification: Specification, **changes: Any) -> dict[str, Any]:
 
 def status(folder: Path, specification: Specification, *contents: object) -> str:
     for number, content in enumerate(contents):
-        (folder / f"{number}.audit.json").write_text(json.dumps(content), encoding="utf-8")
+        (folder / f"{number}.audit.json").write_text(
+            json.dumps(content), encoding="utf-8"
+        )
     return construct_status(specification)
 
 
@@ -61,10 +76,22 @@ def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:
     specification = written(tmp_path)
     assert most_left(specification) is None
     content = report(specification)
-    rates = {"blind": 0.9, "intact": 1.0, "pose-only": 0.4, "amnesia=trial": 0.7, "": 0.8, "odd": 0.9, "memoryless": 2}
+    rates = {
+        "blind": 0.9,
+        "intact": 1.0,
+        "pose-only": 0.4,
+        "amnesia=trial": 0.7,
+        "": 0.8,
+        "odd": 0.9,
+        "memoryless": 2,
+    }
     for name, rate in rates.items():
-        content["findings"].append({"rule": f"lesion: {name}", "numbers": {"found": {"rate": rate}}})
-    (tmp_path / "maze.audit.json").write_text(json.dumps([content, "findings"]), encoding="utf-8")
+        content["findings"].append(
+            {"rule": f"lesion: {name}", "numbers": {"found": {"rate": rate}}}
+        )
+    (tmp_path / "maze.audit.json").write_text(
+        json.dumps([content, "findings"]), encoding="utf-8"
+    )
     assert most_left(specification) == ("amnesia=trial", 0.7)
 
 
@@ -84,28 +111,51 @@ def test_what_was_only_searched_is_not_validated(tmp_path: Path) -> None:
     specification = written(tmp_path)
     searched = report(specification, blind=("undecided", 0.25))
     assert status(tmp_path, specification, searched) == "searched"
-    assert status(tmp_path, specification, searched, report(specification)) == "validated"
+    assert (
+        status(tmp_path, specification, searched, report(specification)) == "validated"
+    )
 
 
 def test_an_audit_that_was_void_says_nothing(tmp_path: Path) -> None:
     specification = written(tmp_path)
-    assert status(tmp_path, specification, report(specification, blind=("note", 0.25))) == "declared"
+    assert (
+        status(tmp_path, specification, report(specification, blind=("note", 0.25)))
+        == "declared"
+    )
 
 
-def test_what_the_command_prints_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_command_prints_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "maze.protocol.yaml"
     for most, expected in ((0.25, "failed"), (1.0, "validated")):
         specification = written(
             tmp_path,
             f"construct: {{name: sight, kind: perception, abolished_by: [{{lesion: blind, at_most: {most}}}]}}",
         )
-        main(["audit", str(path), "--json", "--part", "lesions", "--trials", "40", "--processes", "1"])
-        (tmp_path / "maze.audit.json").write_text(capsys.readouterr().out, encoding="utf-8")
+        main(
+            [
+                "audit",
+                str(path),
+                "--json",
+                "--part",
+                "lesions",
+                "--trials",
+                "40",
+                "--processes",
+                "1",
+            ]
+        )
+        (tmp_path / "maze.audit.json").write_text(
+            capsys.readouterr().out, encoding="utf-8"
+        )
         assert construct_status(specification) == expected
 
 
 @pytest.mark.parametrize("tried", [{"blind": ("ok", 0.9)}, {"anhedonia": ("ok", 0.51)}])
-def test_an_audit_with_other_bounds_says_nothing(tmp_path: Path, tried: dict[str, Any]) -> None:
+def test_an_audit_with_other_bounds_says_nothing(
+    tmp_path: Path, tried: dict[str, Any]
+) -> None:
     specification = written(tmp_path)
     assert status(tmp_path, specification, report(specification, **tried)) == "declared"
 
@@ -117,17 +167,28 @@ def test_an_audit_without_one_of_its_lesions_says_nothing(tmp_path: Path) -> Non
     assert status(tmp_path, specification, part) == "declared"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, null]", '{"sha256": 3}', "[" * 10_000, " " * (MAX_BYTES + 1)])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1, null]", '{"sha256": 3}', "[" * 10_000, " " * (MAX_BYTES + 1)]
+)
 def test_what_is_no_audit_is_passed_over(tmp_path: Path, text: str) -> None:
     specification = written(tmp_path)
     (tmp_path / "odd.audit.json").write_text(text, encoding="utf-8")
     assert construct_status(specification) == "declared"
 
 
-@pytest.mark.parametrize("findings", [None, 3, [None], [{"numbers": 3}], [{"numbers": {"at_most": "x"}}]])
+@pytest.mark.parametrize(
+    "findings", [None, 3, [None], [{"numbers": 3}], [{"numbers": {"at_most": "x"}}]]
+)
 def test_odd_findings_say_nothing(tmp_path: Path, findings: object) -> None:
     specification = written(tmp_path)
-    assert status(tmp_path, specification, {"sha256": specification.sha256, "findings": findings}) == "declared"
+    assert (
+        status(
+            tmp_path,
+            specification,
+            {"sha256": specification.sha256, "findings": findings},
+        )
+        == "declared"
+    )
 
 
 def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> None:
@@ -136,12 +197,15 @@ def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> Non
 
 ANIMALS = """measures: {latency: steps}
 reference: [{measure: latency, value: 9, better: lower, margin: 1, range: [0, 20], status: made up}]"""
-JUDGED = "reference: [{measure: success, value: 0.5, status: made up, where: trial > 1}]"
+JUDGED = (
+    "reference: [{measure: success, value: 0.5, status: made up, where: trial > 1}]"
+)
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
-    # What a verdict is about, and which trials count, is what the lesions were tried on.
+    # What a verdict is about, and which trials count, is what the lesions were tried
+    # on.
     [
         ("measures: {latency: steps}", "validated"),
         ("margin: 0.2", "validated"),
@@ -149,23 +213,40 @@ JUDGED = "reference: [{measure: success, value: 0.5, status: made up, where: tri
         (JUDGED, "declared"),
     ],
 )
-def test_an_audit_holds_whatever_animals_models_are_compared_with(tmp_path: Path, changed: str, expected: str) -> None:
+def test_an_audit_holds_whatever_animals_models_are_compared_with(
+    tmp_path: Path, changed: str, expected: str
+) -> None:
     kept = report(written(tmp_path)) | {"life_sha256": life_hash(written(tmp_path))}
     other = written(tmp_path, f"{CONSTRUCT}\n{changed}\n")
     assert other.sha256 != kept["sha256"]
     assert status(tmp_path, other, [kept]) == expected
 
 
-def test_an_audit_of_a_verdict_about_a_measure_holds_for_what_it_asks_for(tmp_path: Path) -> None:
+def test_an_audit_of_a_verdict_about_a_measure_holds_for_what_it_asks_for(
+    tmp_path: Path,
+) -> None:
     own = written(tmp_path, f"{CONSTRUCT}\n{ANIMALS}\n")
     kept = report(own) | {"life_sha256": life_hash(own)}
     assert status(tmp_path, own, [kept]) == "validated"
-    for seen, asked in (("value: 9", "value: 8"), ("margin: 1", "margin: 2"), ("[0, 20]", "[0, 40]")):
+    for seen, asked in (
+        ("value: 9", "value: 8"),
+        ("margin: 1", "margin: 2"),
+        ("[0, 20]", "[0, 40]"),
+    ):
         assert (
-            status(tmp_path, written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace(seen, asked)}\n"), [kept]) == "declared"
+            status(
+                tmp_path,
+                written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace(seen, asked)}\n"),
+                [kept],
+            )
+            == "declared"
         )
     assert (
-        status(tmp_path, written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace('made up', 'own')}\n"), [kept])
+        status(
+            tmp_path,
+            written(tmp_path, f"{CONSTRUCT}\n{ANIMALS.replace('made up', 'own')}\n"),
+            [kept],
+        )
         == "validated"
     )
 
@@ -191,18 +272,28 @@ def test_an_audit_of_a_verdict_about_a_measure_holds_for_what_it_asks_for(tmp_pa
         ("strategy", "blind", False),
     ],
 )
-def test_a_construct_names_the_lesion_of_its_kind(tmp_path: Path, kind: str, lesion: str, defines: bool) -> None:
+def test_a_construct_names_the_lesion_of_its_kind(
+    tmp_path: Path, kind: str, lesion: str, defines: bool
+) -> None:
     keys = f"construct: {{name: x, kind: {kind}, abolished_by: [{{lesion: {lesion}, at_most: 0.5}}]}}"
     specification = written(tmp_path, keys)
     audit = report(specification)
-    audit["findings"][0] |= {"rule": f"lesion: {specification.construct.abolished_by[0][0]}"}  # type: ignore[union-attr]
+    audit["findings"][0] |= {
+        "rule": f"lesion: {specification.construct.abolished_by[0][0]}"  # type: ignore[union-attr]
+    }
     audit["findings"][0]["numbers"]["at_most"] = 0.5
-    assert status(tmp_path, specification, audit) == ("validated" if defines else "declared")
+    assert status(tmp_path, specification, audit) == (
+        "validated" if defines else "declared"
+    )
     assert [one.code for one in doubts(specification)] == [330] * (not defines)
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0.6, "validated"), (0.59, "declared")])
-def test_a_lesion_that_leaves_enough_to_pass_validates_nothing(tmp_path: Path, value: float, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.6, "validated"), (0.59, "declared")]
+)
+def test_a_lesion_that_leaves_enough_to_pass_validates_nothing(
+    tmp_path: Path, value: float, expected: str
+) -> None:
     reference = f"{CONSTRUCT}\nmargin: 0.1\nreference: [{{measure: success, value: {value}, status: x}}]"
     specification = written(tmp_path, reference)
     assert status(tmp_path, specification, report(specification)) == expected

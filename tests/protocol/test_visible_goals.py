@@ -18,14 +18,16 @@ VISIBLE = {
     "shown goal": state("show: {goal: P}"),
     "shown drawn goal": SIDES
     + "draw: {d: {of: {x: [box, goal]}}}\n"
-    + trial("{enter: x, reward: 1, end: found}").replace("run: {", "run: {show: {x: P}, "),
+    + trial("{enter: x, reward: 1, end: found}").replace(
+        "run: {", "run: {show: {x: P}, "
+    ),
 }
 VISIBLE["one of two signs, whose meaning nothing hides"] = (
     SIDES
     + "draw: {signs: {sample: side, into: [black, white]}, good: {per: subject, of: {good: [1, 2]}}}\n"
-    + trial("{enter: white, if: good == 1, reward: 1, end: found}, {enter: side, end: lost}").replace(
-        "run: {", "run: {show: {black: x, white: o}, "
-    )
+    + trial(
+        "{enter: white, if: good == 1, reward: 1, end: found}, {enter: side, end: lost}"
+    ).replace("run: {", "run: {show: {black: x, white: o}, ")
 )
 HIDDEN = {
     "bare goal": "",
@@ -35,7 +37,9 @@ HIDDEN = {
     + trial("{enter: x, reward: 1, end: found}"),
     "shown in a block that does not count": (
         "schedule: {one: {trials: 2}, cued: {trials: 2}}\nsuccess: last == found\nestimand: {block: one}\n"
-        + state("say: hidden").replace("start: run", "start: [{if: block == cued, go: cued}, run]")[:-3]
+        + state("say: hidden").replace(
+            "start: run", "start: [{if: block == cued, go: cued}, run]"
+        )[:-3]
         + f", cued: {{show: {{goal: P}}, {FOUND}}}}}}}\n"
     ),
     "one of two signs, which a hidden draw makes the good one": SIDES
@@ -51,7 +55,9 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("text", VISIBLE.values(), ids=list(VISIBLE))
-def test_a_goal_that_can_be_seen(text: str, examine: Examine, complete: Callable[[str], str]) -> None:
+def test_a_goal_that_can_be_seen(
+    text: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
     specification, found = examine(complete(text))
     assert specification is not None, found
     assert [d.code for d in found if d.severity == "warning"] == [311]
@@ -60,7 +66,9 @@ def test_a_goal_that_can_be_seen(text: str, examine: Examine, complete: Callable
 
 
 @pytest.mark.parametrize("text", HIDDEN.values(), ids=list(HIDDEN))
-def test_a_goal_that_cannot_be_seen(text: str, examine: Examine, complete: Callable[[str], str]) -> None:
+def test_a_goal_that_cannot_be_seen(
+    text: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
     specification, found = examine(complete(text))
     assert specification is not None, found
     assert 311 not in [d.code for d in found]
@@ -81,19 +89,28 @@ PAIR += "draw: {d: {sample: ab, into: [x, y]}}\n"
     ],
 )
 def test_the_order_of_show_is_that_in_which_it_is_drawn(
-    shown: dict[str, str], visible: bool, examine: Examine, complete: Callable[[str], str]
+    shown: dict[str, str],
+    visible: bool,
+    examine: Examine,
+    complete: Callable[[str], str],
 ) -> None:
     for order in itertools.permutations(shown):
         show = ", ".join(f"{place}: {shown[place]}" for place in order)
         rules = trial("{enter: x, reward: 1, end: found}, {enter: y, end: lost}")
-        specification, found = examine(complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, ")))
+        specification, found = examine(
+            complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, "))
+        )
         assert specification is not None, found
         assert specification.goal_visible == visible, show
 
 
-def test_what_is_drawn_over_the_goal_hides_it(examine: Examine, complete: Callable[[str], str]) -> None:
+def test_what_is_drawn_over_the_goal_hides_it(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
     for show, visible in (("x: P, a: o, b: o", False), ("a: o, b: o, x: P", True)):
         rules = trial("{enter: x, reward: 1, end: found}, {enter: y, end: lost}")
-        specification, found = examine(complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, ")))
+        specification, found = examine(
+            complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, "))
+        )
         assert specification is not None, found
         assert specification.goal_visible == visible, show

@@ -1,4 +1,6 @@
-"""A project with three tiny protocols and agents that are sure to pass, to fail, or to break."""
+"""A project with three tiny protocols and agents that are sure to pass, to fail, or to
+break.
+"""
 
 from __future__ import annotations
 
@@ -83,13 +85,18 @@ def corridor(name: str, reference: float = 0.6, trials: int = 20) -> str:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too
+    few trials).
+    """
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
     # The fewest that pass and fail.
     monkeypatch.setenv(
-        "PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest -p no:anyio"
+        "PYTEST_ADDOPTS",
+        "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest -p no:anyio",
     )
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")

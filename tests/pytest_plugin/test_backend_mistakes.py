@@ -1,4 +1,6 @@
-"""Backends that fail before the run begins: one line each, without traceback and without the key."""
+"""Backends that fail before the run begins: one line each, without traceback and
+without the key.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,13 @@ def run(project: pytest.Pytester, **lines: str) -> pytest.RunResult:
     for place in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
         text = text.replace(f"    {place}\n", f"    {lines.get(place, 'pass')}\n")
     (project.path / "lab/conftest.py").write_text(text, encoding="utf-8")
-    return project.runpytest("--model", "acme/any", "lab/east.protocol.yaml", "--cheese-run-id=one", "--full-trace")
+    return project.runpytest(
+        "--model",
+        "acme/any",
+        "lab/east.protocol.yaml",
+        "--cheese-run-id=one",
+        "--full-trace",
+    )
 
 
 @pytest.fixture
@@ -116,10 +124,16 @@ def test_what_a_backend_raises_is_one_line_without_the_key(
 
 
 @pytest.mark.parametrize("place", ["COMPLETE", "SERVE"])
-def test_a_server_that_cannot_be_stopped_hides_no_cause(told: pytest.Pytester, place: str) -> None:
-    result = run(told, **{place: "raise LookupError('why')"}, STOP="raise RuntimeError(KEY)")
+def test_a_server_that_cannot_be_stopped_hides_no_cause(
+    told: pytest.Pytester, place: str
+) -> None:
+    result = run(
+        told, **{place: "raise LookupError('why')"}, STOP="raise RuntimeError(KEY)"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails while *: LookupError: why (conf*"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: The backend 'acme' fails while *: LookupError: why (conf*"]
+    )
     if place == "COMPLETE":  # the other one was never started
         result.stdout.fnmatch_lines(["A model server could not be stopped: ?redacted?"])
     assert list((told.path / "results").iterdir()) == []
@@ -130,7 +144,9 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
     result = run(told, CLOSE="raise RuntimeError(KEY)", STOP="raise RuntimeError(KEY)")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["starting with ?redacted?"])
-    result.stderr.fnmatch_lines(["cheesebench: A model server could not be stopped: ?redacted?"])
+    result.stderr.fnmatch_lines(
+        ["cheesebench: A model server could not be stopped: ?redacted?"]
+    )
     assert KEY not in "\n".join(result.outlines + result.errlines)
 
 
@@ -140,12 +156,18 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
         ("return None", "returned NoneType, but a ChatReply is expected. *"),
         ("return 'STAY'", "returned str, but a ChatReply is expected. *"),
         ("return ChatReply(text=None)", "returned text=None, but text is expected. *"),
-        ("return ChatReply(text='', usage=Usage(prompt=-5))", "returned usage.prompt=-5, but a number of tokens *"),
+        (
+            "return ChatReply(text='', usage=Usage(prompt=-5))",
+            "returned usage.prompt=-5, but a number of tokens *",
+        ),
         (
             "return ChatReply(text='', usage=Usage(completion='12'))",
             "returned usage.completion='12', but a number of *",
         ),
-        ("return ChatReply(text='', usage=Usage(prompt=True))", "returned usage.prompt=True, but a number of tokens *"),
+        (
+            "return ChatReply(text='', usage=Usage(prompt=True))",
+            "returned usage.prompt=True, but a number of tokens *",
+        ),
         (
             "return ChatReply(text='', usage=Usage(reasoning=float('nan')))",
             "returned usage.reasoning=nan, but a number of *",
@@ -154,8 +176,14 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
             "return ChatReply(text='', usage=Usage(prompt=1, cached=9))",
             "returned usage.cached=9 and usage.written=0, but they are parts of usage.prompt=1. *",
         ),
-        ("return ChatReply(text='', usage={})", "returned usage={}, but a Usage is expected. *"),
-        ("return ChatReply(text='', finish='done')", "returned finish='done', but * expected: stop, length, other. *"),
+        (
+            "return ChatReply(text='', usage={})",
+            "returned usage={}, but a Usage is expected. *",
+        ),
+        (
+            "return ChatReply(text='', finish='done')",
+            "returned finish='done', but * expected: stop, length, other. *",
+        ),
         (
             "raise ChatFaultError('too_many', KEY)",
             "raised ChatFaultError('too_many', ...), but * rate_limit, overload, *",
@@ -166,7 +194,9 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
         ),
     ],
 )
-def test_what_is_no_reply_is_the_backends_mistake(told: pytest.Pytester, line: str, said: str) -> None:
+def test_what_is_no_reply_is_the_backends_mistake(
+    told: pytest.Pytester, line: str, said: str
+) -> None:
     result = run(told, COMPLETE=f"from cheesebench import Usage; {line}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: The backend 'acme' {said}"])
@@ -174,12 +204,21 @@ def test_what_is_no_reply_is_the_backends_mistake(told: pytest.Pytester, line: s
     assert KEY not in "\n".join(result.outlines + result.errlines)
 
 
-def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Pytester) -> None:
+def test_later_calls_are_checked_like_the_first_and_not_repeated(
+    told: pytest.Pytester,
+) -> None:
     later = "open('asked', 'a').write('.') if request.conversation else None"
     counts = "from cheesebench import Usage; usage = Usage(prompt=-5 if request.conversation else 5)"
-    result = run(told, COMPLETE=f"{later}; {counts}; return ChatReply(text='ACTIONS: STAY', usage=usage)")
+    result = run(
+        told,
+        COMPLETE=f"{later}; {counts}; return ChatReply(text='ACTIONS: STAY', usage=usage)",
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*The backend 'acme' returned usage.prompt=-5, but a number of tokens is expected*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*The backend 'acme' returned usage.prompt=-5, but a number of tokens is expected*"
+        ]
+    )
     with RunLog.open_read_only(told.path / "results/one") as log:
         assert log.calls.totals().calls == 0
         subjects = len({record.subject for record in log.trials()})
@@ -194,19 +233,41 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Py
             "    def complete(self, request):\n        return ChatReply(text='x')\n",
             "The backend 'acme': connect returned a Client, whose 'complete' is a 'def'. Write 'async def complete(*",
         ),
-        ("async def complete", "async def compleet", "* a Client, which has 'compleet', not 'complete'. Rename it."),
+        (
+            "async def complete",
+            "async def compleet",
+            "* a Client, which has 'compleet', not 'complete'. Rename it.",
+        ),
         (
             "    return Client()\n",
             "    pass\n",
             "The backend 'acme': connect returned None. Return a Connection.",
         ),
-        ("Client()\n", "Client\n", "*connect returned the class Client. Return an object of it, Client(...)."),
-        ("    return Server()\n", "    return 3\n", "The backend 'acme': serve returned 3, an int. Return a Server."),
-        ("def connect", "async def connect", "*, whose connect is an 'async def'. Write 'def'."),
-        ("def connect(context)", "def connect()", "*, whose connect takes (), but is called with (BackendContext). *"),
+        (
+            "Client()\n",
+            "Client\n",
+            "*connect returned the class Client. Return an object of it, Client(...).",
+        ),
+        (
+            "    return Server()\n",
+            "    return 3\n",
+            "The backend 'acme': serve returned 3, an int. Return a Server.",
+        ),
+        (
+            "def connect",
+            "async def connect",
+            "*, whose connect is an 'async def'. Write 'def'.",
+        ),
+        (
+            "def connect(context)",
+            "def connect()",
+            "*, whose connect takes (), but is called with (BackendContext). *",
+        ),
     ],
 )
-def test_a_backend_of_another_shape_is_one_line(told: pytest.Pytester, place: str, instead: str, said: str) -> None:
+def test_a_backend_of_another_shape_is_one_line(
+    told: pytest.Pytester, place: str, instead: str, said: str
+) -> None:
     text = BACKEND.replace(place, instead)
     for line in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
         text = text.replace(f"    {line}\n", "    pass\n")

@@ -21,7 +21,9 @@ RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
 
 @pytest.fixture
 def baseline(project: pytest.Pytester) -> Path:
-    """The baseline ``main``: a run of the walker on ``east``, whose lives are made to differ."""
+    """The baseline ``main``: a run of the walker on ``east``, whose lives are made to
+    differ.
+    """
     assert project.runpytest_inprocess(*RUN, "--cheese-run-id=old").ret == 0
     assert main(["bless", "old", "main"]) == 0
     path = project.path / "baselines" / "main.json"
@@ -33,13 +35,24 @@ def baseline(project: pytest.Pytester) -> Path:
 
 
 def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None:
-    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--compare-fail=worse", "--cheese-run-id=new")
+    result = project.runpytest_inprocess(
+        *RUN, "--cheese-compare=main", "--compare-fail=worse", "--cheese-run-id=new"
+    )
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*new (first) against main (second)*", "*new is better than main: +12.5 points*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*new (first) against main (second)*",
+            "*new is better than main: +12.5 points*",
+        ]
+    )
     directory = project.path / "results" / "new"
-    assert "\n# new (first) against main (second)\n" in (directory / "report.md").read_text(encoding="utf-8")
+    assert "\n# new (first) against main (second)\n" in (
+        directory / "report.md"
+    ).read_text(encoding="utf-8")
     # In the comment no heading is larger than its own.
-    headings = re.findall("^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(
+        "^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert [len(line.split()[0]) for line in headings] == [3, 4, 3]
     assert "### new (first) against main (second)" in headings
 
@@ -48,77 +61,152 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
 def test_a_worse_run_fails_only_on_demand(
     project: pytest.Pytester, baseline: Path, options: tuple[str, ...], code: int
 ) -> None:
-    worse = ("--model", "statue", *RUN[2:], "--cheese-compare=main", "--cheese-exit-zero")
+    worse = (
+        "--model",
+        "statue",
+        *RUN[2:],
+        "--cheese-compare=main",
+        "--cheese-exit-zero",
+    )
     result = project.runpytest_inprocess(*worse, *options)
     assert result.ret == code
-    result.stdout.fnmatch_lines(["*is worse than main: -87.5 points*", "*model: statue against walker*"])
+    result.stdout.fnmatch_lines(
+        ["*is worse than main: -87.5 points*", "*model: statue against walker*"]
+    )
 
 
 def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    given = ("--model", "statue", "--protocols=lab", "--subjects=12", "-k", "east or west", "--cheese-compare=main")
-    result = project.runpytest_inprocess(*given, "--compare-fail=worse", "--cheese-exit-zero", "--junitxml=junit.xml")
+    given = (
+        "--model",
+        "statue",
+        "--protocols=lab",
+        "--subjects=12",
+        "-k",
+        "east or west",
+        "--cheese-compare=main",
+    )
+    result = project.runpytest_inprocess(
+        *given, "--compare-fail=worse", "--cheese-exit-zero", "--junitxml=junit.xml"
+    )
     assert result.ret == 1
     errors = [line for line in result.outlines if line.startswith("::error")]
-    assert len(errors) == 2, "the protocol and all protocols together; the FAILs are forgiven"
-    assert errors[0].startswith("::error file=lab/east.protocol.yaml,line=1,title=worse than main%3A statue on east::")
-    assert any(line.startswith("::warning title=not compared::main does not have west (") for line in result.outlines)
+    assert len(errors) == 2, (
+        "the protocol and all protocols together; the FAILs are forgiven"
+    )
+    assert errors[0].startswith(
+        "::error file=lab/east.protocol.yaml,line=1,title=worse than main%3A statue on east::"
+    )
+    assert any(
+        line.startswith("::warning title=not compared::main does not have west (")
+        for line in result.outlines
+    )
     said = " ".join(" ".join(result.outlines).split())
-    assert "Warning: main does not have west (ascii_2d): a loss there would not be seen." in said
+    assert (
+        "Warning: main does not have west (ascii_2d): a loss there would not be seen."
+        in said
+    )
     assert (
         "Exit code 1: worse than main on east, all protocols together; "
         "not the cause: 2 cells failed, which --exit-zero ignores." in said
     )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     failed = {
-        case.get("name"): case.get("classname") for case in suite.iter("testcase") if case.find("failure") is not None
+        case.get("name"): case.get("classname")
+        for case in suite.iter("testcase")
+        if case.find("failure") is not None
     }
     assert failed["worse than main: statue on east"] == "cheesebench"
     found = {one.get("name"): one.get("value") for one in suite[0].iter("property")}
     assert found["cheesebench.statue[ascii_2d].east.compared"] == "worse"
     assert found["cheesebench.not_compared"] == "west (ascii_2d)"
-    assert str(found["cheesebench.comparison_warnings"]).startswith("main does not have west (ascii_2d): a loss there ")
+    assert str(found["cheesebench.comparison_warnings"]).startswith(
+        "main does not have west (ascii_2d): a loss there "
+    )
 
 
-def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:
+def test_what_cannot_be_compared_is_refused_before_anything_is_run(
+    project: pytest.Pytester, baseline: Path
+) -> None:
     protocol = project.path / "lab" / "east.protocol.yaml"
     protocol.write_text(protocol.read_text().replace("limit: 5", "limit: 6"))
-    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--cheese-run-id=new")
+    result = project.runpytest_inprocess(
+        *RUN, "--cheese-compare=main", "--cheese-run-id=new"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*the protocol east differs*or select shared protocols with --protocols."])
+    result.stderr.fnmatch_lines(
+        ["*the protocol east differs*or select shared protocols with --protocols."]
+    )
     assert not (project.path / "results" / "new").exists()
 
 
-def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, baseline: Path) -> None:
-    result = project.runpytest_inprocess(*RUN, "--seed=5", "-n1", "--cheese-compare=main")
+def test_with_xdist_the_refusal_comes_at_the_end(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    result = project.runpytest_inprocess(
+        *RUN, "--seed=5", "-n1", "--cheese-compare=main"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stdout.fnmatch_lines(["*cannot be compared*the seed of * is 5, that of main is 0*"])
+    result.stdout.fnmatch_lines(
+        ["*cannot be compared*the seed of * is 5, that of main is 0*"]
+    )
 
 
-def test_a_resumed_run_is_not_compared_with_itself(project: pytest.Pytester, baseline: Path) -> None:
-    given = ("--model=breaker", *RUN[2:], "--cheese-compare=latest", "--cheese-run-id=new")
+def test_a_resumed_run_is_not_compared_with_itself(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    given = (
+        "--model=breaker",
+        *RUN[2:],
+        "--cheese-compare=latest",
+        "--cheese-run-id=new",
+    )
     first = project.runpytest_inprocess(*given)
-    first.stdout.fnmatch_lines(["*new (first) against old (second)*", "  pytest *--compare=old --resume new"])
-    again = project.runpytest_inprocess("--model=breaker", "--subjects=12", "--resume=new", "--cheese-compare=latest")
+    first.stdout.fnmatch_lines(
+        ["*new (first) against old (second)*", "  pytest *--compare=old --resume new"]
+    )
+    again = project.runpytest_inprocess(
+        "--model=breaker", "--subjects=12", "--resume=new", "--cheese-compare=latest"
+    )
     assert again.ret == pytest.ExitCode.USAGE_ERROR
-    again.stderr.fnmatch_lines(["*--cheese-compare latest: that is the run that is continued. Name the baseline.*"])
+    again.stderr.fnmatch_lines(
+        [
+            "*--cheese-compare latest: that is the run that is continued. Name the baseline.*"
+        ]
+    )
 
 
 def test_workers_of_xdist_know_the_baseline_of_their_controller(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To them the run itself is the latest; without a baseline, a language model would stop when it is decided."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--view=ascii_2d -p no:hypothesispytest -p no:anyio")
+    """To them the run itself is the latest; without a baseline, a language model would
+    stop when it is decided.
+    """
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", "--view=ascii_2d -p no:hypothesispytest -p no:anyio"
+    )
 
     def walk(call: Call) -> str:
         return f"ACTIONS: {'STAY, ' if call.body.get('seed', 0) % 2 else ''}FORWARD, FORWARD"
 
     with FakeServer(walk) as server:
-        given = ("--model", "openai/tiny", "--base-url", server.base_url, "--protocols=lab", "-k", "east")
-        assert project.runpytest(*given, "--design=cohort", "--cheese-run-id=old").ret == 0
-        result = project.runpytest(*given, "-n1", "--cheese-compare=latest", "--cheese-run-id=new")
+        given = (
+            "--model",
+            "openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "-k",
+            "east",
+        )
+        assert (
+            project.runpytest(*given, "--design=cohort", "--cheese-run-id=old").ret == 0
+        )
+        result = project.runpytest(
+            *given, "-n1", "--cheese-compare=latest", "--cheese-run-id=new"
+        )
     result.stdout.fnmatch_lines(["*new (first) against old (second)*"])
     with RunLog.open_read_only(project.path / "results/new") as log:
         [plan] = log.plans()
@@ -128,16 +216,26 @@ def test_workers_of_xdist_know_the_baseline_of_their_controller(
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
     result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --compare BASELINE*"])
+    result.stderr.fnmatch_lines(
+        ["*--compare-fail needs a baseline: add --compare BASELINE*"]
+    )
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"])
+    result.stderr.fnmatch_lines(
+        [
+            "*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"
+        ]
+    )
     baseline.unlink()
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
-    result.stderr.fnmatch_lines(["*There is no baseline in *; to make one of a run: cheesebench bless RUN NAME"])
+    result.stderr.fnmatch_lines(
+        ["*There is no baseline in *; to make one of a run: cheesebench bless RUN NAME"]
+    )
 
 
-def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_closed() -> None:
+def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_closed() -> (
+    None
+):
     text = "# Title\n\n```\n" + "ä row\n" * 200 + "```\n\nThe end\n"
     assert cut(text, len(text.encode())) == text
     for room in range(300, 700):
@@ -145,11 +243,16 @@ def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_clo
         assert len(shorter.encode()) <= room
         assert shorter.count("```") == 2
         assert shorter.endswith("the run's directory.*\n")
-        assert all(line in ("", "# Title", "```", "ä row") for line in shorter.splitlines()[:-1])
+        assert all(
+            line in ("", "# Title", "```", "ä row")
+            for line in shorter.splitlines()[:-1]
+        )
     assert cut(text, 50) == ""
 
 
-def test_the_limit_is_shared_by_all_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_shared_by_all_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
     for _ in range(3):

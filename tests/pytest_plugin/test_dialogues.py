@@ -1,4 +1,6 @@
-"""Dialogues in a pytest session: which tests there are, baselines, language models, and what is recorded."""
+"""Dialogues in a pytest session: which tests there are, baselines, language models, and
+what is recorded.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ conditions:
 
 @pytest.fixture
 def fork(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.setenv("PYTEST_ADDOPTS", os.environ["PYTEST_ADDOPTS"].replace("--subjects=6", ""))
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", os.environ["PYTEST_ADDOPTS"].replace("--subjects=6", "")
+    )
     folder = project.mkdir("maps")
     (folder / "fork.protocol.yaml").write_text(FORK, encoding="utf-8")
     return project
@@ -41,16 +45,29 @@ def log_of(project: pytest.Pytester, run: str) -> RunLog:
 
 
 def test_the_family_is_named_by_its_folder(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "random-walk", "--protocols", "cogeval", "--collect-only", "-q")
+    result = project.runpytest(
+        "--model", "random-walk", "--protocols", "cogeval", "--collect-only", "-q"
+    )
     lines = result.outlines
     assert "cheesebench::cogeval_n15star[ordered_rooms-transReval-random-walk]" in lines
-    assert "cheesebench::cogeval_n7tree[object_relations-teleShortcutCoT-random-walk]" in lines
-    assert "cheesebench::cogeval_n13line[social_ties-transRevalStochastic-random-walk]" in lines
-    assert not any(line.startswith(("cheesebench::corridor", "cheesebench::t_maze")) for line in lines)
+    assert (
+        "cheesebench::cogeval_n7tree[object_relations-teleShortcutCoT-random-walk]"
+        in lines
+    )
+    assert (
+        "cheesebench::cogeval_n13line[social_ties-transRevalStochastic-random-walk]"
+        in lines
+    )
+    assert not any(
+        line.startswith(("cheesebench::corridor", "cheesebench::t_maze"))
+        for line in lines
+    )
 
 
 def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
-    result = fork.runpytest("--model", "shortest-path-oracle", "--cheese-run-id", "top", "maps")
+    result = fork.runpytest(
+        "--model", "shortest-path-oracle", "--cheese-run-id", "top", "maps"
+    )
     result.assert_outcomes(passed=2)
     with log_of(fork, "top") as log:
         plans = log.plans()
@@ -60,36 +77,58 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
         ]
         assert {plan.chance for plan in plans} == {0.25}
         assert all(record.success for record in log.trials())
-    result = fork.runpytest("--model", "random-walk", "--subjects=200", "--cheese-run-id", "low", "maps")
+    result = fork.runpytest(
+        "--model", "random-walk", "--subjects=200", "--cheese-run-id", "low", "maps"
+    )
     with log_of(fork, "low") as log:
         rate = sum(bool(record.success) for record in log.trials()) / 400
     assert abs(rate - 0.25) < 4 * (0.25 * 0.75 / 400) ** 0.5
-    result.stdout.fnmatch_lines(["* protocol * rate  chance *", "* fork*valuePath]  2? %    25 % *"])
+    result.stdout.fnmatch_lines(
+        ["* protocol * rate  chance *", "* fork*valuePath]  2? %    25 % *"]
+    )
 
 
 SECOND = ("--variant", "ordered_rooms-rewardReval-t0")
 
 
-def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_keeps_its_own_replies_before_it(
+    fork: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
     def script(call: Call) -> str:
         if "changed" in call.prompt:
-            return "Now the other one pays more.\n\n**Answer:** the hall, room 1, room 3"
+            return (
+                "Now the other one pays more.\n\n**Answer:** the hall, room 1, room 3"
+            )
         return "Answer: hall -> 2 -> 4"
 
     with FakeServer(script) as server:
         result = fork.runpytest(
-            *("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", "one"),
+            *(
+                "--model",
+                "openai/tiny",
+                "--base-url",
+                server.base_url,
+                "--cheese-run-id",
+                "one",
+            ),
             *("--subjects", "20", "--temperature", "0", "--temperature", "0.5", "maps"),
         )
         bodies = [call.body for call in server.calls][1:]
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(
-        ["openai/tiny in dialogue, temperature 0 *", "openai/tiny in dialogue, temperature 0.5 *"]
+        [
+            "openai/tiny in dialogue, temperature 0 *",
+            "openai/tiny in dialogue, temperature 0.5 *",
+        ]
     )
     two_turns = [body["messages"] for body in bodies if len(body["messages"]) > 1]
     assert len(two_turns) == 40
     for messages in two_turns:
-        assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+        assert [message["role"] for message in messages] == [
+            "user",
+            "assistant",
+            "user",
+        ]
         assert messages[1]["content"] == "Answer: hall -> 2 -> 4"
     assert {body["temperature"] for body in bodies} == {0, 0.5}
     assert len({body["seed"] for body in bodies}) == len(bodies) == 120
@@ -102,20 +141,50 @@ def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: 
         ]
         record = log.trials()[0]
         assert record.variables["answer"] == "0 1 3"
-        assert (record.variables["condition"], record.variables["temperature"]) == ("rewardReval", 0)
+        assert (record.variables["condition"], record.variables["temperature"]) == (
+            "rewardReval",
+            0,
+        )
         calls = list(log.calls.of_life(log.plans()[1], 0))
         assert [call.reply.text.splitlines()[-1] for call in calls] == [
             "Answer: hall -> 2 -> 4",
             "**Answer:** the hall, room 1, room 3",
         ]
     # The whole conversation can be seen again.
-    assert main(["show", "one", "--results", str(fork.path / "results"), *SECOND, "--subject", "3", "--call", "2"]) == 0
+    assert (
+        main(
+            [
+                "show",
+                "one",
+                "--results",
+                str(fork.path / "results"),
+                *SECOND,
+                "--subject",
+                "3",
+                "--call",
+                "2",
+            ]
+        )
+        == 0
+    )
     shown = capsys.readouterr().out
-    assert "--- assistant ---\nAnswer: hall -> 2 -> 4\n--- user ---\nAfter the tour something has changed." in shown
+    assert (
+        "--- assistant ---\nAnswer: hall -> 2 -> 4\n--- user ---\nAfter the tour something has changed."
+        in shown
+    )
     assert "--- reply ---\nNow the other one pays more." in shown
-    # What was paid for is never paid for again, and the run comes out the same from its log.
+    # What was paid for is never paid for again, and the run comes out the same from its
+    # log.
     with FakeServer("nobody is to be asked") as server:
-        again = fork.runpytest("--resume", "one", "--model", "openai/tiny", "--base-url", server.base_url, "maps")
+        again = fork.runpytest(
+            "--resume",
+            "one",
+            "--model",
+            "openai/tiny",
+            "--base-url",
+            server.base_url,
+            "maps",
+        )
         again.assert_outcomes(passed=4)
         assert server.count == 0
     replayed = fork.runpytest("--model", "replay:one", "--cheese-run-id", "two", "maps")
@@ -139,11 +208,22 @@ def test_scripted_wrong_answers_fail_with_their_name(
 ) -> None:
     with FakeServer(reply) as server:
         result = fork.runpytest(
-            *("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", "one", "-k", "valuePath"),
+            *(
+                "--model",
+                "openai/tiny",
+                "--base-url",
+                server.base_url,
+                "--cheese-run-id",
+                "one",
+                "-k",
+                "valuePath",
+            ),
             *("maps", "--cheese-film"),
         )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"A failed trial: generation 0, question 1: {outcome}."])
+    result.stdout.fnmatch_lines(
+        [f"A failed trial: generation 0, question 1: {outcome}."]
+    )
     with log_of(fork, "one") as log:
         records = log.trials()
         assert len(records) == 30
@@ -154,33 +234,71 @@ def test_scripted_wrong_answers_fail_with_their_name(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "random", "maps"), "*The agent 'random' acts in arenas, but 'fork' is a dialogue.*random-walk*"),
-        (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions, but 'east' is an arena*"),
-        (("--model", "random-walk", "--subjects", "0", "maps"), "*--subjects 0: a run needs at least one subject.*"),
+        (
+            ("--model", "random", "maps"),
+            "*The agent 'random' acts in arenas, but 'fork' is a dialogue.*random-walk*",
+        ),
+        (
+            ("--model", "random-walk", "lab"),
+            "*The baseline 'random-walk' answers questions, but 'east' is an arena*",
+        ),
+        (
+            ("--model", "random-walk", "--subjects", "0", "maps"),
+            "*--subjects 0: a run needs at least one subject.*",
+        ),
     ],
 )
-def test_what_does_not_fit_is_told(fork: pytest.Pytester, arguments: tuple[str, ...], message: str) -> None:
+def test_what_does_not_fit_is_told(
+    fork: pytest.Pytester, arguments: tuple[str, ...], message: str
+) -> None:
     result = fork.runpytest(*arguments)
     assert result.ret != 0
-    (result.stderr if "--subjects" in arguments else result.stdout).fnmatch_lines([message])
+    (result.stderr if "--subjects" in arguments else result.stdout).fnmatch_lines(
+        [message]
+    )
 
 
-def test_smoke_claims_nothing(fork: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smoke_claims_nothing(
+    fork: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS")
-    result = fork.runpytest("--model", "random-walk", "--design", "smoke", "--cheese-run-id", "one", "maps", "-rs")
+    result = fork.runpytest(
+        "--model",
+        "random-walk",
+        "--design",
+        "smoke",
+        "--cheese-run-id",
+        "one",
+        "maps",
+        "-rs",
+    )
     result.assert_outcomes(skipped=0, passed=0, failed=0)
     with log_of(fork, "one") as log:
         assert {plan.subjects for plan in log.plans()} == {2}
 
 
 def test_several_processes_give_the_same_records(fork: pytest.Pytester) -> None:
-    fork.runpytest("--model", "random-walk", "--cheese-run-id", "one", "--subjects", "3", "maps")
-    fork.runpytest("--model", "random-walk", "--cheese-run-id", "two", "--subjects", "3", "-n", "2", "maps")
+    fork.runpytest(
+        "--model", "random-walk", "--cheese-run-id", "one", "--subjects", "3", "maps"
+    )
+    fork.runpytest(
+        "--model",
+        "random-walk",
+        "--cheese-run-id",
+        "two",
+        "--subjects",
+        "3",
+        "-n",
+        "2",
+        "maps",
+    )
     with log_of(fork, "one") as first, log_of(fork, "two") as second:
         assert sorted(first.dump()) == sorted(second.dump())
 
 
-def test_a_cell_is_not_held_against_a_mean_over_all_graphs(project: pytest.Pytester) -> None:
+def test_a_cell_is_not_held_against_a_mean_over_all_graphs(
+    project: pytest.Pytester,
+) -> None:
     one = ("--model", "greedy-reward", "--protocols", "cogeval", "-k", "n7line")
     result = project.runpytest(*one, "--against", "gpt-5.2")
     said = " ".join((result.stdout.str() + result.stderr.str()).split())
@@ -192,10 +310,22 @@ def test_a_cell_is_not_held_against_a_mean_over_all_graphs(project: pytest.Pytes
 def test_a_wrong_name_to_be_shown_beside_is_one_error_however_many_protocols_there_are(
     project: pytest.Pytester,
 ) -> None:
-    several = ("--model", "random", "--protocols", "t_maze@paper", "--protocols", "y_maze", "--against", "gpt-5.3")
+    several = (
+        "--model",
+        "random",
+        "--protocols",
+        "t_maze@paper",
+        "--protocols",
+        "y_maze",
+        "--against",
+        "gpt-5.3",
+    )
     for more in ((), ("-n2",)):
         result = project.runpytest_inprocess(*several, *more)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         said = result.stdout.str() + result.stderr.str()
-        assert said.count("There is no published model 'gpt-5.3'. Did you mean 'gpt-5.2'?") == 1
+        assert (
+            said.count("There is no published model 'gpt-5.3'. Did you mean 'gpt-5.2'?")
+            == 1
+        )
         assert "cheesebench cogeval-stats RUN --published NAME" in said

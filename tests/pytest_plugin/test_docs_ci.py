@@ -1,4 +1,6 @@
-"""The page on continuous integration: its exit codes are the real ones (``tests/docs`` runs its workflows)."""
+"""The page on continuous integration: its exit codes are the real ones (``tests/docs``
+runs its workflows).
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,19 @@ def test_pytest_exit_codes(project: pytest.Pytester) -> None:
     def code(*arguments: str) -> int:
         return int(project.runpytest_inprocess(*arguments, lab).ret)
 
-    found += [code("--model=walker"), code("--model=statue"), code("--model=breaker", "--cheese-exit-zero")]
+    found += [
+        code("--model=walker"),
+        code("--model=statue"),
+        code("--model=breaker", "--cheese-exit-zero"),
+    ]
     assert found == [0, 1, 1], "PASS and INCONCLUSIVE, FAIL, infrastructure"
     assert code("--model=statue", "--cheese-exit-zero", "-k", "east") == 0
     assert code("--model=walker", "-k", "few", "--inconclusive=fail") == 1
     assert code("--model=nobody") == 4
     assert code("--model=walker", "-k", "nothing") == 5
-    assert [int(number) for number, _ in CODES[:8]] == [0, 1, 1, 1, 1, 2, 4, 5], "all of them are tried here or below"
+    assert [int(number) for number, _ in CODES[:8]] == [0, 1, 1, 1, 1, 2, 4, 5], (
+        "all of them are tried here or below"
+    )
 
 
 def test_an_interrupted_run_is_2(project: pytest.Pytester) -> None:
@@ -68,9 +76,19 @@ def test_an_interrupted_run_is_2(project: pytest.Pytester) -> None:
 
 def test_a_spent_budget_is_0_and_1_on_demand(project: pytest.Pytester) -> None:
     with FakeServer(FORWARD) as server:
-        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "-k", "east")
+        given = (
+            "--model=openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "-k",
+            "east",
+        )
         assert project.runpytest(*given, "--max-tokens=2000").ret == 0
-        assert project.runpytest(*given, "--max-tokens=2000", "--inconclusive=fail").ret == 1
+        assert (
+            project.runpytest(*given, "--max-tokens=2000", "--inconclusive=fail").ret
+            == 1
+        )
 
 
 def walks(call: Call) -> Answer:
@@ -80,22 +98,46 @@ def walks(call: Call) -> Answer:
 
 
 @pytest.fixture
-def job(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
-    """Run the command of the page's first workflow; return its exit code, and the line that says why."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--view=ascii_2d --protocols=lab/east.protocol.yaml -p no:hypothesispytest")
-    model = {"backend": "openai", "id": "tiny", "price": {"prompt": 10, "completion": 10, "on": "2026-11-01"}}
-    (project.path / "models.yaml").write_text(json.dumps({"models": {"priced": model}}), encoding="utf-8")
+def job(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str]]:
+    """Run the command of the page's first workflow; return its exit code, and the line
+    that says why.
+    """
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS",
+        "--view=ascii_2d --protocols=lab/east.protocol.yaml -p no:hypothesispytest",
+    )
+    model = {
+        "backend": "openai",
+        "id": "tiny",
+        "price": {"prompt": 10, "completion": 10, "on": "2026-11-01"},
+    }
+    (project.path / "models.yaml").write_text(
+        json.dumps({"models": {"priced": model}}), encoding="utf-8"
+    )
     monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
-    [command] = re.findall(r"^ +(pytest --model \"\$MODEL\".*\\\n.*)$", WORKFLOWS[0], re.MULTILINE)
+    [command] = re.findall(
+        r"^ +(pytest --model \"\$MODEL\".*\\\n.*)$", WORKFLOWS[0], re.MULTILINE
+    )
     [first] = re.findall(r"^\$ pytest (.* --run-id first) ", PAGE, re.MULTILINE)
-    _, *words = shlex.split(command.replace("\\\n", " ").replace("$MODEL", "priced").replace("$how", "--run-id=ci"))
+    _, *words = shlex.split(
+        command.replace("\\\n", " ")
+        .replace("$MODEL", "priced")
+        .replace("$how", "--run-id=ci")
+    )
 
     def job(script: Callable[[Call], Answer], *more: str) -> tuple[int, str]:
         with FakeServer(script) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             if not (project.path / "baselines").exists():
-                assert project.runpytest_inprocess(*first.replace("NAME", "priced").split()).ret == 0
+                assert (
+                    project.runpytest_inprocess(
+                        *first.replace("NAME", "priced").split()
+                    ).ret
+                    == 0
+                )
                 assert main(["bless", "first", "main"]) == 0
             done = project.runpytest_inprocess(*words, *more)
         said = " ".join(" ".join(done.outlines).split())
@@ -105,23 +147,39 @@ def job(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[.
 
 
 def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -> None:
-    """Against a server that stays the same (to the letter, or nearly), gets worse, breaks, and costs too much."""
+    """Against a server that stays the same (to the letter, or nearly), gets worse,
+    breaks, and costs too much.
+    """
 
     def noisy(call: Call) -> Answer:
-        return Answer(text="ACTIONS: STAY, FORWARD, FORWARD") if call.number % 7 == 0 else walks(call)
+        return (
+            Answer(text="ACTIONS: STAY, FORWARD, FORWARD")
+            if call.number % 7 == 0
+            else walks(call)
+        )
 
     undecided = "undecided whether it is worse than main on east"
     for script, options, code, why in [
         (walks, [], 0, "nothing failed; no loss against main."),
         (noisy, ["--run-id=noisy"], 0, "nothing failed; no loss against main."),
-        (lambda call: Answer(text="ACTIONS: STAY"), ["--run-id=worse"], 1, "worse than main on east, all protocols "),
+        (
+            lambda call: Answer(text="ACTIONS: STAY"),
+            ["--run-id=worse"],
+            1,
+            "worse than main on east, all protocols ",
+        ),
         (
             lambda call: Answer(status=500) if call.number > 30 else walks(call),
             ["--run-id=breaks", "--retries=0"],
             1,
             f"1 cell could not be measured; {undecided} (37",
         ),
-        (walks, ["--run-id=poor", "--max-cost=0.05"], 1, f"{undecided} (390 missing trials)."),
+        (
+            walks,
+            ["--run-id=poor", "--max-cost=0.05"],
+            1,
+            f"{undecided} (390 missing trials).",
+        ),
     ]:
         done, said = job(script, *options)
         assert done == code, said
@@ -138,20 +196,34 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     with FakeServer(refused) as server:
-        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "--junitxml=junit.xml")
+        given = (
+            "--model=openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "--junitxml=junit.xml",
+        )
         result = project.runpytest(*given)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*does not answer*"])
-    result.stdout.fnmatch_lines(["::error title=cheesebench::The model 'openai/tiny' does not answer*"])
-    assert page.read_text(encoding="utf-8").startswith("**cheesebench could not run:**\n\n```text\nThe model")
+    result.stdout.fnmatch_lines(
+        ["::error title=cheesebench::The model 'openai/tiny' does not answer*"]
+    )
+    assert page.read_text(encoding="utf-8").startswith(
+        "**cheesebench could not run:**\n\n```text\nThe model"
+    )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     assert "does not answer" in (suite.findtext("testcase/error") or "")
 
 
-def test_a_wrong_option_is_told_to_every_reader(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_option_is_told_to_every_reader(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    result = project.runpytest("--model=walkr", "--protocols=lab", "--junitxml=junit.xml")
+    result = project.runpytest(
+        "--model=walkr", "--protocols=lab", "--junitxml=junit.xml"
+    )
     assert result.ret == 4
     result.stdout.fnmatch_lines(["::error title=cheesebench::*Did you mean 'walker'?*"])
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]

@@ -1,7 +1,9 @@
-"""A server that misbehaves in every way that is known: nothing that it does becomes behaviour, or a good number.
+"""A server that misbehaves in every way that is known: nothing that it does becomes
+behaviour, or a good number.
 
-Each class of fault (``fuzz.hostilities``) is a model of its own, so that one session meets many of them. Each session
-is compared with one that nothing disturbed. The first tests take some of the classes; ``-m slow`` takes all of them.
+Each class of fault (``fuzz.hostilities``) is a model of its own, so that one session
+meets many of them. Each session is compared with one that nothing disturbed. The first
+tests take some of the classes; ``-m slow`` takes all of them.
 """
 
 from __future__ import annotations
@@ -26,17 +28,23 @@ from tests.pytest_plugin.conftest import corridor
 Records = Mapping[str, list[dict[str, Any]]]
 #: Subjects, and trials of each: a trial is a call.
 SUBJECTS, TRIALS = 3, 3
-#: Seconds of an attempt, where somebody is silent; and for which a server that is busy is waited for.
+#: Seconds of an attempt, where somebody is silent; and for which a server that is busy
+#: is waited for.
 ATTEMPT, PATIENCE = 1.5, 3.0
 #: How often it is tried again.
 RETRIES = 2
 
 
 def _names(*outcomes: str, slow: bool = False) -> list[str]:
-    return [name for name, one in HOSTILITIES.items() if one.outcome in outcomes and one.slow == slow]
+    return [
+        name
+        for name, one in HOSTILITIES.items()
+        if one.outcome in outcomes and one.slow == slow
+    ]
 
 
-#: Who says that he is busy slows all others down, and who is silent keeps a place among the calls in flight.
+#: Who says that he is busy slows all others down, and who is silent keeps a place among
+#: the calls in flight.
 GROUPS = {
     "again": _names("again"),
     "silent": _names("again", slow=True),
@@ -46,10 +54,31 @@ GROUPS = {
 }
 #: One of each kind.
 SOME = (
-    *("status-500", "status-400", "status-401", "status-of-nobody-abc", "error-as-200", "quota-as-429"),
-    *("reset-in-body", "close-in-chunk", "noise", "header-endless", "bomb-gzip", "body-endless"),
+    *(
+        "status-500",
+        "status-400",
+        "status-401",
+        "status-of-nobody-abc",
+        "error-as-200",
+        "quota-as-429",
+    ),
+    *(
+        "reset-in-body",
+        "close-in-chunk",
+        "noise",
+        "header-endless",
+        "bomb-gzip",
+        "body-endless",
+    ),
     *("content-number", "tool-call", "usage-absurd", "model-hostile"),
-    *("reply-twice", "reply-later", "reply-after-timeout", "choices-reversed", "transfer-x", "transfer-tab"),
+    *(
+        "reply-twice",
+        "reply-later",
+        "reply-after-timeout",
+        "choices-reversed",
+        "transfer-x",
+        "transfer-tab",
+    ),
 )
 
 
@@ -57,7 +86,9 @@ SOME = (
 def session(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(calling, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(calling, "PATIENCE", PATIENCE)
-    (project.path / "lab/short.protocol.yaml").write_text(corridor("short", trials=TRIALS), encoding="utf-8")
+    (project.path / "lab/short.protocol.yaml").write_text(
+        corridor("short", trials=TRIALS), encoding="utf-8"
+    )
     return Session(project)
 
 
@@ -81,14 +112,30 @@ class Session:
             self.records: dict[str, list[dict[str, Any]]] = {}
             for line in log.dump():
                 record = json.loads(line)
-                self.records.setdefault(record["model"].removeprefix("openai/"), []).append(record)
-            found = {plan.model.removeprefix("openai/"): log.calls.of_cell(plan) for plan in log.plans()}
-            self.calls = {name: calls.totals.calls for name, calls in found.items() if calls is not None}
+                self.records.setdefault(
+                    record["model"].removeprefix("openai/"), []
+                ).append(record)
+            found = {
+                plan.model.removeprefix("openai/"): log.calls.of_cell(plan)
+                for plan in log.plans()
+            }
+            self.calls = {
+                name: calls.totals.calls
+                for name, calls in found.items()
+                if calls is not None
+            }
             summary = summarise_subjects(
-                log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
+                log.manifest,
+                log.plans(),
+                log.trials_by_subject,
+                log.calls.by_cell(),
+                log.causes(),
             )
             plugins = installed_plugins()
-            self.surfaces = {name: plugins.report(name, summary, log) for name in ("markdown", "html")}
+            self.surfaces = {
+                name: plugins.report(name, summary, log)
+                for name in ("markdown", "html")
+            }
         return server
 
 
@@ -105,9 +152,15 @@ def _check(session: Session, names: Sequence[str]) -> None:
             _check_refused(session.records[name], calm[name])
         else:
             assert session.records[name] == calm[name], name
-            paid = [count for (model, _), count in server.answered.items() if model == name]
-            assert paid == [1] * (SUBJECTS * TRIALS), f"{name}: an answer was paid twice"
-        assert session.calls[name] >= sum(not record["missing"] for record in session.records[name]), name
+            paid = [
+                count for (model, _), count in server.answered.items() if model == name
+            ]
+            assert paid == [1] * (SUBJECTS * TRIALS), (
+                f"{name}: an answer was paid twice"
+            )
+        assert session.calls[name] >= sum(
+            not record["missing"] for record in session.records[name]
+        ), name
 
     lasting = [name for name in names if HOSTILITIES[name].outcome != "read"]
     if not lasting:
@@ -117,12 +170,18 @@ def _check(session: Session, names: Sequence[str]) -> None:
     for name in lasting:
         for record, undisturbed in zip(session.records[name], calm[name], strict=True):
             first = record["trial"] == 0
-            assert record == undisturbed if first else record["missing"] == "infrastructure", (name, record)
+            assert (
+                record == undisturbed
+                if first
+                else record["missing"] == "infrastructure"
+            ), (name, record)
         _check_cause(session, HOSTILITIES[name])
 
 
 def _check_refused(records: list[dict[str, Any]], calm: list[dict[str, Any]]) -> None:
-    """Whoever asked what is refused stops there; everybody else goes on, and what was answered is as it was."""
+    """Whoever asked what is refused stops there; everybody else goes on, and what was
+    answered is as it was.
+    """
     stopped: set[int] = set()
     for record, undisturbed in zip(records, calm, strict=True):
         if record["missing"]:
@@ -142,8 +201,12 @@ def _check_cause(session: Session, one: Hostility) -> None:
     (case,) = [case for case in cases if case.attrib["name"].endswith(f"-{model}]")]
     told = {
         "junit": " ".join([*case.itertext(), *(str(part.attrib) for part in case)]),
-        "terminal": str(session.result.stdout).partition(f"-{model}] ___")[2].partition("\n____")[0],
-        "markdown": session.surfaces["markdown"].partition(f"\n## {model} ·")[2].partition("\n## ")[0],
+        "terminal": str(session.result.stdout)
+        .partition(f"-{model}] ___")[2]
+        .partition("\n____")[0],
+        "markdown": session.surfaces["markdown"]
+        .partition(f"\n## {model} ·")[2]
+        .partition("\n## ")[0],
         "html": session.surfaces["html"]
         .partition(f'{model} <span class="where">in ascii_2d</span></h2>')[2]
         .partition("</h2>")[0],

@@ -1,4 +1,6 @@
-"""Runs that are ended from outside at any moment, again and again: nothing that was received is lost or paid twice."""
+"""Runs that are ended from outside at any moment, again and again: nothing that was
+received is lost or paid twice.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from tests.signals import reset_signals
 
 #: Calls in flight at most.
 CONCURRENCY = 4
-#: Of the six subjects of conftest.py on one protocol of twenty trials: every trial is one call.
+#: Of the six subjects of conftest.py on one protocol of twenty trials: every trial is
+#: one call.
 CALLS = 6 * 20
 #: How often a run is ended, and the seeds of two such stories.
 KILLS, SEEDS = 25, (1, 2)
@@ -38,7 +41,16 @@ def walk(call: Call) -> str:
 
 def command(server: FakeServer, *others: str) -> list[str]:
     return [
-        *(sys.executable, "-m", "pytest", "--model", "openai/tiny", "--base-url", server.base_url, *others),
+        *(
+            sys.executable,
+            "-m",
+            "pytest",
+            "--model",
+            "openai/tiny",
+            "--base-url",
+            server.base_url,
+            *others,
+        ),
         *("--cheese-concurrency", str(CONCURRENCY), "lab/east.protocol.yaml"),
     ]
 
@@ -56,12 +68,21 @@ def started(project: pytest.Pytester, words: list[str]) -> subprocess.Popen[byte
 
 
 def recorded(directory: Path) -> dict[tuple[int, int, int], str]:
-    """Return the replies in the log, by subject, trial and call; nothing where there is no log yet."""
+    """Return the replies in the log, by subject, trial and call; nothing where there is
+    no log yet.
+    """
     try:
         with RunLog.open_read_only(directory) as log:
             (plan,) = log.plans()
-            found = [(subject, one) for subject in range(plan.subjects) for one in log.calls.of_life(plan, subject)]
-            return {(subject, one.trial, one.call): f"{one.digest} {one.reply}" for subject, one in found}
+            found = [
+                (subject, one)
+                for subject in range(plan.subjects)
+                for one in log.calls.of_life(plan, subject)
+            ]
+            return {
+                (subject, one.trial, one.call): f"{one.digest} {one.reply}"
+                for subject, one in found
+            }
     except (RunLogError, ValueError):
         return {}
 
@@ -79,17 +100,26 @@ def until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_run_that_is_ended_again_and_again(
-    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seed: int
+    project: pytest.Pytester,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
 ) -> None:
     chance, results = random.Random(seed), project.path / "results"
     with FakeServer(walk, latency=0.05) as server:
-        subprocess.run(command(server, "--cheese-run-id=whole"), cwd=project.path, check=True, capture_output=True)
+        subprocess.run(
+            command(server, "--cheese-run-id=whole"),
+            cwd=project.path,
+            check=True,
+            capture_output=True,
+        )
         assert len(recorded(results / "whole")) == CALLS
         known: dict[tuple[int, int, int], str] = {}
         first, hard, options = server.count, 0, ["--cheese-run-id=one"]
         for kill in range(KILLS):
             process = started(project, command(server, *options))
-            # While it starts, while it asks (a share of what is left, or there were nothing left to kill), or between.
+            # While it starts, while it asks (a share of what is left, or there were
+            # nothing left to kill), or between.
             more = chance.randrange(1 + (CALLS - len(known)) // (KILLS - kill))
             before = server.count
             if chance.random() < 0.2:
@@ -103,15 +133,32 @@ def test_a_run_that_is_ended_again_and_again(
             hard += number not in GENTLE
             now = recorded(results / "one")
             assert known.items() <= now.items(), "what was recorded stays as it was"
-            if number in GENTLE and now and process.returncode == pytest.ExitCode.INTERRUPTED:
+            if (
+                number in GENTLE
+                and now
+                and process.returncode == pytest.ExitCode.INTERRUPTED
+            ):
                 assert b"--resume one" in output, output
-            # Before there is a session, Python says in its own way that it was interrupted.
-            assert b"Traceback" not in output.partition(b"cheesebench: openai/tiny")[2], output
-            known, options = now, (["--resume", "one"] if (results / "one").exists() else options)
-        finished = subprocess.run(command(server, *options), cwd=project.path, capture_output=True, check=False)
+            # Before there is a session, Python says in its own way that it was
+            # interrupted.
+            assert (
+                b"Traceback" not in output.partition(b"cheesebench: openai/tiny")[2]
+            ), output
+            known, options = (
+                now,
+                (["--resume", "one"] if (results / "one").exists() else options),
+            )
+        finished = subprocess.run(
+            command(server, *options),
+            cwd=project.path,
+            capture_output=True,
+            check=False,
+        )
         assert finished.returncode == 0, finished.stdout
         answers = Counter(
-            call.body["seed"] for call in list(server.calls)[first:] if call.ended and "seed" in call.body
+            call.body["seed"]
+            for call in list(server.calls)[first:]
+            if call.ended and "seed" in call.body
         )
     assert dump(results / "one") == dump(results / "whole")
     assert recorded(results / "one").keys() == recorded(results / "whole").keys()
@@ -127,7 +174,8 @@ def test_a_run_that_is_ended_again_and_again(
     assert len(differing) <= 1, differing
 
 
-#: Waits for what is on its way for as long as nobody hurries it, and says when it begins to.
+#: Waits for what is on its way for as long as nobody hurries it, and says when it
+#: begins to.
 PATIENT = """
 import pathlib, cheesebench.experiment.session as session
 
@@ -145,7 +193,9 @@ session.RunSession.close = closing
 def test_a_second_interrupt_waits_for_nothing(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(PATIENT)
-    with FakeServer(lambda call: Answer(fault="hang") if call.number > 15 else walk(call)) as server:
+    with FakeServer(
+        lambda call: Answer(fault="hang") if call.number > 15 else walk(call)
+    ) as server:
         process = started(project, command(server, "--cheese-run-id=one"))
         until(lambda: len(recorded(project.path / "results/one")) >= 15, process)
         process.send_signal(signal.SIGINT)
@@ -177,13 +227,34 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize(("moment", "number"), list(zip(MOMENTS, 3 * GENTLE, strict=True)))
+@pytest.mark.parametrize(
+    ("moment", "number"), list(zip(MOMENTS, 3 * GENTLE, strict=True))
+)
 def test_whenever_a_signal_comes_a_line_says_how_to_go_on(
     project: pytest.Pytester, moment: str, number: signal.Signals
 ) -> None:
-    project.makeconftest(f"import os\n{moment.replace('KILL', f'os.kill(os.getpid(), {int(number)})')}")
-    command = [sys.executable, "-m", "pytest", "--model", "random", "--cheese-run-id", "one", "lab", "-k", "east"]
-    process = subprocess.run(command, cwd=project.path, capture_output=True, text=True, preexec_fn=reset_signals)
+    project.makeconftest(
+        f"import os\n{moment.replace('KILL', f'os.kill(os.getpid(), {int(number)})')}"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--model",
+        "random",
+        "--cheese-run-id",
+        "one",
+        "lab",
+        "-k",
+        "east",
+    ]
+    process = subprocess.run(
+        command,
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        preexec_fn=reset_signals,
+    )
     said = process.stdout + process.stderr
     assert "Traceback" not in said
     assert MOMENTS[moment] in said

@@ -24,21 +24,52 @@ def wordy(call: Call) -> Answer:
     return Answer(text="ACTIONS: FORWARD, FORWARD", usage=usage)
 
 
-def planned(project: pytest.Pytester, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+def planned(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], *options: str
+) -> str:
     capsys.readouterr()
-    models = ("--models", str(project.path / "models.yaml"), "--results", str(project.path / "results"))
-    assert main(["plan", "--model", "short", *models, "--protocols", str(project.path / "lab"), *options]) == 0
+    models = (
+        "--models",
+        str(project.path / "models.yaml"),
+        "--results",
+        str(project.path / "results"),
+    )
+    assert (
+        main(
+            [
+                "plan",
+                "--model",
+                "short",
+                *models,
+                "--protocols",
+                str(project.path / "lab"),
+                *options,
+            ]
+        )
+        == 0
+    )
     return capsys.readouterr().out
 
 
-def test_it_says_what_the_models_own_run_took(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_what_the_models_own_run_took(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
     (project.path / "models.yaml").write_text(MODELS, encoding="utf-8")
     design = ("--design", "smoke", "--subjects", "2")
     before = json.loads(planned(project, capsys, *design, "--json"))
     assert not any(cell["own"] for cell in before["cells"])
     with FakeServer(wordy) as server:
         project.runpytest(
-            *("--model", "short", "--models", "models.yaml", "--base-url", server.base_url, *design, "lab"),
+            *(
+                "--model",
+                "short",
+                "--models",
+                "models.yaml",
+                "--base-url",
+                server.base_url,
+                *design,
+                "lab",
+            ),
             *("--cheese-run-id", "one"),
         )
     with RunLog.open_read_only(project.path / "results" / "one") as log:
@@ -51,13 +82,26 @@ def test_it_says_what_the_models_own_run_took(project: pytest.Pytester, capsys: 
     assert need["seconds"][0] == pytest.approx(totals.seconds)
     text = " ".join(planned(project, capsys, *design).split())
     assert "The longest prompt has about 700 tokens" in text
-    assert "and a reply up to 512: more than the context of short, 1,000 tokens." in text
+    assert (
+        "and a reply up to 512: more than the context of short, 1,000 tokens." in text
+    )
 
 
-def test_runs_with_other_settings_do_not_count(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_with_other_settings_do_not_count(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
     (project.path / "models.yaml").write_text(MODELS, encoding="utf-8")
     with FakeServer(wordy) as server:
-        run = ("--model", "short", "--models", "models.yaml", "--base-url", server.base_url, "--design", "smoke")
+        run = (
+            "--model",
+            "short",
+            "--models",
+            "models.yaml",
+            "--base-url",
+            server.base_url,
+            "--design",
+            "smoke",
+        )
         project.runpytest(*run, "--history", "1", "lab")
     found = json.loads(planned(project, capsys, "--design", "smoke", "--json"))
     assert not any(cell["own"] for cell in found["cells"])

@@ -1,4 +1,6 @@
-"""What somebody else's conftest.py does wrong is one line with its name, and no internal error."""
+"""What somebody else's conftest.py does wrong is one line with its name, and no
+internal error.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,14 @@ from cheesebench.experiment.log import RunLog
             "def cheesebench_views(): raise OSError('oh')",
             "cheesebench_views: OSError: oh (conftest.py:1). Fix it, or *",
         ),
-        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3 (conftest.py:1). Fix *"),
-        ("def cheesebench_views(): return 5", "cheesebench_views: returned 5, an int. Return a list of View objects."),
+        (
+            "def cheesebench_views(): raise SystemExit(3)",
+            "cheesebench_views: SystemExit: 3 (conftest.py:1). Fix *",
+        ),
+        (
+            "def cheesebench_views(): return 5",
+            "cheesebench_views: returned 5, an int. Return a list of View objects.",
+        ),
         (
             "from cheesebench import Price\n"
             "def cheesebench_models(): return [Price(prompt=1, completion=1, on='2026-10-21')]",
@@ -37,9 +45,18 @@ from cheesebench.experiment.log import RunLog
         ),
     ],
 )
-def test_a_hook_that_goes_wrong_is_one_line(project: pytest.Pytester, code: str, said: str) -> None:
+def test_a_hook_that_goes_wrong_is_one_line(
+    project: pytest.Pytester, code: str, said: str
+) -> None:
     project.makeconftest(code)
-    result = project.runpytest("--model", "openai/any", "--view", "ascii_2d", "--base-url", "http://127.0.0.1:1/v1")
+    result = project.runpytest(
+        "--model",
+        "openai/any",
+        "--view",
+        "ascii_2d",
+        "--base-url",
+        "http://127.0.0.1:1/v1",
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     errors = [line for line in result.errlines if line]
     assert len(errors) == 1
@@ -48,20 +65,35 @@ def test_a_hook_that_goes_wrong_is_one_line(project: pytest.Pytester, code: str,
 
 @pytest.mark.parametrize("code", ["0", "3", "'enough'"])
 @pytest.mark.parametrize("folder", [".", "lab", "lab/deeper"])
-def test_who_ends_the_program_is_named(project: pytest.Pytester, folder: str, code: str) -> None:
+def test_who_ends_the_program_is_named(
+    project: pytest.Pytester, folder: str, code: str
+) -> None:
     deeper = project.path / "lab/deeper"
     deeper.mkdir()
     (project.path / "lab/west.protocol.yaml").rename(deeper / "west.protocol.yaml")
-    (project.path / folder / "conftest.py").write_text(f"import sys\nsys.exit({code})\n", encoding="utf-8")
+    (project.path / folder / "conftest.py").write_text(
+        f"import sys\nsys.exit({code})\n", encoding="utf-8"
+    )
     result = project.runpytest_subprocess("--model", "random", "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = f"conftest.py:2: ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Fix it, or *"
     result.stderr.fnmatch_lines([f"ERROR: *{said}"])
-    assert len([line for line in result.errlines if "PytestRemovedIn" not in line and line.startswith("ERROR")]) == 1
+    assert (
+        len(
+            [
+                line
+                for line in result.errlines
+                if "PytestRemovedIn" not in line and line.startswith("ERROR")
+            ]
+        )
+        == 1
+    )
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
 
-def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytester) -> None:
+def test_one_observer_that_fails_is_named_and_others_go_on(
+    project: pytest.Pytester,
+) -> None:
     (project.path / "lab" / "conftest.py").write_text(
         "def cheesebench_trial_finished(record): raise SystemExit(0)\n"
         "def cheesebench_run_finished(summary): print('seen', file=open('seen.txt', 'w'))\n",
@@ -72,7 +104,9 @@ def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytes
             "\ndef cheesebench_trial_finished(record): print(record.trial, file=open('trials.txt', 'a'))\n"
             "def cheesebench_run_finished(summary): raise OSError('gone')\n"
         )
-    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--cheese-run-id", "one")
+    result = project.runpytest(
+        "--model", "walker", "lab/few.protocol.yaml", "--cheese-run-id", "one"
+    )
     result.stdout.fnmatch_lines(
         [
             "The observer '*lab*conftest.py' failed in cheesebench_trial_finished: SystemExit: 0; *",
@@ -82,20 +116,41 @@ def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytes
     assert len((project.path / "trials.txt").read_text().splitlines()) == 12
     assert (project.path / "seen.txt").is_file()
     with RunLog.open_read_only(project.path / "results" / "one") as log:
-        files = {what for name, what in log.manifest["plugins"].items() if name.startswith("pytest:")}
-    assert files == {str(project.path / "conftest.py"), str(project.path / "lab" / "conftest.py")}
+        files = {
+            what
+            for name, what in log.manifest["plugins"].items()
+            if name.startswith("pytest:")
+        }
+    assert files == {
+        str(project.path / "conftest.py"),
+        str(project.path / "lab" / "conftest.py"),
+    }
 
 
 @pytest.mark.parametrize(
     ("drawing", "said"),
     [
-        ("return None", "The view 'blank' has drawn None. Its render must return text."),
-        ("return scene.texts", "The view 'blank': render raises AttributeError: 'Scene' object has no attribute *"),
-        ("raise SystemExit(3)", "The view 'blank': render raises SystemExit: 3 (conftest.py:*). Fix it, or remove *"),
-        ("raise KeyboardInterrupt", "stopped in trial 1: KeyboardInterrupt (conftest.py:*)"),
+        (
+            "return None",
+            "The view 'blank' has drawn None. Its render must return text.",
+        ),
+        (
+            "return scene.texts",
+            "The view 'blank': render raises AttributeError: 'Scene' object has no attribute *",
+        ),
+        (
+            "raise SystemExit(3)",
+            "The view 'blank': render raises SystemExit: 3 (conftest.py:*). Fix it, or remove *",
+        ),
+        (
+            "raise KeyboardInterrupt",
+            "stopped in trial 1: KeyboardInterrupt (conftest.py:*)",
+        ),
     ],
 )
-def test_a_view_that_fails_is_an_error_with_its_cause(project: pytest.Pytester, drawing: str, said: str) -> None:
+def test_a_view_that_fails_is_an_error_with_its_cause(
+    project: pytest.Pytester, drawing: str, said: str
+) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(
             "\nclass Blank:\n"
@@ -104,12 +159,16 @@ def test_a_view_that_fails_is_an_error_with_its_cause(project: pytest.Pytester, 
             "    def max_length(self, scene): return 9\n"
             "def cheesebench_views(): return [Blank()]\n"
         )
-    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--view", "blank")
+    result = project.runpytest(
+        "--model", "walker", "lab/few.protocol.yaml", "--view", "blank"
+    )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*{said}*"])
 
 
-def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(project: pytest.Pytester) -> None:
+def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(
+    project: pytest.Pytester,
+) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(
             "\nfrom cheesebench import ExecutorSpec\n"
@@ -119,11 +178,18 @@ def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(project:
             "    async def close(self): pass\n"
             "def cheesebench_executors(): return [ExecutorSpec('odd', lambda context: Odd(), in_process=True)]\n"
         )
-    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--executor", "odd")
+    result = project.runpytest(
+        "--model", "walker", "lab/few.protocol.yaml", "--executor", "odd"
+    )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*async def run(self, job, report): return*", "E *KeyError: 'nobody'"])
+    result.stdout.fnmatch_lines(
+        ["*async def run(self, job, report): return*", "E *KeyError: 'nobody'"]
+    )
     assert "Cause: KeyError: 'nobody'" in " ".join(result.stdout.str().split())
-    for before in ("/pluggy/", "/_pytest/"):  # pytest's own way to the cell is of no use to anybody
+    for before in (
+        "/pluggy/",
+        "/_pytest/",
+    ):  # pytest's own way to the cell is of no use to anybody
         result.stdout.no_fnmatch_line(f"*{before}*")
 
 
@@ -154,15 +220,31 @@ LEVERS = "version: 1\nparadigm: levers\nlevers: 3\n"
             "return None",
             "The plugin '*conftest.py', cheesebench_families: TypeError: *abstract class Levers *cells*",
         ),
-        ("cells", "return None", "levers.protocol.yaml: the family 'levers': load returned None without an error. *"),
-        ("cells", "return 3", "levers.protocol.yaml: the family 'levers': load returned 3, an int. Return a Base*"),
-        ("cells", "return {}['x']", "levers.protocol.yaml: the family 'levers': load raises KeyError: 'x' (conftest.*"),
+        (
+            "cells",
+            "return None",
+            "levers.protocol.yaml: the family 'levers': load returned None without an error. *",
+        ),
+        (
+            "cells",
+            "return 3",
+            "levers.protocol.yaml: the family 'levers': load returned 3, an int. Return a Base*",
+        ),
+        (
+            "cells",
+            "return {}['x']",
+            "levers.protocol.yaml: the family 'levers': load raises KeyError: 'x' (conftest.*",
+        ),
     ],
 )
-def test_an_incomplete_family_is_one_line(project: pytest.Pytester, cells: str, load: str, said: str) -> None:
+def test_an_incomplete_family_is_one_line(
+    project: pytest.Pytester, cells: str, load: str, said: str
+) -> None:
     (project.path / "levers.protocol.yaml").write_text(LEVERS, encoding="utf-8")
     project.makeconftest(FAMILY.replace("CELLS", cells).replace("LOAD", load))
-    result = project.runpytest("--model", "random", "--protocols", "levers.protocol.yaml")
+    result = project.runpytest(
+        "--model", "random", "--protocols", "levers.protocol.yaml"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert len([line for line in result.errlines if line]) == 1
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
@@ -173,11 +255,19 @@ def test_an_incomplete_family_is_one_line(project: pytest.Pytester, cells: str, 
     ("wrong", "said"),
     [
         ("return 3", "cells returned 3, an int. Return a list of CellPlan objects."),
-        ("return [3]", "cells returned a list with 3, an int. Return a list of CellPlan objects."),
-        ("yield {}['x']", "cells raises KeyError: 'x' (conftest.py:*). Fix it, or remove the plugin."),
+        (
+            "return [3]",
+            "cells returned a list with 3, an int. Return a list of CellPlan objects.",
+        ),
+        (
+            "yield {}['x']",
+            "cells raises KeyError: 'x' (conftest.py:*). Fix it, or remove the plugin.",
+        ),
     ],
 )
-def test_cells_that_go_wrong_are_an_error_of_their_protocol(project: pytest.Pytester, wrong: str, said: str) -> None:
+def test_cells_that_go_wrong_are_an_error_of_their_protocol(
+    project: pytest.Pytester, wrong: str, said: str
+) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(
             "\nfrom cheesebench import installed_plugins\n"
@@ -190,7 +280,13 @@ def test_cells_that_go_wrong_are_an_error_of_their_protocol(project: pytest.Pyte
             f"    def cells(self, specification, request): {wrong}\n"
             "def cheesebench_families(): return [Odd()]\n"
         )
-    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "lab/east.protocol.yaml", "--subjects=6")
+    result = project.runpytest(
+        "--model",
+        "walker",
+        "lab/few.protocol.yaml",
+        "lab/east.protocol.yaml",
+        "--subjects=6",
+    )
     result.assert_outcomes(errors=1, passed=1)
     result.stdout.fnmatch_lines([f"*The family 'odd': {said.replace('[', '[[]')}*"])
 
@@ -211,14 +307,32 @@ def cheesebench_agents(): return [AgentSpec("mouse", CREATE)]
 @pytest.mark.parametrize(
     ("observe", "create", "said"),
     [
-        ("", "Mouse", "*create returned a Mouse, which has no 'observe'. Add 'def observe(self, action, *"),
-        ("def observe(self, action): pass", "Mouse", "*a Mouse, whose 'observe' takes (action). Write 'def observe(*"),
-        ("", "lambda context: Mouse", "*The agent 'mouse': create returned the class Mouse. Return an object of it*"),
+        (
+            "",
+            "Mouse",
+            "*create returned a Mouse, which has no 'observe'. Add 'def observe(self, action, *",
+        ),
+        (
+            "def observe(self, action): pass",
+            "Mouse",
+            "*a Mouse, whose 'observe' takes (action). Write 'def observe(*",
+        ),
+        (
+            "",
+            "lambda context: Mouse",
+            "*The agent 'mouse': create returned the class Mouse. Return an object of it*",
+        ),
     ],
 )
-def test_an_incomplete_agent_is_one_line(project: pytest.Pytester, observe: str, create: str, said: str) -> None:
-    project.makeconftest(AGENT.replace("OBSERVE", observe or "pass").replace("CREATE", create))
-    result = project.runpytest("--model", "mouse", "lab/east.protocol.yaml", "--subjects=2")
+def test_an_incomplete_agent_is_one_line(
+    project: pytest.Pytester, observe: str, create: str, said: str
+) -> None:
+    project.makeconftest(
+        AGENT.replace("OBSERVE", observe or "pass").replace("CREATE", create)
+    )
+    result = project.runpytest(
+        "--model", "mouse", "lab/east.protocol.yaml", "--subjects=2"
+    )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
     for line in ("*Traceback*", "*INTERNALERROR*", "*TypeError*"):
@@ -249,14 +363,33 @@ MESSAGES = 'return (Message("user", ("go",)),)'
             "return [0]",
             "The agent 'asker': prompt returned 'go', a str. Return a list of Message objects.",
         ),
-        ("return None", "return [0]", "The agent 'asker': prompt returned None. Return a list of Message objects."),
-        (MESSAGES, "return 0", "The agent 'asker': read returned 0, an int. Return a list of actions such as [[]0]."),
+        (
+            "return None",
+            "return [0]",
+            "The agent 'asker': prompt returned None. Return a list of Message objects.",
+        ),
+        (
+            MESSAGES,
+            "return 0",
+            "The agent 'asker': read returned 0, an int. Return a list of actions such as [[]0].",
+        ),
     ],
 )
-def test_an_agent_that_asks_wrongly_is_one_line(project: pytest.Pytester, prompt: str, read: str, said: str) -> None:
+def test_an_agent_that_asks_wrongly_is_one_line(
+    project: pytest.Pytester, prompt: str, read: str, said: str
+) -> None:
     project.makeconftest(ASKER.replace("PROMPT", prompt).replace("READ", read))
-    (project.path / "replies.yaml").write_text("replies: [{say: 'ACTIONS: STAY'}]\n", encoding="utf-8")
-    given = ("--model", "scripted:replies.yaml", "--agent", "asker", "lab/east.protocol.yaml", "--subjects=2")
+    (project.path / "replies.yaml").write_text(
+        "replies: [{say: 'ACTIONS: STAY'}]\n", encoding="utf-8"
+    )
+    given = (
+        "--model",
+        "scripted:replies.yaml",
+        "--agent",
+        "asker",
+        "lab/east.protocol.yaml",
+        "--subjects=2",
+    )
     result = project.runpytest(*given)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"stopped in trial 1: {said}"])

@@ -1,4 +1,6 @@
-"""Servers of reasoning models, in each shape: no run is refused that can run, and nothing is read from thoughts."""
+"""Servers of reasoning models, in each shape: no run is refused that can run, and
+nothing is read from thoughts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import SHAPES, FakeServer, Reasoner
 
 THOUGHTS = (
-    "The rule says:\nACTIONS: ROTATE_LEFT\nbut LEARNINGS: left is wrong. So maybe ACTIONS: ROTATE_RIGHT. No. " * 4
+    "The rule says:\nACTIONS: ROTATE_LEFT\nbut LEARNINGS: left is wrong. So maybe ACTIONS: ROTATE_RIGHT. No. "
+    * 4
 )
 ANSWER = "LEARNINGS: on\nACTIONS: FORWARD"
 MODELS = """
@@ -20,18 +23,31 @@ models:
 """
 
 
-def run(project: pytest.Pytester, script: Reasoner, *options: str) -> tuple[pytest.RunResult, FakeServer]:
+def run(
+    project: pytest.Pytester, script: Reasoner, *options: str
+) -> tuple[pytest.RunResult, FakeServer]:
     (project.path / "models.yaml").write_text(MODELS, encoding="utf-8")
     with FakeServer(script) as server:
         result = project.runpytest(
-            *("--model", "thinker", "--models", "models.yaml", "--base-url", server.base_url, "--cheese-run-id", "one"),
+            *(
+                "--model",
+                "thinker",
+                "--models",
+                "models.yaml",
+                "--base-url",
+                server.base_url,
+                "--cheese-run-id",
+                "one",
+            ),
             *("--design", "smoke", *options, "lab"),
         )
     return result, server
 
 
 def actions(project: pytest.Pytester) -> set[str]:
-    """Return the letters of all actions; a point is a step that nobody was asked about."""
+    """Return the letters of all actions; a point is a step that nobody was asked
+    about.
+    """
     with RunLog.open_read_only(project.path / "results" / "one") as log:
         return {letter for trial in log.trials() for letter in trial.actions} - {"."}
 
@@ -43,33 +59,65 @@ def test_only_the_answer_is_read(project: pytest.Pytester, shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_reply_that_is_cut_off_in_thought_says_nothing(project: pytest.Pytester, shape: str) -> None:
-    result, _ = run(project, Reasoner(shape=shape, thoughts=THOUGHTS, answer=ANSWER, needs=100), "--reply-tokens", "64")
+def test_a_reply_that_is_cut_off_in_thought_says_nothing(
+    project: pytest.Pytester, shape: str
+) -> None:
+    result, _ = run(
+        project,
+        Reasoner(shape=shape, thoughts=THOUGHTS, answer=ANSWER, needs=100),
+        "--reply-tokens",
+        "64",
+    )
     assert result.ret != 0
     assert "No reply named an action" in " ".join(result.stdout.str().split())
     assert actions(project) <= {"S"}
     with RunLog.open_read_only(project.path / "results" / "one") as log:
-        replies = log.select("SELECT DISTINCT reply, finish, reasoning_tokens > 0 FROM calls")
+        replies = log.select(
+            "SELECT DISTINCT reply, finish, reasoning_tokens > 0 FROM calls"
+        )
     assert replies == [("", "length", 1)]
 
 
 def test_an_api_with_every_refusal_runs(project: pytest.Pytester) -> None:
-    """Like OpenAI's: another name of the limit, no temperature, and 400 where the limit is spent."""
+    """Like OpenAI's: another name of the limit, no temperature, and 400 where the limit
+    is spent.
+    """
     strict = Reasoner(shape="hidden", thoughts=THOUGHTS, answer=ANSWER, strict=True)
     result, server = run(project, strict)
     assert "Try --temperature none" in result.stdout.str() + result.stderr.str()
-    assert not (project.path / "results" / "one").exists(), "what was refused at once can be started again"
+    assert not (project.path / "results" / "one").exists(), (
+        "what was refused at once can be started again"
+    )
     assert server.count == 2, "one more for the other name"
-    _, server = run(project, strict, "--temperature", "none", "--top-p", "0.9", "--reasoning-effort", "low")
+    _, server = run(
+        project,
+        strict,
+        "--temperature",
+        "none",
+        "--top-p",
+        "0.9",
+        "--reasoning-effort",
+        "low",
+    )
     assert actions(project) == {"F"}
     last = server.calls[-1].body
-    assert (last["top_p"], last["reasoning_effort"], last["max_completion_tokens"]) == (0.9, "low", 8192)
-    assert sum("max_tokens" in call.body for call in server.calls) <= 1 + 16, "the first calls of a connection"
+    assert (last["top_p"], last["reasoning_effort"], last["max_completion_tokens"]) == (
+        0.9,
+        "low",
+        8192,
+    )
+    assert sum("max_tokens" in call.body for call in server.calls) <= 1 + 16, (
+        "the first calls of a connection"
+    )
 
 
 def test_a_spent_limit_is_a_reply_that_was_cut_off(project: pytest.Pytester) -> None:
-    spent = Reasoner(shape="hidden", thoughts=THOUGHTS, answer=ANSWER, strict=True, needs=100)
+    spent = Reasoner(
+        shape="hidden", thoughts=THOUGHTS, answer=ANSWER, strict=True, needs=100
+    )
     run(project, spent, "--temperature", "none", "--reply-tokens", "64")
     with RunLog.open_read_only(project.path / "results" / "one") as log:
-        found = log.select("SELECT DISTINCT reply, finish, fault, completion_tokens FROM calls")
+        found = log.select(
+            "SELECT DISTINCT reply, finish, fault, completion_tokens FROM calls"
+        )
     assert found == [("", "length", "", 64)]

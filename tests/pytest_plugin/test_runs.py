@@ -1,4 +1,6 @@
-"""Runs that are interrupted, killed, resumed, or spread over processes: nothing finished is lost."""
+"""Runs that are interrupted, killed, resumed, or spread over processes: nothing
+finished is lost.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,19 @@ def finished_trials(directory: Path) -> int:
 
 
 @contextmanager
-def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[subprocess.Popen[bytes]]:
+def dawdling(
+    project: pytest.Pytester, *options: str, output: int
+) -> Iterator[subprocess.Popen[bytes]]:
     """A run in its own process, stuck in its third trial."""
-    command = [sys.executable, "-m", "pytest", *options, "--seed=0", "--cheese-run-id", "one"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *options,
+        "--seed=0",
+        "--cheese-run-id",
+        "one",
+    ]
     environment = dict(os.environ, DAWDLE="1", COLUMNS="100", TERM="xterm")
     with subprocess.Popen(
         command,
@@ -46,7 +58,10 @@ def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[s
         preexec_fn=reset_signals,
     ) as process:
         try:
-            while finished_trials(project.path / "results" / "one") < 2 and process.poll() is None:
+            while (
+                finished_trials(project.path / "results" / "one") < 2
+                and process.poll() is None
+            ):
                 time.sleep(0.05)
             yield process
         finally:
@@ -54,7 +69,9 @@ def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.Signals) -> None:
+def test_an_interrupted_run_is_resumed(
+    project: pytest.Pytester, number: signal.Signals
+) -> None:
     command = ("--model", "dawdler", "--cheese-processes=1", "lab", "-k", "east")
     with dawdling(project, *command, output=subprocess.PIPE) as process:
         process.send_signal(number)
@@ -62,20 +79,34 @@ def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.
     assert b"/120 trials" not in output, "progress is for terminals only"
     if number != signal.SIGKILL:
         assert process.returncode == pytest.ExitCode.INTERRUPTED
-        assert b"pytest --model dawdler --cheese-processes=1 lab -k east --seed=0 --resume one" in output
+        assert (
+            b"pytest --model dawdler --cheese-processes=1 lab -k east --seed=0 --resume one"
+            in output
+        )
     assert len(dump(project, "one")) == 2
 
     resumed = project.runpytest(*command, "--resume", "one")
     resumed.assert_outcomes(passed=1, deselected=2)
     resumed.stdout.fnmatch_lines(["Run: results/one"])
-    project.runpytest(*command, "--cheese-run-id", "two").assert_outcomes(passed=1, deselected=2)
+    project.runpytest(*command, "--cheese-run-id", "two").assert_outcomes(
+        passed=1, deselected=2
+    )
     assert dump(project, "one") == dump(project, "two")
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
+@pytest.mark.skipif(
+    not hasattr(os, "openpty"), reason="there are no pseudo-terminals here"
+)
 def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
     ours, theirs = os.openpty()
-    with dawdling(project, "--model", "dawdler", "--cheese-processes=1", "lab/east.protocol.yaml", output=theirs):
+    with dawdling(
+        project,
+        "--model",
+        "dawdler",
+        "--cheese-processes=1",
+        "lab/east.protocol.yaml",
+        output=theirs,
+    ):
         os.close(theirs)  # so that reading ends should the process end
         seen = b""
         while b" 2/120 trials, " not in seen:
@@ -85,24 +116,41 @@ def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
 
 
 def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
-    project.runpytest("--model", "walker", "--seed", "3", "lab", "--cheese-run-id", "one")
+    project.runpytest(
+        "--model", "walker", "--seed", "3", "lab", "--cheese-run-id", "one"
+    )
 
     def told(*options: str) -> str:
         result = project.runpytest("--resume", "one", *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert "Traceback" not in str(result.stderr)
-        assert "Run: results/one" not in str(result.stdout), "what was refused reports nothing"
+        assert "Run: results/one" not in str(result.stdout), (
+            "what was refused reports nothing"
+        )
         return str(result.stderr)
 
-    assert "made with --seed 3, not 4" in told("--model", "walker", "--seed", "4", "lab")
+    assert "made with --seed 3, not 4" in told(
+        "--model", "walker", "--seed", "4", "lab"
+    )
     assert "made with --model walker, not statue" in told("--model", "statue", "lab")
-    assert "made with --design cohort, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
-    assert "made with --subjects 6, not 2" in told("--model", "walker", "--subjects", "2", "lab")
-    assert "cannot be combined" in told("--model", "walker", "--cheese-run-id", "two", "lab")
+    assert "made with --design cohort, not smoke" in told(
+        "--model", "walker", "--design", "smoke", "lab"
+    )
+    assert "made with --subjects 6, not 2" in told(
+        "--model", "walker", "--subjects", "2", "lab"
+    )
+    assert "cannot be combined" in told(
+        "--model", "walker", "--cheese-run-id", "two", "lab"
+    )
     east = project.path / "lab" / "east.protocol.yaml"
-    east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
+    east.write_text(
+        east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"),
+        encoding="utf-8",
+    )
     assert "the protocol 'east' has changed" in told("--model", "walker", "lab")
-    same = project.runpytest("--model", "walker", "--seed", "3", "lab", "-k", "west", "--resume", "one")
+    same = project.runpytest(
+        "--model", "walker", "--seed", "3", "lab", "-k", "west", "--resume", "one"
+    )
     assert same.ret == pytest.ExitCode.OK
 
 
@@ -111,13 +159,19 @@ def test_an_existing_run_is_never_overwritten(project: pytest.Pytester) -> None:
     before = dump(project, "one")
     result = project.runpytest("--model", "statue", "lab", "--cheese-run-id", "one")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: Run 'one' already exists in *--resume one to continue it*"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: Run 'one' already exists in *--resume one to continue it*"]
+    )
     assert dump(project, "one") == before
 
 
-def test_two_workers_give_the_same_records_and_verdicts(project: pytest.Pytester) -> None:
+def test_two_workers_give_the_same_records_and_verdicts(
+    project: pytest.Pytester,
+) -> None:
     project.makeini("[pytest]\n")
-    alone = project.runpytest("--model", "walker,random", "lab", "--cheese-run-id", "alone")
+    alone = project.runpytest(
+        "--model", "walker,random", "lab", "--cheese-run-id", "alone"
+    )
     options = (
         "--model",
         "walker,random",
@@ -131,23 +185,36 @@ def test_two_workers_give_the_same_records_and_verdicts(project: pytest.Pytester
     spread = project.runpytest_inprocess(*options)
     assert spread.ret == alone.ret
     assert spread.parseoutcomes() == alone.parseoutcomes()
-    spread.stdout.fnmatch_lines(["*= cheesebench =*", "walker in ascii_2d (*", "random in ascii_2d (*"])
+    spread.stdout.fnmatch_lines(
+        ["*= cheesebench =*", "walker in ascii_2d (*", "random in ascii_2d (*"]
+    )
     assert sorted(dump(project, "spread")) == sorted(dump(project, "alone"))
     junit = (project.path / "junit.xml").read_text(encoding="utf-8")
     assert '<property name="cheesebench.run_id" value="spread"' in junit
     assert junit.count('<property name="cheesebench.rate"') == 6
 
 
-def test_workers_resume_and_refuse_as_one_process_does(project: pytest.Pytester) -> None:
+def test_workers_resume_and_refuse_as_one_process_does(
+    project: pytest.Pytester,
+) -> None:
     project.runpytest("--model", "walker", "lab", "--cheese-run-id", "one")
-    existing = project.runpytest_inprocess("--model", "walker", "lab", "-n", "1", "--cheese-run-id", "one")
+    existing = project.runpytest_inprocess(
+        "--model", "walker", "lab", "-n", "1", "--cheese-run-id", "one"
+    )
     assert existing.ret == pytest.ExitCode.USAGE_ERROR
     existing.stderr.fnmatch_lines(["ERROR: Run 'one' already exists in *"])
     east = project.path / "lab" / "east.protocol.yaml"
-    east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
-    changed = project.runpytest_inprocess("--model", "walker", "lab", "-n", "1", "--resume", "one")
+    east.write_text(
+        east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"),
+        encoding="utf-8",
+    )
+    changed = project.runpytest_inprocess(
+        "--model", "walker", "lab", "-n", "1", "--resume", "one"
+    )
     assert changed.ret == pytest.ExitCode.TESTS_FAILED
-    changed.stdout.fnmatch_lines(["*Run 'one' cannot be continued: the protocol 'east' has changed*"])
+    changed.stdout.fnmatch_lines(
+        ["*Run 'one' cannot be continued: the protocol 'east' has changed*"]
+    )
     assert "INTERNALERROR" not in str(changed.stdout)
 
 
@@ -155,7 +222,18 @@ def test_what_is_decided_first_ends_a_session_that_stops_at_a_failure(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAWDLE", "1")  # the first test would wait for ever
-    result = project.runpytest("--model", "dawdler,statue", "-x", "-k", "west", "--cheese-processes=12", "lab", "-v")
+    result = project.runpytest(
+        "--model",
+        "dawdler,statue",
+        "-x",
+        "-k",
+        "west",
+        "--cheese-processes=12",
+        "lab",
+        "-v",
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=1, deselected=4)
-    result.stdout.fnmatch_lines(["*west[[]ascii_2d-statue[]] FAIL*", "1 of 2 cells is unfinished*"])
+    result.stdout.fnmatch_lines(
+        ["*west[[]ascii_2d-statue[]] FAIL*", "1 of 2 cells is unfinished*"]
+    )

@@ -21,16 +21,27 @@ GIVEN = ("--model", "openai/tiny", "lab")
 
 def even(*servers: FakeServer) -> bool:
     total = sum(server.count for server in servers)
-    return all(abs(server.count - total / len(servers)) <= 0.1 * total / len(servers) for server in servers)
+    return all(
+        abs(server.count - total / len(servers)) <= 0.1 * total / len(servers)
+        for server in servers
+    )
 
 
 @pytest.mark.parametrize("workers", [False, True], ids=["one process", "two workers"])
-def test_several_servers_share_a_run_and_the_manifest_lists_them(project: pytest.Pytester, workers: bool) -> None:
-    with FakeServer(walk) as one, FakeServer(walk, latency=0.01) as two, FakeServer(walk) as alone:
+def test_several_servers_share_a_run_and_the_manifest_lists_them(
+    project: pytest.Pytester, workers: bool
+) -> None:
+    with (
+        FakeServer(walk) as one,
+        FakeServer(walk, latency=0.01) as two,
+        FakeServer(walk) as alone,
+    ):
         urls = [one.base_url, two.base_url]
         given = (*GIVEN, "--cheese-run-id=one")
         if workers:
-            result = project.runpytest_inprocess(*given, "-n2", *(f"--base-url={url}" for url in urls))
+            result = project.runpytest_inprocess(
+                *given, "-n2", *(f"--base-url={url}" for url in urls)
+            )
         else:
             result = project.runpytest(*given, "--base-url", ", ".join(urls))
         result.assert_outcomes(passed=2)
@@ -58,7 +69,13 @@ def test_when_the_last_server_dies_a_line_says_why_and_how_to_go_on(
     with FakeServer(first) as one, FakeServer(second) as two:
         urls = f"{one.base_url},{two.base_url}"
         result = project.runpytest(
-            *GIVEN, "-k", "east or west", "--base-url", urls, "--cheese-run-id=one", "--retries=1"
+            *GIVEN,
+            "-k",
+            "east or west",
+            "--base-url",
+            urls,
+            "--cheese-run-id=one",
+            "--retries=1",
         )
         result.assert_outcomes(errors=2)
         result.stdout.fnmatch_lines(
@@ -72,21 +89,38 @@ def test_when_the_last_server_dies_a_line_says_why_and_how_to_go_on(
     with FakeServer(walk) as three:
         before = calls(project, "one")
         again = ("--base-url", three.base_url, "--resume", "one")
-        project.runpytest(*GIVEN, "-k", "east or west", *again).assert_outcomes(passed=2)
+        project.runpytest(*GIVEN, "-k", "east or west", *again).assert_outcomes(
+            passed=2
+        )
         assert three.count - 1 == calls(project, "one") - before
-        project.runpytest(*GIVEN, "-k", "east or west", "--base-url", three.base_url, "--cheese-run-id=other")
+        project.runpytest(
+            *GIVEN,
+            "-k",
+            "east or west",
+            "--base-url",
+            three.base_url,
+            "--cheese-run-id=other",
+        )
     assert dump(project, "one") == dump(project, "other")
 
 
 @pytest.mark.parametrize(
     ("urls", "error"),
     [
-        ("http://x/v1,http://y/v1?api_key=abc", "The base URL has a user, a query or a fragment *"),
-        ("http://x/v1,http://me:hunter2@y/v1", "The base URL has a user, a query or a fragment *"),
+        (
+            "http://x/v1,http://y/v1?api_key=abc",
+            "The base URL has a user, a query or a fragment *",
+        ),
+        (
+            "http://x/v1,http://me:hunter2@y/v1",
+            "The base URL has a user, a query or a fragment *",
+        ),
         ("http://x/v1,nonsense", "The base URL 'nonsense' is not valid. *"),
     ],
 )
-def test_an_address_that_cannot_be_meant(project: pytest.Pytester, urls: str, error: str) -> None:
+def test_an_address_that_cannot_be_meant(
+    project: pytest.Pytester, urls: str, error: str
+) -> None:
     result = project.runpytest(*GIVEN, "--base-url", urls)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {error}"])
@@ -98,10 +132,14 @@ def test_a_run_that_recorded_one_address_as_text_goes_on() -> None:
     """Runs of earlier versions did."""
     url = "http://127.0.0.1:9/v1"
     options = RunOptions({}, recorded={"base_url": url})
-    assert language_models(installed_plugins(), ["openai/tiny"], options)["openai/tiny"].base_urls == (url,)
+    assert language_models(installed_plugins(), ["openai/tiny"], options)[
+        "openai/tiny"
+    ].base_urls == (url,)
 
 
-def test_the_addresses_of_a_stranger_are_not_called(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_addresses_of_a_stranger_are_not_called(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with FakeServer(walk) as one, FakeServer(walk) as two:
         urls = f"{one.base_url},{two.base_url}"
         given = (*GIVEN, "-k", "east", "--cheese-run-id=one", "--max-tokens=900")
@@ -110,9 +148,15 @@ def test_the_addresses_of_a_stranger_are_not_called(project: pytest.Pytester, mo
         monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "another user"))
         before = one.count + two.count
         result = project.runpytest(*GIVEN, "-k", "east", "--resume", "one")
-        result.stderr.fnmatch_lines([f"ERROR: --resume one: *not made by you on this machine, so --base-url {urls} *"])
+        result.stderr.fnmatch_lines(
+            [
+                f"ERROR: --resume one: *not made by you on this machine, so --base-url {urls} *"
+            ]
+        )
         assert one.count + two.count == before
-        project.runpytest(*GIVEN, "-k", "east", "--resume", "one", "--base-url", two.base_url)
+        project.runpytest(
+            *GIVEN, "-k", "east", "--resume", "one", "--base-url", two.base_url
+        )
         assert two.count > before - one.count
 
 
@@ -139,7 +183,11 @@ http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 def test_what_is_said_while_a_server_starts_is_shown(project: pytest.Pytester) -> None:
     (project.path / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
-    command = "--cheese-backend-option=command=" + shlex.join([sys.executable, str(project.path / "stand_in.py")])
-    result = project.runpytest("--model", "vllm/org/tiny", command, "--design=smoke", "-k", "few", "lab")
+    command = "--cheese-backend-option=command=" + shlex.join(
+        [sys.executable, str(project.path / "stand_in.py")]
+    )
+    result = project.runpytest(
+        "--model", "vllm/org/tiny", command, "--design=smoke", "-k", "few", "lab"
+    )
     result.stdout.fnmatch_lines(["vLLM serves org/tiny after *"])
     assert result.ret == 0

@@ -33,7 +33,10 @@ TABLES = ("cells", "trials", "events", "lives")
 
 def contents(path: Path) -> dict[str, list[Any]]:
     with RunLog.open_read_only(path) as log:
-        return {table: log.select(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5, 6") for table in TABLES}
+        return {
+            table: log.select(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5, 6")
+            for table in TABLES
+        }
 
 
 def reported(run: str, capsys: pytest.CaptureFixture[str]) -> Any:
@@ -48,14 +51,29 @@ def reported(run: str, capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def shards(project: pytest.Pytester) -> Callable[..., list[str]]:
-    """Runs all parts of a run, each in a process of its own would; returns their ids."""
+    """Runs all parts of a run, each in a process of its own would; returns their
+    ids.
+    """
 
-    def run(of: int, *given: str, name: str = "part", only: Sequence[int] = ()) -> list[str]:
-        names = [f"{name}-{index}" for index in range(1, of + 1) if index in (only or range(1, of + 1))]
+    def run(
+        of: int, *given: str, name: str = "part", only: Sequence[int] = ()
+    ) -> list[str]:
+        names = [
+            f"{name}-{index}"
+            for index in range(1, of + 1)
+            if index in (only or range(1, of + 1))
+        ]
         for run_id in names:
             shard = f"--shard={run_id.rpartition('-')[2]}/{of}"
-            seed = () if any(one.startswith("--seed") for one in given) else ("--seed=0",)
-            assert project.runpytest_inprocess(*(given or GIVEN), *seed, shard, f"--cheese-run-id={run_id}").ret == 0
+            seed = (
+                () if any(one.startswith("--seed") for one in given) else ("--seed=0",)
+            )
+            assert (
+                project.runpytest_inprocess(
+                    *(given or GIVEN), *seed, shard, f"--cheese-run-id={run_id}"
+                ).ret
+                == 0
+            )
         return [f"results/{run_id}" for run_id in names]
 
     return run
@@ -70,15 +88,22 @@ def some_plan(number: int, subjects: int) -> CellPlan:
 
 @pytest.mark.parametrize("of", [1, 2, 3, 8, 40])
 def test_every_cell_is_in_one_shard(of: int) -> None:
-    plans = [some_plan(number, random.Random(number).randint(1, 60)) for number in range(30)]
+    plans = [
+        some_plan(number, random.Random(number).randint(1, 60)) for number in range(30)
+    ]
     parts = [Shard(index, of).part(plans) for index in range(1, of + 1)]
     assert sorted((plan for part in parts for plan in part), key=plans.index) == plans
     assert [Shard(index, of).part(plans) for index in range(1, of + 1)] == parts
     trials = [sum(plan.subjects * plan.trials for plan in part) for part in parts]
-    assert max(trials) - min(trials) <= max(plan.subjects * plan.trials for plan in plans)
+    assert max(trials) - min(trials) <= max(
+        plan.subjects * plan.trials for plan in plans
+    )
 
 
-@pytest.mark.parametrize("text", ["", "0/8", "9/8", "2", "2/", "-1/8", "1/0", "1/1000000", "\u0661/\u0662", "1/2/3"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "0/8", "9/8", "2", "2/", "-1/8", "1/0", "1/1000000", "\u0661/\u0662", "1/2/3"],
+)
 def test_a_shard_is_a_part_of_parts(text: str) -> None:
     with pytest.raises(OptionError, match="for example 2/8"):
         Shard.parse(text)
@@ -90,14 +115,21 @@ def test_four_shards_in_any_order_are_one_run(
     assert project.runpytest_inprocess(*GIVEN, "--cheese-run-id=whole").ret == 0
     names = shards(4)
     random.Random(1).shuffle(names)
-    before = {path: path.read_bytes() for name in names for path in Path(name).iterdir()}
+    before = {
+        path: path.read_bytes() for name in names for path in Path(name).iterdir()
+    }
     assert main(["merge", *names, "--run-id", "all"]) == 0
-    assert {path: path.read_bytes() for name in names for path in Path(name).iterdir()} == before
+    assert {
+        path: path.read_bytes() for name in names for path in Path(name).iterdir()
+    } == before
     whole, merged = Path("results/whole"), Path("results/all")
     assert contents(merged) == contents(whole)
     with RunLog.open_read_only(whole) as one, RunLog.open_read_only(merged) as other:
         assert list(other.dump()) == list(one.dump())
-        kept = [{k: v for k, v in log.manifest.items() if k not in ("run_id", "created")} for log in (one, other)]
+        kept = [
+            {k: v for k, v in log.manifest.items() if k not in ("run_id", "created")}
+            for log in (one, other)
+        ]
         assert kept[0] == kept[1]
     assert reported("all", capsys) == reported("whole", capsys)
     for form in ("--csv",):
@@ -127,7 +159,9 @@ def test_a_shard_of_very_many_is_merged_as_fast_as_one_of_few(
         assert capsys.readouterr().err.count("Missing: shard ") == len(log.plans()) - 1
 
 
-def test_a_state_of_git_without_its_parts_is_unknown(project: pytest.Pytester, shards: Any) -> None:
+def test_a_state_of_git_without_its_parts_is_unknown(
+    project: pytest.Pytester, shards: Any
+) -> None:
     names = shards(2, "--model=walker", "--protocols=lab", "-q")
     change("part-1", git=lambda _: {})
     assert main(["merge", *names, "--run-id", "all"]) == 0
@@ -153,7 +187,9 @@ def test_a_shard_that_was_interrupted_is_unfinished(
 ) -> None:
     given = ("--model=walker,breaker", "--protocols=lab", "-k", "east")
     for index in (1, 2):
-        project.runpytest_inprocess(*given, f"--shard={index}/2", "--seed=0", f"--cheese-run-id=part-{index}")
+        project.runpytest_inprocess(
+            *given, f"--shard={index}/2", "--seed=0", f"--cheese-run-id=part-{index}"
+        )
     capsys.readouterr()
     assert main(["merge", "part-2", "part-1", "--run-id", "all"]) == 1
     assert "Unfinished: 1 cell: east in ascii_2d by breaker." in capsys.readouterr().err
@@ -168,28 +204,61 @@ def change(run: str, **entries: Any) -> None:
 
 FOREIGN: dict[str, tuple[dict[str, Callable[[Any], Any]], str]] = {
     "seed": ({"options": lambda o: {**o, "seed": 5}}, "seed is 0 and 5"),
-    "design": ({"options": lambda o: {**o, "design": "smoke"}}, "design is cohort and smoke"),
-    "model": ({"options": lambda o: {**o, "temperature": [0.5]}}, "temperature is not given and [0.5]"),
-    "version": ({"versions": lambda v: {**v, "cheesebench": "9.9"}}, "cheesebench is 0.1.0 and 9.9"),
+    "design": (
+        {"options": lambda o: {**o, "design": "smoke"}},
+        "design is cohort and smoke",
+    ),
+    "model": (
+        {"options": lambda o: {**o, "temperature": [0.5]}},
+        "temperature is not given and [0.5]",
+    ),
+    "version": (
+        {"versions": lambda v: {**v, "cheesebench": "9.9"}},
+        "cheesebench is 0.1.0 and 9.9",
+    ),
     "library": ({"versions": lambda v: {**v, "numpy": "1.0"}}, "numpy is "),
-    "plugin": ({"plugins": lambda p: {**p, "mouse": "mouse 1.0"}}, "plugin mouse is not given and mouse 1.0"),
+    "plugin": (
+        {"plugins": lambda p: {**p, "mouse": "mouse 1.0"}},
+        "plugin mouse is not given and mouse 1.0",
+    ),
     "revision": (
         {"git": lambda g: {"revision": "f" * 40, "dirty": False}},
         "the git revision is None and ffffffffffff",
     ),
     "protocol": (
-        {"protocols": lambda p: {name: {**text, "sha256": "0" * 64} for name, text in p.items()}},
+        {
+            "protocols": lambda p: {
+                name: {**text, "sha256": "0" * 64} for name, text in p.items()
+            }
+        },
         "the protocol east is ",
     ),
     "of": ({"shard": lambda s: {**s, "of": 9}}, "one is of 2 parts, the other of 9"),
-    "cells": ({"shard": lambda s: {**s, "cells": s["cells"][:1]}}, "only one of them has "),
+    "cells": (
+        {"shard": lambda s: {**s, "cells": s["cells"][:1]}},
+        "only one of them has ",
+    ),
     "settings": (
-        {"shard": lambda s: {**s, "cells": [text.replace('"settings":{', '"settings":{"a":1') for text in s["cells"]]}},
+        {
+            "shard": lambda s: {
+                **s,
+                "cells": [
+                    text.replace('"settings":{', '"settings":{"a":1')
+                    for text in s["cells"]
+                ],
+            }
+        },
         "is planned in different ways",
     ),
     "no shard": ({"shard": lambda s: None}, "was not made with --shard"),
-    "nonsense": ({"shard": lambda s: {"index": "; rm", "of": [], "cells": 3}}, "has no valid shard"),
-    "other part": ({"shard": lambda s: {**s, "index": 1}}, "There are two of 1/2: shard 1/2 (part-"),
+    "nonsense": (
+        {"shard": lambda s: {"index": "; rm", "of": [], "cells": 3}},
+        "has no valid shard",
+    ),
+    "other part": (
+        {"shard": lambda s: {**s, "index": 1}},
+        "There are two of 1/2: shard 1/2 (part-",
+    ),
 }
 
 
@@ -209,11 +278,16 @@ def test_what_does_not_belong_together_is_refused_with_the_reason(
         assert not Path("results/all").exists()
 
 
-def test_a_copy_of_a_shard_is_named(project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_of_a_shard_is_named(
+    project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     shards(2, "--model=walker", "--protocols=lab", "-q")
     shutil.copytree("results/part-1", "results/copy")
     assert main(["merge", "part-1", "part-2", "copy"]) == 2
-    assert "There are two of 1/2: shard 1/2 (part-1) and shard 1/2 (copy). Leave one" in capsys.readouterr().err
+    assert (
+        "There are two of 1/2: shard 1/2 (part-1) and shard 1/2 (copy). Leave one"
+        in capsys.readouterr().err
+    )
     # The same one given twice is the same one.
     assert main(["merge", "part-1", "part-2", "results/part-1", "--run-id", "all"]) == 0
 
@@ -234,18 +308,34 @@ def test_calls_are_merged_and_not_made_again(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
-        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "--subjects=2", "-q")
-        assert project.runpytest_inprocess(*given, "--cheese-run-id=whole", "--exit-zero").ret == 0
+        given = (
+            "--model=openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "--subjects=2",
+            "-q",
+        )
+        assert (
+            project.runpytest_inprocess(
+                *given, "--cheese-run-id=whole", "--exit-zero"
+            ).ret
+            == 0
+        )
         names = shards(3, *given, "--exit-zero")
         assert main(["merge", *names, "--run-id", "all"]) == 0
         asked = len(server.calls)
-        assert project.runpytest_inprocess(*given, "--resume=all", "--exit-zero").ret == 0
+        assert (
+            project.runpytest_inprocess(*given, "--resume=all", "--exit-zero").ret == 0
+        )
         assert len(server.calls) == asked
     columns = "model, protocol, view, variant, subject, trial, call, digest, system, asked, reply, prompt_tokens"
     found = []
     for name in ("whole", "all"):
         with RunLog.open_read_only(Path("results") / name) as log:
-            found.append(log.select(f"SELECT {columns} FROM calls ORDER BY 1, 2, 3, 4, 5, 6, 7"))
+            found.append(
+                log.select(f"SELECT {columns} FROM calls ORDER BY 1, 2, 3, 4, 5, 6, 7")
+            )
     assert found[0] == found[1]
     assert found[0]
 
@@ -253,9 +343,18 @@ def test_calls_are_merged_and_not_made_again(
 def test_a_strangers_shard_makes_a_strangers_run(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is started or called, nothing but the target is written, and resuming takes no address from it."""
+    """Nothing is started or called, nothing but the target is written, and resuming
+    takes no address from it.
+    """
     with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
-        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "--subjects=2", "-q")
+        given = (
+            "--model=openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "--subjects=2",
+            "-q",
+        )
         names = shards(2, *given, "--exit-zero")
         asked = len(server.calls)
         with RunLog.open(Path("results/part-1")) as log:
@@ -263,10 +362,14 @@ def test_a_strangers_shard_makes_a_strangers_run(
         before = sorted(Path().rglob("*"))
         assert main(["merge", *names, "--run-id", "all"]) == 0
         target = Path("results/all")
-        assert {path for path in Path().rglob("*") if not path.is_relative_to(target)} == {*before}
+        assert {
+            path for path in Path().rglob("*") if not path.is_relative_to(target)
+        } == {*before}
         assert len(server.calls) == asked
         capsys.readouterr()
-        resumed = project.runpytest_inprocess("--model=openai/tiny", "--resume=all", "--protocols=lab", "--subjects=2")
+        resumed = project.runpytest_inprocess(
+            "--model=openai/tiny", "--resume=all", "--protocols=lab", "--subjects=2"
+        )
         assert resumed.ret == pytest.ExitCode.USAGE_ERROR
         assert "was not made by you on this machine" in resumed.stderr.str()
 
@@ -277,18 +380,33 @@ def test_a_resumed_shard_stays_its_part(project: pytest.Pytester, shards: Any) -
     before = contents(Path("results/part-2"))
     assert project.runpytest_inprocess(*given, "--resume=part-2").ret == 0
     assert contents(Path("results/part-2")) == before
-    assert project.runpytest_inprocess(*given, "--resume=part-2", "--shard=1/2").ret == pytest.ExitCode.USAGE_ERROR
+    assert (
+        project.runpytest_inprocess(*given, "--resume=part-2", "--shard=1/2").ret
+        == pytest.ExitCode.USAGE_ERROR
+    )
 
 
-def test_a_baseline_is_checked_against_all_shards(project: pytest.Pytester, shards: Any) -> None:
-    """How many tests a comparison has decides when a cell stops: that must not depend on the parts."""
-    given = ("--model=walker", "--protocols=lab", "--design=sequential", "--subjects=10", "-q")
+def test_a_baseline_is_checked_against_all_shards(
+    project: pytest.Pytester, shards: Any
+) -> None:
+    """How many tests a comparison has decides when a cell stops: that must not depend
+    on the parts.
+    """
+    given = (
+        "--model=walker",
+        "--protocols=lab",
+        "--design=sequential",
+        "--subjects=10",
+        "-q",
+    )
     assert project.runpytest_inprocess(*given, "--cheese-run-id=base").ret == 0
     compared = (*given, "--compare=base", "--compare-fail=worse")
     assert project.runpytest_inprocess(*compared, "--cheese-run-id=whole").ret == 0
     names = []
     for index in (1, 2):
-        project.runpytest_inprocess(*compared, f"--shard={index}/2", "--seed=0", f"--cheese-run-id=part-{index}")
+        project.runpytest_inprocess(
+            *compared, f"--shard={index}/2", "--seed=0", f"--cheese-run-id=part-{index}"
+        )
         names.append(f"part-{index}")
     assert main(["merge", *names, "--run-id", "all"]) == 0
     assert contents(Path("results/all")) == contents(Path("results/whole"))
@@ -299,7 +417,15 @@ def test_xdist(project: pytest.Pytester, shards: Any) -> None:
     given = ("--model=walker,statue", "--protocols=lab", "--exit-zero", "-q")
     assert project.runpytest_inprocess(*given, "--cheese-run-id=whole").ret == 0
     for index in (1, 2):
-        shard = (f"--shard={index}/2", "--seed=0", f"--cheese-run-id=part-{index}", "-n2")
+        shard = (
+            f"--shard={index}/2",
+            "--seed=0",
+            f"--cheese-run-id=part-{index}",
+            "-n2",
+        )
         assert project.runpytest_inprocess(*given, *shard).ret == 0
     assert main(["merge", "part-1", "part-2", "--run-id", "all"]) == 0
-    assert contents(Path("results/all"))["trials"] == contents(Path("results/whole"))["trials"]
+    assert (
+        contents(Path("results/all"))["trials"]
+        == contents(Path("results/whole"))["trials"]
+    )

@@ -1,4 +1,6 @@
-"""``-x`` with a model that costs money: after the first failure nothing more is sent."""
+"""``-x`` with a model that costs money: after the first failure nothing more is
+sent.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,14 @@ SUBJECTS, TRIALS = 20, 60
 
 
 def script(call: Call) -> str:
-    """One model stays where it is, for the five actions of a trial; the other one walks."""
-    return "ACTIONS: STAY, STAY, STAY, STAY, STAY" if call.body["model"] == "statue" else walk(call)
+    """One model stays where it is, for the five actions of a trial; the other one
+    walks.
+    """
+    return (
+        "ACTIONS: STAY, STAY, STAY, STAY, STAY"
+        if call.body["model"] == "statue"
+        else walk(call)
+    )
 
 
 @dataclass
@@ -33,28 +41,55 @@ class Witness:
 
 
 @pytest.mark.parametrize(
-    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["one process", "two workers"]
+    "workers",
+    [(), pytest.param(("-n2",), marks=pytest.mark.slow)],
+    ids=["one process", "two workers"],
 )
-def test_after_the_first_failure_nothing_more_is_sent(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_after_the_first_failure_nothing_more_is_sent(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
     lab = project.path / "lab"
-    (lab / "long.protocol.yaml").write_text(corridor("long", trials=TRIALS), encoding="utf-8")
-    (lab / "short.protocol.yaml").write_text(corridor("short", reference=0.9, trials=2), encoding="utf-8")
+    (lab / "long.protocol.yaml").write_text(
+        corridor("long", trials=TRIALS), encoding="utf-8"
+    )
+    (lab / "short.protocol.yaml").write_text(
+        corridor("short", reference=0.9, trials=2), encoding="utf-8"
+    )
     # Each reply takes long enough for all subjects to have a request in flight.
     with FakeServer(script, latency=0.3) as server:
         witness = Witness(server)
         result = project.runpytest_inprocess(
-            *("--model", "openai/walker,openai/statue", "--base-url", server.base_url, f"--subjects={SUBJECTS}"),
-            *("-x", "-k", "(long and walker) or (short and statue)", "lab", "--cheese-run-id=one", *workers),
+            *(
+                "--model",
+                "openai/walker,openai/statue",
+                "--base-url",
+                server.base_url,
+                f"--subjects={SUBJECTS}",
+            ),
+            *(
+                "-x",
+                "-k",
+                "(long and walker) or (short and statue)",
+                "lab",
+                "--cheese-run-id=one",
+                *workers,
+            ),
             plugins=[witness],
         )
         result.assert_outcomes(failed=1, deselected=0 if workers else 8)
         result.stdout.fnmatch_lines(
-            ["*short[[]ascii_2d-openai/statue[]]*", "1 of 2 cells is unfinished*", "*--resume one"]
+            [
+                "*short[[]ascii_2d-openai/statue[]]*",
+                "1 of 2 cells is unfinished*",
+                "*--resume one",
+            ]
         )
         sent = [call.body["model"] for call in server.calls]
     assert sent.count("statue") == 1 + 2 * SUBJECTS
     assert sent.count("walker") < 1 + TRIALS * SUBJECTS / 2
     if not workers:  # a worker hears of another one's failure a moment later
-        assert server.count - witness.arrived + witness.in_flight <= SUBJECTS, "a subject has sent two requests since"
+        assert server.count - witness.arrived + witness.in_flight <= SUBJECTS, (
+            "a subject has sent two requests since"
+        )
     assert server.given_up == 0, "what is paid for is waited for"
     assert not list((project.path / "results/one").glob("halt"))

@@ -16,20 +16,34 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
 ) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS")
     with FakeServer(FORWARD) as server:
-        command = ("--study", "ablation-history", "--model", "openai/tiny", "--base-url", server.base_url)
-        result = project.runpytest(*command, "--cheese-run-id", "one", "lab", "-k", "east")
+        command = (
+            "--study",
+            "ablation-history",
+            "--model",
+            "openai/tiny",
+            "--base-url",
+            server.base_url,
+        )
+        result = project.runpytest(
+            *command, "--cheese-run-id", "one", "lab", "-k", "east"
+        )
         assert result.parseoutcomes()["inconclusive"] == 4
-        result.stdout.fnmatch_lines(["Study ablation-history: *", "*openai/tiny * history=10 *100 %*"])
+        result.stdout.fnmatch_lines(
+            ["Study ablation-history: *", "*openai/tiny * history=10 *100 %*"]
+        )
         shown = [len(call.body["messages"]) for call in server.calls]
         paid = server.count
         result = project.runpytest(*command[2:], "--resume", "one", "lab", "-k", "east")
         assert result.parseoutcomes()["inconclusive"] == 4
         assert server.count == paid, "all of it was there, the study included"
-    # System message, pairs, and the question: one of each study's four levels is the longest of its prompts.
+    # System message, pairs, and the question: one of each study's four levels is the
+    # longest of its prompts.
     assert {2 + 2 * history for history in (1, 3, 5, 10)} <= set(shown)
     assert max(shown) == 22
     with RunLog.open_read_only(project.path / "results/one") as log:
-        assert [str(plan.variant) for plan in log.plans()] == [f"history={n}" for n in (1, 3, 5, 10)]
+        assert [str(plan.variant) for plan in log.plans()] == [
+            f"history={n}" for n in (1, 3, 5, 10)
+        ]
         assert {plan.trials for plan in log.plans()} == {15}
         assert not any(plan.claims for plan in log.plans())
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
@@ -39,14 +53,29 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--study", "ablation-history"], "*has no models of its own: add --model NAME."),
-        (["--study", "ablation-histry", "--model", "openai/tiny"], "*Did you mean 'ablation-history'?*"),
-        (["--study", "ablation-history", "--model", "walker"], "*varies history, but 'walker' asks no model*"),
-        (["--study", "image", "--model", "llama-3.1-8b"], "--view topdown_2d draws images*"),
+        (
+            ["--study", "ablation-history"],
+            "*has no models of its own: add --model NAME.",
+        ),
+        (
+            ["--study", "ablation-histry", "--model", "openai/tiny"],
+            "*Did you mean 'ablation-history'?*",
+        ),
+        (
+            ["--study", "ablation-history", "--model", "walker"],
+            "*varies history, but 'walker' asks no model*",
+        ),
+        (
+            ["--study", "image", "--model", "llama-3.1-8b"],
+            "--view topdown_2d draws images*",
+        ),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, given: list[str], said: str
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    said: str,
 ) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS")
     result = project.runpytest(*given, "lab")

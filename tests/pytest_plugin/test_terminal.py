@@ -1,4 +1,6 @@
-"""What a session leaves on the terminal: 80 columns, colours where they are shown, glyphs where they can be."""
+"""What a session leaves on the terminal: 80 columns, colours where they are shown,
+glyphs where they can be.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,18 @@ ESCAPE = "\x1b["
 
 def summary(lines: list[str]) -> list[str]:
     """Return what stands under the heading ``cheesebench``."""
-    begin = next(number for number, line in enumerate(lines) if line.strip("=") == " cheesebench ")
+    begin = next(
+        number
+        for number, line in enumerate(lines)
+        if line.strip("=") == " cheesebench "
+    )
     # With -q, the line that counts is not underlined.
-    return list(takewhile(lambda line: not re.search(r"=====|^\d+ failed.* in ", line), lines[begin + 1 :]))
+    return list(
+        takewhile(
+            lambda line: not re.search(r"=====|^\d+ failed.* in ", line),
+            lines[begin + 1 :],
+        )
+    )
 
 
 FLAGS = [(), ("-vv",), ("-n", "1", "-v"), ("-q", "--no-header")]
@@ -56,34 +67,70 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
     assert ESCAPE not in str(result.stdout)
 
 
-def test_long_names_and_many_remarks_fit_too(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_names_and_many_remarks_fit_too(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8")
     name = "corridor_" * 8 + "end"
-    (project.path / "lab" / f"{name}.protocol.yaml").write_text(text.replace("east", name), encoding="utf-8")
-    result = project.runpytest("--model", "walker", "lab", "--design=smoke", "--cheese-run-id=one")
+    (project.path / "lab" / f"{name}.protocol.yaml").write_text(
+        text.replace("east", name), encoding="utf-8"
+    )
+    result = project.runpytest(
+        "--model", "walker", "lab", "--design=smoke", "--cheese-run-id=one"
+    )
     lines = summary(result.stdout.lines)
     assert [line for line in lines if len(line) > 80 and name not in line] == []
-    assert any(line.startswith("? INCONCLUSIVE  corridor_") and "…" in line for line in lines)
+    assert any(
+        line.startswith("? INCONCLUSIVE  corridor_") and "…" in line for line in lines
+    )
 
 
-def test_verdicts_are_coloured_where_colours_are_shown(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "walker", "--model", "statue", "lab", "--color=yes")
+def test_verdicts_are_coloured_where_colours_are_shown(
+    project: pytest.Pytester,
+) -> None:
+    result = project.runpytest(
+        "--model", "walker", "--model", "statue", "lab", "--color=yes"
+    )
     lines = summary(result.stdout.lines)
-    assert any(line.startswith(f"{ESCAPE}32m✔ PASS{ESCAPE}0m  ") and " east " in line for line in lines)
+    assert any(
+        line.startswith(f"{ESCAPE}32m✔ PASS{ESCAPE}0m  ") and " east " in line
+        for line in lines
+    )
     assert any(line.startswith(f"{ESCAPE}31m✘ FAIL{ESCAPE}0m  east") for line in lines)
-    assert any(line.startswith(f"{ESCAPE}33m? INCONCLUSIVE{ESCAPE}0m  few") for line in lines)
+    assert any(
+        line.startswith(f"{ESCAPE}33m? INCONCLUSIVE{ESCAPE}0m  few") for line in lines
+    )
 
 
-@pytest.mark.parametrize(("encoding", "flags"), [("cp1252", ("-v",)), ("cp437", ("-v", "-n", "1"))])
+@pytest.mark.parametrize(
+    ("encoding", "flags"), [("cp1252", ("-v",)), ("cp437", ("-v", "-n", "1"))]
+)
 def test_code_pages_without_our_glyphs_get_what_is_like_them(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, encoding: str, flags: tuple[str, ...]
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    encoding: str,
+    flags: tuple[str, ...],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
-    command = [sys.executable, "-m", "pytest", "--model", "statue", "lab", "--film", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--model",
+        "statue",
+        "lab",
+        "--film",
+        *flags,
+    ]
     result = subprocess.run(
-        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False
+        command,
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        check=False,
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     text = result.stdout.decode(encoding)

@@ -37,11 +37,15 @@ def test_pass_and_inconclusive_are_green(project: pytest.Pytester) -> None:
 
 def test_letters(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "statue", "lab")
-    result.stdout.fnmatch_lines(["lab/east.protocol.yaml F*", "lab/few.protocol.yaml [?F]*"])
+    result.stdout.fnmatch_lines(
+        ["lab/east.protocol.yaml F*", "lab/few.protocol.yaml [?F]*"]
+    )
 
 
 def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "statue", "lab/east.protocol.yaml", "--cheese-film")
+    result = project.runpytest(
+        "--model", "statue", "lab/east.protocol.yaml", "--cheese-film"
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
@@ -62,11 +66,20 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
     assert ".py:" not in str(result.stdout)
 
 
-def test_a_failure_is_one_line_with_the_difference_and_the_margin(project: pytest.Pytester) -> None:
+def test_a_failure_is_one_line_with_the_difference_and_the_margin(
+    project: pytest.Pytester,
+) -> None:
     result = project.runpytest("--model", "statue", "--cheese-run-id=one", "lab")
     lines = result.stdout.lines
-    begin = next(number for number, line in enumerate(lines) if "_ east[ascii_2d-statue] _" in line)
-    assert re.fullmatch(r"FAIL: rate 0 %, rodent 60 %, difference -60 \(-60 to -\S+\), margin -10\.", lines[begin + 1])
+    begin = next(
+        number
+        for number, line in enumerate(lines)
+        if "_ east[ascii_2d-statue] _" in line
+    )
+    assert re.fullmatch(
+        r"FAIL: rate 0 %, rodent 60 %, difference -60 \(-60 to -\S+\), margin -10\.",
+        lines[begin + 1],
+    )
     assert "_ few[ascii_2d-statue] _" in lines[begin + 2]
     # The verdicts stand in the table; pytest does not list them once more.
     assert "short test summary" not in str(result.stdout)
@@ -74,7 +87,9 @@ def test_a_failure_is_one_line_with_the_difference_and_the_margin(project: pytes
 
 
 def test_nine_failures_are_about_sixty_lines(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest("--model", "random", "--design=cohort", "--view=ascii_2d")
+    result = pytester.runpytest(
+        "--model", "random", "--design=cohort", "--view=ascii_2d"
+    )
     result.assert_outcomes(failed=9)
     assert len(result.stdout.lines) <= 64
 
@@ -92,8 +107,16 @@ def test_the_reason_of_an_inconclusive_verdict_is_not_cut(
 
 def judged_late(project: pytest.Pytester) -> None:
     """Write a protocol whose first two trials are not judged."""
-    text = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8").replace("east", "late")
-    text = re.sub("only: .*", "easy: {trials: 2}\n  hard: {trials: 18}\nestimand: {block: hard}", text)
+    text = (
+        (project.path / "lab" / "east.protocol.yaml")
+        .read_text(encoding="utf-8")
+        .replace("east", "late")
+    )
+    text = re.sub(
+        "only: .*",
+        "easy: {trials: 2}\n  hard: {trials: 18}\nestimand: {block: hard}",
+        text,
+    )
     (project.path / "late.protocol.yaml").write_text(text, encoding="utf-8")
 
 
@@ -101,12 +124,16 @@ def test_the_film_is_of_a_trial_that_is_judged(project: pytest.Pytester) -> None
     judged_late(project)
     result = project.runpytest("--model", "statue", "late.protocol.yaml", "-v")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["A failed trial: subject 0, trial 3, timeout after 5 steps."])
+    result.stdout.fnmatch_lines(
+        ["A failed trial: subject 0, trial 3, timeout after 5 steps."]
+    )
 
 
 def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) -> None:
     judged_late(project)
-    result = project.runpytest("--model", "walker", "--design", "smoke", "late.protocol.yaml")
+    result = project.runpytest(
+        "--model", "walker", "--design", "smoke", "late.protocol.yaml"
+    )
     assert result.ret == pytest.ExitCode.OK
     said = " ".join(str(result.stdout).split())
     assert "none of whose trials count" in said
@@ -126,13 +153,19 @@ def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
 
 
 def test_a_design_that_claims_nothing_does_not_fail(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "statue", "--design", "smoke", "--inconclusive=fail", "lab")
+    result = project.runpytest(
+        "--model", "statue", "--design", "smoke", "--inconclusive=fail", "lab"
+    )
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*= 3 inconclusive in *"])
 
 
-def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "breaker", "lab/east.protocol.yaml", "--junitxml=junit.xml")
+def test_what_could_not_be_run_is_an_error_and_says_why(
+    project: pytest.Pytester,
+) -> None:
+    result = project.runpytest(
+        "--model", "breaker", "lab/east.protocol.yaml", "--junitxml=junit.xml"
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
@@ -157,11 +190,16 @@ def test_junit_has_the_numbers(project: pytest.Pytester) -> None:
     found = cases(path)
     east = properties(found["east[ascii_2d-walker]"])
     assert (east["cheesebench.model"], east["cheesebench.rate"]) == ("walker", "1")
-    assert (east["cheesebench.verdict"], east["cheesebench.reference"]) == ("PASS", "0.6")
+    assert (east["cheesebench.verdict"], east["cheesebench.reference"]) == (
+        "PASS",
+        "0.6",
+    )
     assert len(east["cheesebench.protocol_sha256"]) == 64
     skipped = found["few[ascii_2d-walker]"].find("skipped")
     assert skipped is not None
-    assert str(skipped.get("message")).startswith("INCONCLUSIVE: 100 % of trials succeed")
+    assert str(skipped.get("message")).startswith(
+        "INCONCLUSIVE: 100 % of trials succeed"
+    )
     suite = ET.parse(path).find(".//testsuite/properties")
     assert suite is not None
     assert properties(suite)["cheesebench.options.seed"] == "7"
@@ -175,16 +213,24 @@ def test_exit_zero_forgives_verdicts_and_nothing_else(project: pytest.Pytester) 
     error = project.runpytest("--model", "breaker", "--cheese-exit-zero", "lab")
     assert error.ret == pytest.ExitCode.TESTS_FAILED
     project.makepyfile(test_ordinary="def test_ordinary(): assert False")
-    ordinary = project.runpytest("--model", "statue", "--cheese-exit-zero", "lab", "test_ordinary.py")
+    ordinary = project.runpytest(
+        "--model", "statue", "--cheese-exit-zero", "lab", "test_ordinary.py"
+    )
     assert ordinary.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_reports_are_written(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_written(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     step_summary = project.path / "summary.md"
     step_summary.write_text("before\n", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step_summary))
-    project.runpytest("--model", "walker", "lab", "--cheese-run-id=one", "--cheese-markdown=copy.md")
-    report = (project.path / "results" / "one" / "report.md").read_text(encoding="utf-8")
+    project.runpytest(
+        "--model", "walker", "lab", "--cheese-run-id=one", "--cheese-markdown=copy.md"
+    )
+    report = (project.path / "results" / "one" / "report.md").read_text(
+        encoding="utf-8"
+    )
     assert "walker" in report
     assert (project.path / "copy.md").read_text(encoding="utf-8") == report
     assert step_summary.read_text(encoding="utf-8") == "before\n" + report
@@ -217,7 +263,9 @@ def test_the_page_is_written_where_it_is_wanted(project: pytest.Pytester) -> Non
     assert page.count("watch a failure") == 3
 
 
-def test_the_exit_code_is_put_down_to_what_failed_in_this_session(project: pytest.Pytester) -> None:
+def test_the_exit_code_is_put_down_to_what_failed_in_this_session(
+    project: pytest.Pytester,
+) -> None:
     project.makepyfile(test_own="def test_own(): assert 0")
     given = ("--model=breaker", "--protocols=lab")
 
@@ -225,7 +273,11 @@ def test_the_exit_code_is_put_down_to_what_failed_in_this_session(project: pytes
         result = project.runpytest_inprocess(*given, *more)
         return " ".join(" ".join(result.outlines).split()).rpartition("Exit code ")[2]
 
-    assert why("-k", "east", "--control=naive").startswith("1: 2 cells could not be measured.")
-    assert why("-k", "east or west", "--run-id=a").startswith("1: 2 cells could not be measured.")
+    assert why("-k", "east", "--control=naive").startswith(
+        "1: 2 cells could not be measured."
+    )
+    assert why("-k", "east or west", "--run-id=a").startswith(
+        "1: 2 cells could not be measured."
+    )
     both = why("test_own.py", "-k", "own or east", "--resume=a")
     assert both.startswith("1: 1 cell could not be measured; another test failed.")

@@ -1,4 +1,6 @@
-"""A Ray cluster of three nodes on this machine; the first is where its controller is."""
+"""A Ray cluster of three nodes on this machine; the first is where its controller
+is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     # Sockets have short paths only.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     for _ in range(2):
         made.add_node(num_cpus=1)
     yield made

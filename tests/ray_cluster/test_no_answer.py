@@ -1,4 +1,6 @@
-"""Clusters that cannot do the jobs, and sessions that end early: a line that says so, in time, and nothing left."""
+"""Clusters that cannot do the jobs, and sessions that end early: a line that says so,
+in time, and nothing left.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that accepts connections and never says a word, as a cluster that hangs does."""
+    """The address of something that accepts connections and never says a word, as a
+    cluster that hangs does.
+    """
     # Ray takes the address of this machine for 127.0.0.1.
     with socket.create_server(("", 0), backlog=100) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
@@ -49,11 +53,21 @@ def silent() -> Iterator[str]:
 async def driver(address: str, limit: float) -> AsyncIterator[Process]:
     """A driver process that is to connect to a cluster."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", DRIVER, str(limit)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        *(sys.executable, "-c", DRIVER, str(limit)),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        start_new_session=True,
     )
     try:
         assert process.stdin is not None
-        options = {"address": address, "num_cpus": 1.0, "num_gpus": 0.0, "processes": None, "path": sys.path}
+        options = {
+            "address": address,
+            "num_cpus": 1.0,
+            "num_gpus": 0.0,
+            "processes": None,
+            "path": sys.path,
+        }
         process.stdin.write(pipes.pack(options))
         yield process
     finally:
@@ -66,10 +80,14 @@ def test_a_cluster_that_does_not_answer_is_given_up(silent: str) -> None:
             assert process.stdout is not None
             return list(pipes.unpack(bytearray(await process.stdout.read())))
 
-    assert asyncio.run(said()) == [("refused", "Ray cannot be reached: no answer in 5 s.")]
+    assert asyncio.run(said()) == [
+        ("refused", "Ray cannot be reached: no answer in 5 s.")
+    ]
 
 
-def test_a_session_that_ends_while_its_cluster_does_not_answer_leaves_nothing(silent: str) -> None:
+def test_a_session_that_ends_while_its_cluster_does_not_answer_leaves_nothing(
+    silent: str,
+) -> None:
     async def end() -> int:
         async with driver(silent, 600) as process:
             assert process.stdin is not None
@@ -87,9 +105,12 @@ def test_nodes_that_are_too_small_are_refused(
     wanted = {"address": cluster.address, "num_gpus": "1"}
     with (
         RunLog.create(tmp_path, "ray", cells.items(), options={"seed": 1}) as log,
-        RunSession(log, plugins, cells, seed=1, executor="ray", executor_options=wanted) as session,
+        RunSession(
+            log, plugins, cells, seed=1, executor="ray", executor_options=wanted
+        ) as session,
         pytest.raises(
-            PluginError, match=r"1 CPUs and 1 GPUs of a node, and no node of the cluster has them .* 0 GPUs\)"
+            PluginError,
+            match=r"1 CPUs and 1 GPUs of a node, and no node of the cluster has them .* 0 GPUs\)",
         ),
     ):
         session.connect()
@@ -150,9 +171,15 @@ def test_a_start_that_was_cancelled_can_be_closed_and_closing_ends_one_that_wait
 
 
 def test_an_error_of_the_session_ends_the_run(
-    cluster: Any, stranger: ModuleType, plugins: PluginManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any,
+    stranger: ModuleType,
+    plugins: PluginManager,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It must not end the task that listens to all jobs: nobody would ever hear of them again."""
+    """It must not end the task that listens to all jobs: nobody would ever hear of them
+    again.
+    """
     cells = stranger.cells(["walker"], subjects=4)
 
     def fail(*_: object) -> None:
@@ -161,7 +188,12 @@ def test_an_error_of_the_session_ends_the_run(
     with (
         RunLog.create(tmp_path, "ray", cells.items(), options={"seed": 1}) as log,
         RunSession(
-            log, plugins, cells, seed=1, executor="ray", executor_options={"address": cluster.address}
+            log,
+            plugins,
+            cells,
+            seed=1,
+            executor="ray",
+            executor_options={"address": cluster.address},
         ) as session,
     ):
         session.connect()
@@ -171,4 +203,6 @@ def test_an_error_of_the_session_ends_the_run(
 
 
 def context(plugins: PluginManager, directory: Path, address: str) -> ExecutorContext:
-    return ExecutorContext(plugins=plugins, directory=directory, processes=1, options={"address": address})
+    return ExecutorContext(
+        plugins=plugins, directory=directory, processes=1, options={"address": address}
+    )

@@ -1,4 +1,6 @@
-"""Runs on a Ray cluster: the same records as at home, whatever dies, and nothing is left behind."""
+"""Runs on a Ray cluster: the same records as at home, whatever dies, and nothing is
+left behind.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ def shipped_cells(plugins: PluginManager, subjects: int) -> Cells:
         plan: specification
         for model in ("random", "tabular-ql")
         for plan in plugins.family(specification).cells(
-            specification, CellRequest(model=model, plugins=plugins, design=design, views=views)
+            specification,
+            CellRequest(model=model, plugins=plugins, design=design, views=views),
         )
     }
 
@@ -66,8 +69,15 @@ def run(log: RunLog, plugins: PluginManager, cells: Cells, **given: Any) -> None
         session.finish()
 
 
-def dumped(directory: Path, plugins: PluginManager, cells: Cells, **given: Any) -> list[str]:
-    with RunLog.create(directory, str(given.get("executor", "local")), cells.items(), options={"seed": 1}) as log:
+def dumped(
+    directory: Path, plugins: PluginManager, cells: Cells, **given: Any
+) -> list[str]:
+    with RunLog.create(
+        directory,
+        str(given.get("executor", "local")),
+        cells.items(),
+        options={"seed": 1},
+    ) as log:
         run(log, plugins, cells, **given)
         return list(log.dump())
 
@@ -86,7 +96,8 @@ def finished(log: RunLog) -> int:
 def test_a_node_that_dies_changes_nothing(
     cluster: Any, stranger: ModuleType, plugins: PluginManager, tmp_path: Path
 ) -> None:
-    # Slow lives sleep: however fast the machine, most of the work is still to do when the second node dies.
+    # Slow lives sleep: however fast the machine, most of the work is still to do when
+    # the second node dies.
     cells = {
         **stranger.cells(["walker"], subjects=12),
         **stranger.cells(["slow"], subjects=120),
@@ -102,7 +113,9 @@ def test_a_node_that_dies_changes_nothing(
         session.start()
         for fallen, node in enumerate(list(cluster.worker_nodes), 1):
             # Whenever that is: what was sent counts, what was not is done elsewhere.
-            least = random.Random(fallen).randrange(total // 4) + (fallen - 1) * total // 4
+            least = (
+                random.Random(fallen).randrange(total // 4) + (fallen - 1) * total // 4
+            )
             wait_for(lambda least=least: finished(log) > least)  # type: ignore[misc]
             cluster.remove_node(node, allow_graceful=False)
         assert finished(log) < total, "they died too late"
@@ -110,7 +123,10 @@ def test_a_node_that_dies_changes_nothing(
             cluster.add_node(num_cpus=1)
         session.finish()
         assert list(log.dump()) == expected
-        assert all(re.match(r"stopped in trial \d+: a Ray node died", one.text) for one in log.journal(kind="error"))
+        assert all(
+            re.match(r"stopped in trial \d+: a Ray node died", one.text)
+            for one in log.journal(kind="error")
+        )
 
 
 def test_an_agent_that_kills_its_process_loses_its_own_subjects_only(
@@ -124,7 +140,11 @@ def test_an_agent_that_kills_its_process_loses_its_own_subjects_only(
         stops = log.journal(plan, "error")
         dead = {entry.subject: entry.text for entry in stops if "times" in entry.text}
         assert dead
-        again = [entry for entry in stops if entry.subject in dead and "times" not in entry.text]
+        again = [
+            entry
+            for entry in stops
+            if entry.subject in dead and "times" not in entry.text
+        ]
         assert len(again) >= (CRASHES - 1) * len(dead)
         assert all(entry.text.startswith("stopped in trial ") for entry in again)
         assert {*dead, *log.completed_subjects(plan)} == set(range(4))
@@ -136,7 +156,9 @@ def test_a_node_where_something_else_is_installed_is_refused(
 ) -> None:
     other = tmp_path / "lib/other-3.0.dist-info"
     other.mkdir(parents=True)
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 3.0\n")
+    (other / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: other\nVersion: 3.0\n"
+    )
     (other / "entry_points.txt").write_text("[cheesebench]\nother = json\n")
     node = cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": str(other.parent)})
     cells = stranger.cells(["walker"], subjects=2)
@@ -152,11 +174,21 @@ def test_a_node_where_something_else_is_installed_is_refused(
         assert log.trials() == []
 
 
-def test_no_cluster_is_one_line(stranger: ModuleType, plugins: PluginManager, tmp_path: Path) -> None:
+def test_no_cluster_is_one_line(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
     cells = stranger.cells(["walker"], subjects=1)
     with RunLog.create(tmp_path, "ray", cells.items(), options={"seed": 1}) as log:
-        with pytest.raises(PluginError, match=r"^--executor ray: Ray cannot be reached: ") as refused:
-            run(log, plugins, cells, executor="ray", executor_options={"address": "127.0.0.1:1"})
+        with pytest.raises(
+            PluginError, match=r"^--executor ray: Ray cannot be reached: "
+        ) as refused:
+            run(
+                log,
+                plugins,
+                cells,
+                executor="ray",
+                executor_options={"address": "127.0.0.1:1"},
+            )
         assert "\n" not in str(refused.value)
     gc.collect()  # a process that nobody has waited for warns
 
@@ -183,10 +215,28 @@ def alone() -> Iterator[Mapping[str, str]]:
         os.kill(process, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
-def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_path: Path, number: int) -> None:
-    given = ["--model=random", "--protocols=t_maze", "--subjects=20000", "--executor=ray", "--cheese-run-id=r"]
-    command = [sys.executable, "-m", "pytest", *given, "--executor-option=address=local", "-p", "no:cacheprovider"]
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_a_run_that_is_killed_leaves_no_process(
+    alone: Mapping[str, str], tmp_path: Path, number: int
+) -> None:
+    given = [
+        "--model=random",
+        "--protocols=t_maze",
+        "--subjects=20000",
+        "--executor=ray",
+        "--cheese-run-id=r",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *given,
+        "--executor-option=address=local",
+        "-p",
+        "no:cacheprovider",
+    ]
     with subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -199,7 +249,10 @@ def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_pa
 
         def works() -> bool:
             assert process.poll() is None
-            with contextlib.suppress(RunLogError), RunLog.open_read_only(path) as log:  # it may not be written yet
+            with (
+                contextlib.suppress(RunLogError),
+                RunLog.open_read_only(path) as log,
+            ):  # it may not be written yet
                 return finished(log) > 0
             return False
 
@@ -214,10 +267,17 @@ def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_pa
     try:
         wait_for(lambda: marked(alone["MARK"]) == [])
     except AssertionError:
-        raise AssertionError(f"left: {[_command(one) for one in marked(alone['MARK'])]}") from None
+        raise AssertionError(
+            f"left: {[_command(one) for one in marked(alone['MARK'])]}"
+        ) from None
 
 
 def _command(process: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:150]
+        return (
+            Path(f"/proc/{process}/cmdline")
+            .read_bytes()
+            .replace(b"\0", b" ")
+            .decode(errors="replace")[:150]
+        )
     return "ended"

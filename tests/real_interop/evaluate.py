@@ -1,4 +1,6 @@
-"""Ask a model with Inspect whether it knows each of 120 things: ``evaluate.py MODEL LOGS``."""
+"""Ask a model with Inspect whether it knows each of 120 things: ``evaluate.py MODEL
+LOGS``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from inspect_ai.dataset import Sample
 from inspect_ai.scorer import includes
 
 TASK = Task(
-    dataset=[Sample(id=number, input=f"Thing {number}?", target="yes") for number in range(120)],
+    dataset=[
+        Sample(id=number, input=f"Thing {number}?", target="yes")
+        for number in range(120)
+    ],
     scorer=includes(),
     name="things",
 )

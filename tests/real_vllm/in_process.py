@@ -1,4 +1,5 @@
-"""The backend ``vllm-offline`` with a real engine; run by vLLM's Python, prints what it found as JSON.
+"""The backend ``vllm-offline`` with a real engine; run by vLLM's Python, prints what it
+found as JSON.
 
 Arguments: the model, a directory.
 """
@@ -29,7 +30,9 @@ from cheesebench.plugins.backends.vllm import VLLM_OFFLINE
 
 async def ask(connection: Connection, *requests: ChatRequest) -> list[dict[str, Any]]:
     """Return replies and faults as JSON values."""
-    answers = await asyncio.gather(*map(connection.complete, requests), return_exceptions=True)
+    answers = await asyncio.gather(
+        *map(connection.complete, requests), return_exceptions=True
+    )
     found = []
     for answer in answers:
         if isinstance(answer, ChatReply):
@@ -50,21 +53,42 @@ async def main(model: str, directory: str) -> None:
         )
     )
     seeded = Sampling(temperature=0.7, max_tokens=12, seed=5)
-    request = ChatRequest(model=model, messages=(Message("user", ("which way? " * 20,)),), sampling=seeded)
+    request = ChatRequest(
+        model=model, messages=(Message("user", ("which way? " * 20,)),), sampling=seeded
+    )
     try:
         found = {
             "once": await ask(connection, request),
             "again": await ask(connection, request),
-            "too_long": await ask(connection, replace(request, messages=(Message("user", ("\u0001" * 9000,)),))),
-            "cut": await ask(connection, replace(request, messages=(Message("user", ("\u0001" * 8160,)),))),
-            "unknown_setting": await ask(connection, replace(request, extra={"nonsense": 1})),
+            "too_long": await ask(
+                connection,
+                replace(request, messages=(Message("user", ("\u0001" * 9000,)),)),
+            ),
+            "cut": await ask(
+                connection,
+                replace(request, messages=(Message("user", ("\u0001" * 8160,)),)),
+            ),
+            "unknown_setting": await ask(
+                connection, replace(request, extra={"nonsense": 1})
+            ),
             "bad_setting": await ask(connection, replace(request, extra={"top_p": 7})),
-            "served": await ask(connection, replace(request, extra={"top_p": 0.5, "max_tokens": 3})),
-            "late": await ask(connection, replace(request, timeout=0.001, sampling=Sampling(max_tokens=3000, seed=1))),
+            "served": await ask(
+                connection, replace(request, extra={"top_p": 0.5, "max_tokens": 3})
+            ),
+            "late": await ask(
+                connection,
+                replace(
+                    request, timeout=0.001, sampling=Sampling(max_tokens=3000, seed=1)
+                ),
+            ),
             "many": await ask(
                 connection,
                 *(
-                    replace(request, conversation=str(n), sampling=Sampling(temperature=0.7, max_tokens=16, seed=n))
+                    replace(
+                        request,
+                        conversation=str(n),
+                        sampling=Sampling(temperature=0.7, max_tokens=16, seed=n),
+                    )
                     for n in range(64)
                 ),
             ),

@@ -11,11 +11,17 @@ PATIENCE = 120.0
 
 
 def parents() -> dict[int, int]:
-    """Return all living processes, each with its parent; dead ones that nobody has waited for do not count."""
+    """Return all living processes, each with its parent; dead ones that nobody has
+    waited for do not count.
+    """
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+            state, parent = (
+                path.read_text(encoding="utf-8", errors="replace")
+                .rpartition(")")[2]
+                .split()[:2]
+            )
         except OSError:  # it has just ended
             continue
         if state != "Z":

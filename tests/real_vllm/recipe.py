@@ -1,7 +1,9 @@
-"""A real vLLM on the CPU for the tests: an environment of its own and a tiny model, made once and kept.
+"""A real vLLM on the CPU for the tests: an environment of its own and a tiny model,
+made once and kept.
 
-``python tests/real_vllm/recipe.py`` makes them by hand. They are kept in ``.venv-vllm`` at the top of the
-repository, or where CHEESEBENCH_VLLM_HOME says (several checkouts can share one): 1.8 GB.
+``python tests/real_vllm/recipe.py`` makes them by hand. They are kept in ``.venv-vllm``
+at the top of the repository, or where CHEESEBENCH_VLLM_HOME says (several checkouts can
+share one): 1.8 GB.
 """
 
 from __future__ import annotations
@@ -32,10 +34,12 @@ CPU: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
-    # Lets the model run in the process of the engine ("uni"): less memory, sooner up and sooner gone.
+    # Lets the model run in the process of the engine ("uni"): less memory, sooner up
+    # and sooner gone.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
-#: Options of the engine on the CPU. Prompts are read whole: it dies of a seeded request that it reads in pieces.
+#: Options of the engine on the CPU. Prompts are read whole: it dies of a seeded request
+#: that it reads in pieces.
 ENGINE: Mapping[str, str] = {
     "max_model_len": "8192",
     "enforce_eager": "true",
@@ -56,7 +60,9 @@ if not _has_ops():
 
 @dataclass(frozen=True, slots=True)
 class RealVllm:
-    """A Python that has vLLM, and two models that it can load: one that reads, and one that also sees."""
+    """A Python that has vLLM, and two models that it can load: one that reads, and one
+    that also sees.
+    """
 
     python: Path
     model: Path
@@ -67,11 +73,19 @@ def prepare() -> RealVllm:
     """Return what there is, or make it (seconds to a minute); one process at a time."""
     home = Path(os.environ.get(HOME) or HERE.parents[1] / ".venv-vllm")
     home.mkdir(parents=True, exist_ok=True)
-    found = RealVllm(home / "venv" / "bin" / "python", home / "tiny", home / "tiny-seeing")
+    found = RealVllm(
+        home / "venv" / "bin" / "python", home / "tiny", home / "tiny-seeing"
+    )
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        recipe = b"".join((HERE / name).read_bytes() for name in ("requirements.txt", "tiny_model.py", "recipe.py"))
-        stamp, expected = home / "stamp", hashlib.sha256(recipe + sys.version.encode()).hexdigest()
+        recipe = b"".join(
+            (HERE / name).read_bytes()
+            for name in ("requirements.txt", "tiny_model.py", "recipe.py")
+        )
+        stamp, expected = (
+            home / "stamp",
+            hashlib.sha256(recipe + sys.version.encode()).hexdigest(),
+        )
         if not stamp.exists() or stamp.read_text(encoding="ascii") != expected:
             stamp.unlink(missing_ok=True)
             _install(home / "venv")
@@ -83,41 +97,74 @@ def prepare() -> RealVllm:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without secrets, with this checkout and with what vLLM needs on a CPU."""
-    kept = {name: value for name, value in os.environ.items() if not any(s in name.upper() for s in SECRETS)}
+    """Return this process's environment without secrets, with this checkout and with
+    what vLLM needs on a CPU.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not any(s in name.upper() for s in SECRETS)
+    }
     return {**kept, **CPU, "PYTHONPATH": str(HERE.parents[1])}
 
 
 def run(*command: str | Path, **more: str) -> None:
     """Run a command without secrets; its output is shown only if it fails."""
     done = subprocess.run(
-        command, env={**environment(), **more}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        command,
+        env={**environment(), **more},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+        raise RuntimeError(
+            f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-4000:]}"
+        )
 
 
 def _install(directory: Path) -> None:
     venv.create(directory, clear=True, with_pip=True, symlinks=True)
     python = directory / "bin" / "python"
     run(python, "-m", "pip", "install", "-q", "uv")
-    # uv does not read pip's settings, and a CPU build of torch has to come from somewhere.
+    # uv does not read pip's settings, and a CPU build of torch has to come from
+    # somewhere.
     settings = {
         "UV_FIND_LINKS": _pip_setting(python, "find-links"),
         "UV_DEFAULT_INDEX": _pip_setting(python, "index-url"),
     }
-    more: list[str | Path] = [] if settings["UV_FIND_LINKS"] else ["--torch-backend", "cpu"]
+    more: list[str | Path] = (
+        [] if settings["UV_FIND_LINKS"] else ["--torch-backend", "cpu"]
+    )
     program = directory / "bin" / "uv"
-    wanted: list[str | Path] = ["--no-deps", "--python", python, *more, "-r", HERE / "requirements.txt"]
-    run(program, "pip", "install", "-q", "--no-cache", *wanted, **{name: v for name, v in settings.items() if v})
+    wanted: list[str | Path] = [
+        "--no-deps",
+        "--python",
+        python,
+        *more,
+        "-r",
+        HERE / "requirements.txt",
+    ]
+    run(
+        program,
+        "pip",
+        "install",
+        "-q",
+        "--no-cache",
+        *wanted,
+        **{name: v for name, v in settings.items() if v},
+    )
     _mend_torchvision(python)
 
 
 def _mend_torchvision(python: Path) -> None:
-    """Let torchvision be imported where its wheel was built for CUDA, as that of the package index is.
+    """Let torchvision be imported where its wheel was built for CUDA, as that of the
+    package index is.
 
-    Without CUDA's libraries it cannot load its operators, and then fails because they are not defined
-    (https://github.com/pytorch/vision/issues/9085). Nothing here calls them, so to define them is enough.
+    Without CUDA's libraries it cannot load its operators, and then fails because they
+    are not defined (https://github.com/pytorch/vision/issues/9085). Nothing here calls
+    them, so to define them is enough.
     """
     found = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
@@ -125,7 +172,9 @@ def _mend_torchvision(python: Path) -> None:
         capture_output=True,
         check=True,
     )
-    with (Path(found.stdout.strip()) / "torchvision" / "extension.py").open("a", encoding="utf-8") as module:
+    with (Path(found.stdout.strip()) / "torchvision" / "extension.py").open(
+        "a", encoding="utf-8"
+    ) as module:
         module.write(TORCHVISION)
     run(python, "-c", "import torchvision.transforms.v2.functional")
 
@@ -135,7 +184,10 @@ def _pip_setting(python: Path, name: str) -> str:
         if value := os.environ.get(variable.upper().replace("-", "_")):
             return ",".join(value.split())
     done = subprocess.run(
-        [python, "-m", "pip", "config", "get", f"global.{name}"], text=True, capture_output=True, check=False
+        [python, "-m", "pip", "config", "get", f"global.{name}"],
+        text=True,
+        capture_output=True,
+        check=False,
     )
     return ",".join(done.stdout.split()) if done.returncode == 0 else ""
 

@@ -1,7 +1,9 @@
-"""A real multimodal engine: Qwen2.5-VL with tiny random weights, shown the pictures of a view.
+"""A real multimodal engine: Qwen2.5-VL with tiny random weights, shown the pictures of
+a view.
 
-The model is the real architecture with the real processor of pictures, so what is counted here is what a large one
-would count: a picture of 448 x 448 pixels is 16 x 16 tokens. What it says means nothing.
+The model is the real architecture with the real processor of pictures, so what is
+counted here is what a large one would count: a picture of 448 x 448 pixels is 16 x 16
+tokens. What it says means nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ import pytest
 from PIL import Image
 from test_real_vllm import metric, read, run_pytest  # type: ignore[import-not-found]
 
-from cheesebench import BackendContext, ChatReply, ChatRequest, Message, ModelEntry, Sampling
+from cheesebench import (
+    BackendContext,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    Sampling,
+)
 from cheesebench.plugins.backends.vllm import VLLM
 
 pytestmark = pytest.mark.vllm
@@ -29,7 +38,8 @@ def cheesebench_models():
     served = {{"structured_outputs": {{"regex": f"ACTIONS: {{word}}(, {{word}}){{{{7}}}}"}}}}
     return [ModelEntry(name="tiny", backend="vllm", id={model!r}, images=True, served=served, max_tokens=60)]
 """
-#: Tokens of the system's words, which every picture of a prompt is framed by: where it begins, and where it ends.
+#: Tokens of the system's words, which every picture of a prompt is framed by: where it
+#: begins, and where it ends.
 FRAME = 2
 
 
@@ -39,7 +49,9 @@ def picture(width: int, height: int, colour: str = "red") -> bytes:
     return png.getvalue()
 
 
-def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(seeing: Any, vllm: Any, tmp_path: Path) -> None:
+def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(
+    seeing: Any, vllm: Any, tmp_path: Path
+) -> None:
     entry = ModelEntry(name="tiny", backend="vllm", id=str(vllm.seeing), images=True)
     context = BackendContext(entry=entry, directory=tmp_path, base_url=seeing.base_url)
     system = Message("system", ("You are an animal in an experiment. " * 20,))
@@ -51,7 +63,11 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(seeing: Any, 
             # One after the other, so that each finds what the one before it has left.
             return [
                 await connection.complete(
-                    ChatRequest(model=str(vllm.seeing), messages=(system, Message("user", parts)), sampling=sampling)
+                    ChatRequest(
+                        model=str(vllm.seeing),
+                        messages=(system, Message("user", parts)),
+                        sampling=sampling,
+                    )
                 )
                 for parts in prompts
             ]
@@ -73,19 +89,34 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(seeing: Any, 
     assert once.usage.prompt - words.usage.prompt == 16 * 16 + FRAME
     assert small.usage.prompt - words.usage.prompt == 8 * 5 + FRAME
     assert two.usage.prompt - once.usage.prompt == 16 * 16 + FRAME
-    # What was cached is the words before the picture; when it is shown again, it is the picture, too; and another
-    # picture of the same size is another prompt.
+    # What was cached is the words before the picture; when it is shown again, it is the
+    # picture, too; and another picture of the same size is another prompt.
     assert once.usage.cached < words.usage.prompt < again.usage.cached
     assert other.usage.cached == once.usage.cached
-    assert metric(seeing, "vllm:mm_cache_hits_total") - hits == 3, "red once more, and both in the prompt of two"
+    assert metric(seeing, "vllm:mm_cache_hits_total") - hits == 3, (
+        "red once more, and both in the prompt of two"
+    )
 
 
-def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST.format(model=str(vllm.seeing)), encoding="utf-8")
+def test_the_protocols_in_pictures_and_in_text(
+    seeing: Any, vllm: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "conftest.py").write_text(
+        CONFTEST.format(model=str(vllm.seeing)), encoding="utf-8"
+    )
     before = {name: metric(seeing, f"vllm:{name}") for name in COUNTERS}
     printed = run_pytest(
         tmp_path,
-        *("--model", "tiny", "--view", "topdown_2d", "--view", "ascii_2d", "--design", "smoke"),
+        *(
+            "--model",
+            "tiny",
+            "--view",
+            "topdown_2d",
+            "--view",
+            "ascii_2d",
+            "--design",
+            "smoke",
+        ),
         *("--base-url", seeing.base_url, "--cheese-run-id", "pictures"),
     )
     grown = {name: metric(seeing, f"vllm:{name}") - before[name] for name in COUNTERS}
@@ -99,7 +130,9 @@ def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path:
     assert pictures >= len(seen) > 0
     assert sum(call[3] for call in seen) > 16 * 16 * pictures
     assert len(told) > 0
-    print(f"{len(seen)} calls with pictures, {len(told)} without; the engine counts {grown}")
+    print(
+        f"{len(seen)} calls with pictures, {len(told)} without; the engine counts {grown}"
+    )
     # The pictures of the last steps are there again in the next prompt.
     assert grown["mm_cache_hits_total"] > 0
     prompt, cached = (sum(call[number] for call in calls) for number in (3, 4))
@@ -108,7 +141,14 @@ def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path:
     assert grown["prefix_cache_hits_total"] == cached > 0
     said = re.sub(r"\s+", " ", printed)
     for view in (seen, told):
-        assert re.search(rf"{sum(call[3] for call in view):,} prompt tokens, [\d.]+ % cached", said)
+        assert re.search(
+            rf"{sum(call[3] for call in view):,} prompt tokens, [\d.]+ % cached", said
+        )
 
 
-COUNTERS = ("mm_cache_queries_total", "mm_cache_hits_total", "prefix_cache_hits_total", "prompt_tokens_total")
+COUNTERS = (
+    "mm_cache_queries_total",
+    "mm_cache_hits_total",
+    "prefix_cache_hits_total",
+    "prompt_tokens_total",
+)

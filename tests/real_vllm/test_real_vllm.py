@@ -1,4 +1,6 @@
-"""A real vLLM on the CPU behind our backends. The model is tiny and random: what it says means nothing."""
+"""A real vLLM on the CPU behind our backends. The model is tiny and random: what it
+says means nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,21 @@ import pytest
 import recipe  # type: ignore[import-not-found]
 from living import family, parents, wait_for  # type: ignore[import-not-found]
 
-from cheesebench import BackendContext, ChatFaultError, ChatReply, ChatRequest, Message, ModelEntry, Sampling
+from cheesebench import (
+    BackendContext,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    Sampling,
+)
 from cheesebench.plugins.backends.vllm import VLLM
 
 pytestmark = pytest.mark.vllm
 
-#: A model whose replies can be read: the engine holds it to the format, the tokens are still its own.
+#: A model whose replies can be read: the engine holds it to the format, the tokens are
+#: still its own.
 CONFTEST = """
 from cheesebench import ModelEntry
 
@@ -43,9 +54,13 @@ def ask(kept: Any, vllm: Any, tmp_path: Path) -> Ask:
 
     async def send(requests: Sequence[ChatRequest]) -> list[ChatReply | BaseException]:
         entry = ModelEntry(name="tiny", backend="vllm", id=str(vllm.model))
-        connection = VLLM.connect(BackendContext(entry=entry, directory=tmp_path, base_url=kept.base_url))
+        connection = VLLM.connect(
+            BackendContext(entry=entry, directory=tmp_path, base_url=kept.base_url)
+        )
         try:
-            return await asyncio.gather(*map(connection.complete, requests), return_exceptions=True)
+            return await asyncio.gather(
+                *map(connection.complete, requests), return_exceptions=True
+            )
         finally:
             await connection.close()
 
@@ -56,7 +71,10 @@ def ask(kept: Any, vllm: Any, tmp_path: Path) -> Ask:
 def request_(vllm: Any) -> ChatRequest:
     return ChatRequest(
         model=str(vllm.model),
-        messages=(Message("system", ("You are an animal.",)), Message("user", ("which way?",))),
+        messages=(
+            Message("system", ("You are an animal.",)),
+            Message("user", ("which way?",)),
+        ),
         sampling=Sampling(temperature=0.7, max_tokens=12, seed=5),
     )
 
@@ -76,11 +94,16 @@ def test_a_reply_and_what_it_took(ask: Ask, request_: ChatRequest) -> None:
     assert 20 < reply.usage.prompt < 200
 
 
-def test_the_same_seed_says_the_same_and_another_one_something_else(ask: Ask, request_: ChatRequest) -> None:
+def test_the_same_seed_says_the_same_and_another_one_something_else(
+    ask: Ask, request_: ChatRequest
+) -> None:
     texts = [only(ask(request_)).text for _ in range(3)]
     assert len(set(texts)) == 1
     others = {
-        only(ask(replace(request_, sampling=replace(request_.sampling, seed=seed)))).text for seed in (6, 2**63 - 1)
+        only(
+            ask(replace(request_, sampling=replace(request_.sampling, seed=seed)))
+        ).text
+        for seed in (6, 2**63 - 1)
     }
     assert len({*texts, *others}) == 3
 
@@ -95,14 +118,20 @@ def test_the_same_seed_says_the_same_and_another_one_something_else(ask: Ask, re
     ],
     ids=["context", "model", "setting", "picture"],
 )
-def test_what_the_server_refuses(ask: Ask, request_: ChatRequest, changes: dict[str, Any], kind: str) -> None:
+def test_what_the_server_refuses(
+    ask: Ask, request_: ChatRequest, changes: dict[str, Any], kind: str
+) -> None:
     [fault] = ask(replace(request_, **changes))
     assert isinstance(fault, ChatFaultError)
     assert fault.kind == kind
 
 
-def test_what_was_read_before_is_not_read_again(ask: Ask, request_: ChatRequest) -> None:
-    messages: tuple[Message, ...] = (Message("system", ("Be careful with walls. " * 20,)),)
+def test_what_was_read_before_is_not_read_again(
+    ask: Ask, request_: ChatRequest
+) -> None:
+    messages: tuple[Message, ...] = (
+        Message("system", ("Be careful with walls. " * 20,)),
+    )
     cached = []
     for turn in range(4):
         messages += (Message("user", (f"The wall is ahead in turn {turn}. " * 10,)),)
@@ -115,10 +144,15 @@ def test_what_was_read_before_is_not_read_again(ask: Ask, request_: ChatRequest)
 
 def test_64_at_once(ask: Ask, request_: ChatRequest) -> None:
     sampling = Sampling(temperature=0.7, max_tokens=32)
-    requests = [replace(request_, conversation=str(n), sampling=replace(sampling, seed=n)) for n in range(64)]
+    requests = [
+        replace(request_, conversation=str(n), sampling=replace(sampling, seed=n))
+        for n in range(64)
+    ]
     answers = ask(*requests)
     assert all(isinstance(answer, ChatReply) for answer in answers)
-    assert len({answer.text for answer in answers if isinstance(answer, ChatReply)}) > 60
+    assert (
+        len({answer.text for answer in answers if isinstance(answer, ChatReply)}) > 60
+    )
 
 
 def test_the_engine_in_this_process(found: dict[str, list[dict[str, Any]]]) -> None:
@@ -178,17 +212,35 @@ def pytest_command(*options: str) -> list[str]:
 def run_pytest(directory: Path, *options: str, code: int = 0) -> str:
     """Run pytest and return what it prints; ``code`` is the expected exit code."""
     done = subprocess.run(
-        pytest_command(*options), cwd=directory, env=recipe.environment(), text=True, capture_output=True, check=False
+        pytest_command(*options),
+        cwd=directory,
+        env=recipe.environment(),
+        text=True,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
 def test_a_smoke_design_with_a_server_of_its_own(vllm: Any, tmp_path: Path) -> None:
-    options = {**recipe.ENGINE, "python": str(vllm.python), "startup_timeout": str(recipe.STARTUP_TIMEOUT)}
+    options = {
+        **recipe.ENGINE,
+        "python": str(vllm.python),
+        "startup_timeout": str(recipe.STARTUP_TIMEOUT),
+    }
     said = run_pytest(
         tmp_path,
-        *("--model", f"vllm/{vllm.model}", "--design", "smoke", "--cheese-run-id", "smoke", "--seed", "0"),
+        *(
+            "--model",
+            f"vllm/{vllm.model}",
+            "--design",
+            "smoke",
+            "--cheese-run-id",
+            "smoke",
+            "--seed",
+            "0",
+        ),
         *("--cheese-reply-tokens", "16", "--cheese-agent-option", "unparsed=end-trial"),
         *(f"--cheese-backend-option={name}={value}" for name, value in options.items()),
         code=1,
@@ -200,15 +252,30 @@ def test_a_smoke_design_with_a_server_of_its_own(vllm: Any, tmp_path: Path) -> N
     run = tmp_path / "results" / "smoke"
     assert (run / "report.md").exists()
     [log] = run.glob("vllm-*.log")
-    processes = {int(number) for number in re.findall(r"\(\w+ pid=(\d+)\)", log.read_text(encoding="utf-8"))}
+    processes = {
+        int(number)
+        for number in re.findall(r"\(\w+ pid=(\d+)\)", log.read_text(encoding="utf-8"))
+    }
     assert len(processes) > 1
     assert not processes & parents().keys()
 
 
-def test_64_subjects_killed_resumed_replayed(kept: Any, vllm: Any, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST.format(model=str(vllm.model)), encoding="utf-8")
+def test_64_subjects_killed_resumed_replayed(
+    kept: Any, vllm: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "conftest.py").write_text(
+        CONFTEST.format(model=str(vllm.model)), encoding="utf-8"
+    )
     (tmp_path / "room.protocol.yaml").write_text(ROOM, encoding="utf-8")
-    given = ("room.protocol.yaml", "--design", "smoke", "--subjects", "64", "--actions", "4")
+    given = (
+        "room.protocol.yaml",
+        "--design",
+        "smoke",
+        "--subjects",
+        "64",
+        "--actions",
+        "4",
+    )
     joined = ("--model", "tiny", "--base-url", kept.base_url)
 
     with subprocess.Popen(
@@ -218,7 +285,9 @@ def test_64_subjects_killed_resumed_replayed(kept: Any, vllm: Any, tmp_path: Pat
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     ) as process:
-        wait_for(lambda: len(calls(tmp_path, "first")) > 100 or process.poll() is not None)
+        wait_for(
+            lambda: len(calls(tmp_path, "first")) > 100 or process.poll() is not None
+        )
         process.kill()
     before = calls(tmp_path, "first")
     assert len(before) > 100
@@ -226,9 +295,13 @@ def test_64_subjects_killed_resumed_replayed(kept: Any, vllm: Any, tmp_path: Pat
     asked = metric(kept, "vllm:request_success_total")
     resumed = run_pytest(tmp_path, *given, *joined, "--resume", "first")
     after = calls(tmp_path, "first")
-    # Nothing that was recorded was asked again: what the server has answered is what is new, and the probe.
+    # Nothing that was recorded was asked again: what the server has answered is what is
+    # new, and the probe.
     assert after.items() >= before.items()
-    assert metric(kept, "vllm:request_success_total") - asked <= len(after) - len(before) + 1
+    assert (
+        metric(kept, "vllm:request_success_total") - asked
+        <= len(after) - len(before) + 1
+    )
     assert len({life for life, *_ in after}) == 64
     assert "64 subjects;" in resumed
     # The share that was read from the cache is reported, and the server says so, too.
@@ -236,8 +309,13 @@ def test_64_subjects_killed_resumed_replayed(kept: Any, vllm: Any, tmp_path: Pat
     cached = sum(cached for _, cached in after.values())
     assert cached > 0.4 * prompt
     assert f"{100 * cached / prompt:.1f} % cached" in resumed
-    hits, queries = metric(kept, "vllm:prefix_cache_hits_total"), metric(kept, "vllm:prefix_cache_queries_total")
-    print(f"{len(after)} calls, {cached / prompt:.1%} of the prompt cached; the server says {hits / queries:.1%}")
+    hits, queries = (
+        metric(kept, "vllm:prefix_cache_hits_total"),
+        metric(kept, "vllm:prefix_cache_queries_total"),
+    )
+    print(
+        f"{len(after)} calls, {cached / prompt:.1%} of the prompt cached; the server says {hits / queries:.1%}"
+    )
 
     run_pytest(tmp_path, *given, "--model", "replay:first", "--cheese-run-id", "again")
     assert trials(tmp_path, "again") == trials(tmp_path, "first")
@@ -255,13 +333,23 @@ def read(directory: Path, run: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def calls(directory: Path, run: str) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Return what is recorded: subject, trial, call, reply -> tokens of the prompt, and those that were cached."""
-    rows = read(directory, run, "SELECT subject, trial, call, reply, prompt_tokens, cached_tokens FROM calls")
+    """Return what is recorded: subject, trial, call, reply -> tokens of the prompt, and
+    those that were cached.
+    """
+    rows = read(
+        directory,
+        run,
+        "SELECT subject, trial, call, reply, prompt_tokens, cached_tokens FROM calls",
+    )
     return {row[:4]: row[4:] for row in rows}
 
 
 def trials(directory: Path, run: str) -> list[tuple[Any, ...]]:
-    return read(directory, run, "SELECT subject, trial, steps, outcome, reward FROM trials ORDER BY subject, trial")
+    return read(
+        directory,
+        run,
+        "SELECT subject, trial, steps, outcome, reward FROM trials ORDER BY subject, trial",
+    )
 
 
 def metric(kept: Any, name: str) -> float:
@@ -269,7 +357,9 @@ def metric(kept: Any, name: str) -> float:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(kept.base_url.removesuffix("/v1") + "/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name}{{"))
+    return sum(
+        float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name}{{")
+    )
 
 
 def test_nothing_outlives_whoever_started_it(kept: Any) -> None:

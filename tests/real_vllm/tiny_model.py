@@ -1,7 +1,8 @@
-"""Makes tiny random models: real architectures and chat templates, weights that say nothing. Run by vLLM's Python.
+"""Makes tiny random models: real architectures and chat templates, weights that say
+nothing. Run by vLLM's Python.
 
-Argument: the directory to write to: ``tiny`` reads text (Qwen2), ``tiny-seeing`` also sees (Qwen2.5-VL). The same seed
-gives the same files. Nothing is downloaded.
+Argument: the directory to write to: ``tiny`` reads text (Qwen2), ``tiny-seeing`` also
+sees (Qwen2.5-VL). The same seed gives the same files. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from transformers import (
 )
 
 SEED = 0
-#: Words are cut into far more tokens than by a real tokenizer, and pictures are in the prompt besides.
+#: Words are cut into far more tokens than by a real tokenizer, and pictures are in the
+#: prompt besides.
 CONTEXT = 32768
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
@@ -33,7 +35,8 @@ TEMPLATE = (
 )
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 PICTURE = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
-#: Those of the real model: the engine cuts pictures into squares of 14 pixels, and makes a token of 2 x 2 of them.
+#: Those of the real model: the engine cuts pictures into squares of 14 pixels, and
+#: makes a token of 2 x 2 of them.
 PROCESSOR = {
     "image_processor_type": "Qwen2VLImageProcessor",
     "processor_class": "Qwen2_5_VLProcessor",
@@ -68,7 +71,9 @@ def tokenizer(*special: str) -> Any:
             show_progress=False,
         ),
     )
-    found = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    found = PreTrainedTokenizerFast(
+        tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
     found.chat_template = TEMPLATE
     return found
 
@@ -106,7 +111,13 @@ def seeing(directory: Path) -> None:
     start, end, image, video = tokens.convert_tokens_to_ids(list(PICTURE))
     # How the 16 pairs of a head's 32 numbers are divided among time, height and width.
     rope = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [4, 6, 6]}
-    eyes = {"depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 64}
+    eyes = {
+        "depth": 2,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_heads": 2,
+        "out_hidden_size": 64,
+    }
     config = Qwen2_5_VLConfig(
         text_config={**layers(tokens), "rope_parameters": rope},
         vision_config={**eyes, "fullatt_block_indexes": [1]},
@@ -117,7 +128,9 @@ def seeing(directory: Path) -> None:
         tie_word_embeddings=True,
     )
     Qwen2_5_VLForConditionalGeneration(config).save_pretrained(directory)
-    (directory / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), encoding="utf-8")
+    (directory / "preprocessor_config.json").write_text(
+        json.dumps(PROCESSOR), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

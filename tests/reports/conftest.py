@@ -40,20 +40,31 @@ def plan_of(protocol: str = "pool", **changes: object) -> CellPlan:
         "trials": 20,
         "memory": "life",
         "reference": ReferenceValue(
-            value=0.8, curve=(0.3, 0.5, 0.65, 0.75, 0.8), species="C57BL/6", source="PMC1", status="declared"
+            value=0.8,
+            curve=(0.3, 0.5, 0.65, 0.75, 0.8),
+            species="C57BL/6",
+            source="PMC1",
+            status="declared",
         ),
         "chance": 0.25,
     }
     return CellPlan(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def trials_of(plan: CellPlan, rate: float, *, missing: str = "", seed: int = 0) -> list[TrialRecord]:
+def trials_of(
+    plan: CellPlan, rate: float, *, missing: str = "", seed: int = 0
+) -> list[TrialRecord]:
     """Trials that succeed with probability ``rate``, or are all missing."""
     chance = random.Random(f"{plan.key} {seed}")
     records = []
     for subject in range(plan.subjects):
         for trial in range(plan.trials):
-            where = {"model": plan.model, "protocol": plan.protocol, "view": plan.view, "variant": str(plan.variant)}
+            where = {
+                "model": plan.model,
+                "protocol": plan.protocol,
+                "view": plan.view,
+                "variant": str(plan.variant),
+            }
             record = TrialRecord(**where, subject=subject, trial=trial)  # type: ignore[arg-type]
             if missing:
                 records.append(dataclasses.replace(record, missing=missing))
@@ -63,7 +74,9 @@ def trials_of(plan: CellPlan, rate: float, *, missing: str = "", seed: int = 0) 
                 dataclasses.replace(
                     record,
                     session=trial // 4 + 1,
-                    outcome="correct" if success else chance.choice(["error", "timeout"]),
+                    outcome="correct"
+                    if success
+                    else chance.choice(["error", "timeout"]),
                     success=success,
                     steps=20,
                     actions="".join(chance.choices("FLRS", k=20)),
@@ -85,12 +98,21 @@ def make_trials() -> MakeTrials:
 
 @pytest.fixture
 def make_run() -> MakeRun:
-    """Return a run of (plan, rate) pairs; a rate that is text is the cause of missing trials."""
+    """Return a run of (plan, rate) pairs; a rate that is text is the cause of missing
+    trials.
+    """
 
-    def make(cells: Sequence[tuple[CellPlan, float | str]], manifest: dict[str, object] = MANIFEST) -> RunSummary:
+    def make(
+        cells: Sequence[tuple[CellPlan, float | str]],
+        manifest: dict[str, object] = MANIFEST,
+    ) -> RunSummary:
         trials: list[TrialRecord] = []
         for plan, rate in cells:
-            trials += trials_of(plan, 0.0, missing=rate) if isinstance(rate, str) else trials_of(plan, rate)
+            trials += (
+                trials_of(plan, 0.0, missing=rate)
+                if isinstance(rate, str)
+                else trials_of(plan, rate)
+            )
         return summarise_run(manifest, [plan for plan, _ in cells], trials)
 
     return make

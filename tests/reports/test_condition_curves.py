@@ -25,17 +25,26 @@ BY = (("right", "delay"), ("latency", "side"))
 
 @pytest.fixture
 def summary(make_plan: MakePlan, make_trials: MakeTrials) -> Summary:
-    """Return a run in which a measure falls with the delay; ``delays`` are given in turn."""
+    """Return a run in which a measure falls with the delay; ``delays`` are given in
+    turn.
+    """
 
-    def make(delays: Sequence[Value] = (16, 2, 4.5), by: Sequence[tuple[str, str]] = BY) -> RunSummary:
+    def make(
+        delays: Sequence[Value] = (16, 2, 4.5), by: Sequence[tuple[str, str]] = BY
+    ) -> RunSummary:
         plan = make_plan("dmtp", by=by, subjects=6, trials=20)
         trials = []
         for number, record in enumerate(make_trials(plan, 0.5)):
             delay = delays[number % len(delays)]
             right = 1 / delay if isinstance(delay, (int, float)) else 0.25
             measures: dict[str, Value] = {"right": right, **record.measures}
-            variables: dict[str, Value] = {"delay": delay, "side": ("<q>", "west")[number % 2]}
-            trials.append(dataclasses.replace(record, measures=measures, variables=variables))
+            variables: dict[str, Value] = {
+                "delay": delay,
+                "side": ("<q>", "west")[number % 2],
+            }
+            trials.append(
+                dataclasses.replace(record, measures=measures, variables=variables)
+            )
         return summarise_run(MANIFEST, [plan], trials)
 
     return make
@@ -44,7 +53,11 @@ def summary(make_plan: MakePlan, make_trials: MakeTrials) -> Summary:
 def test_values_rise_and_names_come_last(summary: Summary) -> None:
     (cell,) = summary((16, None, 2, 4.5)).cells
     right, latency = cell.conditions
-    assert (right.measure, right.variable, latency.measure) == ("right", "delay", "latency")
+    assert (right.measure, right.variable, latency.measure) == (
+        "right",
+        "delay",
+        "latency",
+    )
     assert [(value, measure.mean) for value, measure in right.points] == [
         (2, 0.5), (4.5, pytest.approx(1 / 4.5)), (16, 1 / 16), (None, 0.25),
     ]  # fmt: skip
@@ -52,7 +65,9 @@ def test_values_rise_and_names_come_last(summary: Summary) -> None:
     assert json.loads(json.dumps(to_plain(cell)))["conditions"][0]["points"][0][0] == 2
 
 
-@pytest.mark.parametrize("delays", [(4,), tuple(range(1, MOST_POINTS + 2))], ids=["one value", "too many"])
+@pytest.mark.parametrize(
+    "delays", [(4,), tuple(range(1, MOST_POINTS + 2))], ids=["one value", "too many"]
+)
 def test_what_is_no_curve(delays: Sequence[Value], summary: Summary) -> None:
     run = summary(delays, BY[:1])
     assert run.cells[0].conditions == ()
@@ -61,14 +76,20 @@ def test_what_is_no_curve(delays: Sequence[Value], summary: Summary) -> None:
 
 
 def test_the_terminal_has_it_in_a_line(summary: Summary) -> None:
-    assert "dmtp: right by delay: 0.5 (2), 0.222 (4.5), 0.0625 (16)" in text.render(summary())
+    assert "dmtp: right by delay: 0.5 (2), 0.222 (4.5), 0.0625 (16)" in text.render(
+        summary()
+    )
 
 
 def test_markdown_draws_bars(summary: Summary) -> None:
     report = markdown.render(summary())
     curve = report[report.index("### Measures by condition") :].split("```")[1]
     rows = re.findall(r"^([\d.]+) +(█+)[^ ]* +([\d.]+)", curve, re.MULTILINE)
-    assert [(value, mean) for value, _, mean in rows] == [("2", "0.5"), ("4.5", "0.222"), ("16", "0.0625")]
+    assert [(value, mean) for value, _, mean in rows] == [
+        ("2", "0.5"),
+        ("4.5", "0.222"),
+        ("16", "0.0625"),
+    ]
     lengths = [len(drawn) for _, drawn, _ in rows]
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[0] == 25
@@ -77,12 +98,19 @@ def test_markdown_draws_bars(summary: Summary) -> None:
 
 def test_html_draws_a_curve_and_has_its_numbers(summary: Summary) -> None:
     html = page.render(summary())
-    data = re.search(r'<script[^>]*id="chart-data"[^>]*>(.*?)</script>', html, re.DOTALL)
+    data = re.search(
+        r'<script[^>]*id="chart-data"[^>]*>(.*?)</script>', html, re.DOTALL
+    )
     assert data is not None
     charts = [chart for chart in json.loads(data[1]) if chart["kind"] == "conditions"]
-    assert [chart["labels"] for chart in charts] == [["2", "4.5", "16"], ["<q>", "west"]]
+    assert [chart["labels"] for chart in charts] == [
+        ["2", "4.5", "16"],
+        ["<q>", "west"],
+    ]
     assert charts[0]["means"] == pytest.approx([0.5, 0.222222, 0.0625])
-    assert [chart["joined"] for chart in charts] == [True, False], "names are not joined by a line"
+    assert [chart["joined"] for chart in charts] == [True, False], (
+        "names are not joined by a line"
+    )
     assert "Mean of right by delay: 0.5 at 2, 0.222 at 4.5, 0.0625 at 16." in html
     assert re.search(r'<th scope="row">4.5</th><td class="n">0.222', html)
     assert "<q>" not in html.replace(data[1], "")

@@ -19,12 +19,15 @@ def summary(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
     plain = make_plan("pool")
     control = control_cell(plain, "cue-off\x1b|")
     trials = make_trials(plain, 0.9) + [
-        dataclasses.replace(record, variant=str(control.variant)) for record in make_trials(control, 0.2)
+        dataclasses.replace(record, variant=str(control.variant))
+        for record in make_trials(control, 0.2)
     ]
     return summarise_run({"options": {}}, [plain, control], trials)
 
 
-def test_the_paired_curve_is_in_text_and_markdown(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+def test_the_paired_curve_is_in_text_and_markdown(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
     run = summary(make_plan, make_trials)
     reporters = PluginManager().reporters
     for name in ("text", "markdown"):
@@ -35,10 +38,15 @@ def test_the_paired_curve_is_in_text_and_markdown(make_plan: MakePlan, make_tria
         assert "10 paired subjects" in " ".join(report.split())
         assert "more than chance explains" in report
         assert report.count("From first to last") == 1
-    assert "\\|" in reporters["markdown"].render(run).split("## Controls")[1].splitlines()[4]
+    assert (
+        "\\|"
+        in reporters["markdown"].render(run).split("## Controls")[1].splitlines()[4]
+    )
 
 
-def test_no_gate_and_no_profile_has_controls(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+def test_no_gate_and_no_profile_has_controls(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
     run = summary(make_plan, make_trials)
     assert [model.variant for model in run.models] == [""]
     assert [cell.plan.control for cell in run.cells] == ["", "cue-off\x1b|"]

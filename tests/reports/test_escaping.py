@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 
 from cheesebench.reports.cells import LONGEST, clean, escape, fenced, visible
 
-HOSTILE = st.text(alphabet=st.sampled_from("|`<>&*_[]()\\~$#-!\n\r\t\x1b\x00\u202e\u2028ab 1"), max_size=40)
+HOSTILE = st.text(
+    alphabet=st.sampled_from("|`<>&*_[]()\\~$#-!\n\r\t\x1b\x00\u202e\u2028ab 1"),
+    max_size=40,
+)
 TEXT = HOSTILE | st.text(max_size=60)
 
 
 def shown(markdown: str) -> str:
     """What a reader sees: no comments, backslash escapes and entities resolved."""
-    return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown.replace("<!-- -->", "")))
+    return html.unescape(
+        re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown.replace("<!-- -->", ""))
+    )
 
 
 @example("a@b://www.c")
@@ -39,14 +44,19 @@ def test_nothing_in_escaped_text_means_anything_to_markdown(text: str) -> None:
 @given(TEXT)
 def test_clean_text_is_one_printable_line(text: str) -> None:
     line = clean(text)
-    assert all(unicodedata.category(glyph) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for glyph in line)
+    assert all(
+        unicodedata.category(glyph) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        for glyph in line
+    )
     assert line == line.strip()
     assert clean(line) == line
     line.encode("utf-8")
 
 
 @given(TEXT, st.integers(1, 30))
-def test_text_in_a_code_block_has_its_width_and_cannot_end_the_block(text: str, width: int) -> None:
+def test_text_in_a_code_block_has_its_width_and_cannot_end_the_block(
+    text: str, width: int
+) -> None:
     assert len(fenced(text, width)) == width
     assert "`" not in fenced(text, width)
 
@@ -80,15 +90,24 @@ def test_endless_text_is_cut() -> None:
         ("<b> & 'é' 漢 🧀", "<b> & 'é' 漢 🧀"),
     ],
 )
-def test_visible_keeps_lines_and_spells_out_what_cannot_be_seen(text: str, shown: str) -> None:
+def test_visible_keeps_lines_and_spells_out_what_cannot_be_seen(
+    text: str, shown: str
+) -> None:
     assert visible(text, 100) == shown
 
 
 def test_visible_says_how_much_it_leaves_out() -> None:
-    assert visible("abc" * 1000, 5) == "abcab\n[... 2,995 more characters; the run log has all of them]"
+    assert (
+        visible("abc" * 1000, 5)
+        == "abcab\n[... 2,995 more characters; the run log has all of them]"
+    )
 
 
 @given(TEXT)
 def test_visible_text_hides_nothing(text: str) -> None:
-    hidden = [glyph for glyph in visible(text, 100) if glyph != "\n" and unicodedata.category(glyph)[0] == "C"]
+    hidden = [
+        glyph
+        for glyph in visible(text, 100)
+        if glyph != "\n" and unicodedata.category(glyph)[0] == "C"
+    ]
     assert hidden == []

@@ -16,7 +16,13 @@ import pytest
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellPlan
-from cheesebench.reports import cheesebench_reporters, comparison, markdown, matrix, text
+from cheesebench.reports import (
+    cheesebench_reporters,
+    comparison,
+    markdown,
+    matrix,
+    text,
+)
 from cheesebench.reports import html as page
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.summary import PublishedContrast
@@ -26,7 +32,9 @@ MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]
 
 
-@pytest.mark.parametrize("reporter", list(cheesebench_reporters()), ids=lambda reporter: reporter.name)
+@pytest.mark.parametrize(
+    "reporter", list(cheesebench_reporters()), ids=lambda reporter: reporter.name
+)
 def test_every_registered_format_renders_the_same_text_twice(
     reporter: object, make_plan: MakePlan, make_run: MakeRun
 ) -> None:
@@ -39,16 +47,22 @@ def test_every_registered_format_renders_the_same_text_twice(
     assert known[name].render(make_run([], {}))
 
 
-def test_json_is_the_whole_summary_with_sorted_keys(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_json_is_the_whole_summary_with_sorted_keys(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
     document = comparison.plain_json(summary)
     assert json.loads(document) == json.loads(json.dumps(summary.to_dict()))
     assert document == json.dumps(json.loads(document), sort_keys=True, indent=2) + "\n"
 
 
-def test_json_has_null_for_what_is_no_number_and_survives_any_text(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_json_has_null_for_what_is_no_number_and_survives_any_text(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     summary = make_run([(make_plan("pool", title="\ud800 \u2028"), 0.6)])
-    strange = dataclasses.replace(summary, manifest={"x": float("nan"), "y": [float("inf"), 1.5]})
+    strange = dataclasses.replace(
+        summary, manifest={"x": float("nan"), "y": [float("inf"), 1.5]}
+    )
     document = comparison.plain_json(strange)
     assert json.loads(document)["manifest"] == {"x": None, "y": [None, 1.5]}
     assert document.isascii()
@@ -62,27 +76,47 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
     report = text.render(make_run(cells))
     assert "\x1b" not in report
     matrix, walker, swimmer = re.split(r"\n\n(?=walker in|swimmer.* in)", report)
-    assert re.search(r"all\s+pool.*\nwalker\s+✘\s+✘ \S+ % .*\nswimmer\S*\s+✔\s+✔ \S+ %", matrix), "models are rows"
+    assert re.search(
+        r"all\s+pool.*\nwalker\s+✘\s+✘ \S+ % .*\nswimmer\S*\s+✔\s+✔ \S+ %", matrix
+    ), "models are rows"
     assert walker.startswith("walker in ascii_2d (1 FAIL)")
     assert "✘ FAIL" in walker
     assert "✔ PASS" in swimmer
     assert "40 subjects; " in walker
 
 
-def test_models_are_rows_and_their_names_are_whole(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_models_are_rows_and_their_names_are_whole(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     """What does not fit beside them is below, with the models again."""
     models = [f"provider/a-family-of-models-{size}b-instruct" for size in (7, 70)]
     labels = [f"paradigm_number_{number}_of_the_run" for number in range(9)]
-    cells = [(make_plan(label, model=model, subjects=40), 0.6) for model in models for label in labels]
+    cells = [
+        (make_plan(label, model=model, subjects=40), 0.6)
+        for model in models
+        for label in labels
+    ]
     matrix = text.render(make_run(cells)).partition(f"\n\n{models[0]} in ")[0]
     assert max(map(len, matrix.splitlines())) <= 80
     rows = [re.split(r" {2,}", line) for line in matrix.splitlines()]
-    shown = {model: sum(field[0] in "✘?" for row in rows if row[0] == model for field in row[1:]) for model in models}
-    assert shown == dict.fromkeys(models, 1 + 9), "a mark for all, and one for each paradigm"
+    shown = {
+        model: sum(
+            field[0] in "✘?" for row in rows if row[0] == model for field in row[1:]
+        )
+        for model in models
+    }
+    assert shown == dict.fromkeys(models, 1 + 9), (
+        "a mark for all, and one for each paradigm"
+    )
 
 
-def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakePlan, make_run: MakeRun) -> None:
-    names = [f"a_graph_with_a_name[{domain}-transReval]" for domain in ("ordered_rooms", "social_ties")]
+def test_names_that_look_alike_when_shortened_are_given_in_full(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    names = [
+        f"a_graph_with_a_name[{domain}-transReval]"
+        for domain in ("ordered_rooms", "social_ties")
+    ]
     report = text.render(make_run([(make_plan(name), 0.6) for name in names]))
     shown = re.findall(r"(\S+…\S+)", report)
     assert len(shown) == 2
@@ -91,8 +125,15 @@ def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakeP
     assert all(name in " ".join(report.split()) for name in names)
 
 
-def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(make_plan: MakePlan, make_run: MakeRun) -> None:
-    summary = make_run([(make_plan("pool", view=view), rate) for view, rate in (("ascii_2d", 0.3), ("ascii_3d", 0.7))])
+def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    summary = make_run(
+        [
+            (make_plan("pool", view=view), rate)
+            for view, rate in (("ascii_2d", 0.3), ("ascii_3d", 0.7))
+        ]
+    )
     assert "best of 2 views" not in markdown.render(summary).split("\n## ")[0]
     row = PublishedRow(
         model="a giant",
@@ -101,15 +142,24 @@ def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(make_plan: 
         where="best of three text views; 10 of each",
         source="A",
     )
-    shown = markdown.render(dataclasses.replace(summary, published=(row,))).split("\n## ")[0]
+    shown = markdown.render(dataclasses.replace(summary, published=(row,))).split(
+        "\n## "
+    )[0]
     (best,) = [line for line in shown.splitlines() if "best of 2 views" in line]
-    (rates,) = [choice.rates for found in summary.best_of_views for choice in found.protocols]
+    (rates,) = [
+        choice.rates for found in summary.best_of_views for choice in found.protocols
+    ]
     assert f" {percent(max(rates.values()))} " in best
     assert "*a giant (best of three text views; 10 of each)*" in shown
-    assert "Published numbers are not of this run, and in no verdict: their rules. A." in shown
+    assert (
+        "Published numbers are not of this run, and in no verdict: their rules. A."
+        in shown
+    )
 
 
-def test_every_format_shows_a_run_beside_a_published_model(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_every_format_shows_a_run_beside_a_published_model(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
     beside = PublishedContrast(
         model="a giant", protocol="pool", view="ascii_2d", rate=0.6, trials=10,
@@ -123,13 +173,23 @@ def test_every_format_shows_a_run_beside_a_published_model(make_plan: MakePlan, 
             assert part in shown
 
 
-def test_every_format_ranks_the_models_of_a_leaderboard(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_every_format_ranks_the_models_of_a_leaderboard(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     rates = {"good": 0.95, "like": 0.94, "weak": 0.1}
-    cells = [(make_plan(model=name, design="leaderboard", subjects=40), rate) for name, rate in rates.items()]
+    cells = [
+        (make_plan(model=name, design="leaderboard", subjects=40), rate)
+        for name, rate in rates.items()
+    ]
     for render in (markdown.render, text.render, page.render):
-        shown = html.unescape(re.sub(r"<[^>]*>", " ", render(make_run(cells)))).replace("|", " ")
+        shown = html.unescape(re.sub(r"<[^>]*>", " ", render(make_run(cells)))).replace(
+            "|", " "
+        )
         plain = " ".join(shown.split())
-        assert "Leaderboard in ascii_2d: 1 protocol (not validated: pool), 40 subjects each" in plain
+        assert (
+            "Leaderboard in ascii_2d: 1 protocol (not validated: pool), 40 subjects each"
+            in plain
+        )
         assert re.search(r"1–2 (good|like) 9", plain)
         assert re.search(r"3 weak \d[\d.]* % -8\d[\d.]* -\d+[\d.]* to -\d", plain)
         assert "PASS: good on pool, like on pool. FAIL: weak on pool." in plain
@@ -142,25 +202,47 @@ def test_registering_the_formats_imports_nothing_heavy() -> None:
         "list(reports.cheesebench_reporters())\n"
         "print([m for m in ('tabulate', 'scipy', 'numpy', 'cheesebench.statistics') if m in sys.modules])\n"
     )
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert finished.stdout.strip() == "[]"
 
 
-def test_a_badge_says_how_many_are_passed(make_plan: MakePlan, make_run: MakeRun) -> None:
-    one = matrix.render_badge(make_run([(make_plan("pool", subjects=40), 0.99), (make_plan("maze", subjects=40), 0.1)]))
+def test_a_badge_says_how_many_are_passed(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    one = matrix.render_badge(
+        make_run(
+            [
+                (make_plan("pool", subjects=40), 0.99),
+                (make_plan("maze", subjects=40), 0.1),
+            ]
+        )
+    )
     assert "<title>as good as the rodent: 1 of 2</title>" in one
     assert matrix.COLOURS[Verdict.FAIL] in one
-    two = matrix.render_badge(make_run([(make_plan("pool", model=name, subjects=40), 0.99) for name in ("a", "b<c")]))
+    two = matrix.render_badge(
+        make_run(
+            [
+                (make_plan("pool", model=name, subjects=40), 0.99)
+                for name in ("a", "b<c")
+            ]
+        )
+    )
     assert "2 of 2 models" in two
     assert matrix.COLOURS[Verdict.PASS] in two
     ElementTree.fromstring(two)
 
 
-def test_a_comment_has_the_matrix_and_room_for_more(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_a_comment_has_the_matrix_and_room_for_more(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     cells = [(make_plan(f"pool_{number}_{'x' * 300}"), 0.1) for number in range(20)]
     text = matrix.render_comment(make_run(cells))
     assert text.startswith(matrix.MARK)
-    assert re.search(r"^\|\s+\| +walker \(ascii_2d\) \| +rodent \|$", text, re.MULTILINE)
+    assert re.search(
+        r"^\|\s+\| +walker \(ascii_2d\) \| +rodent \|$", text, re.MULTILINE
+    )
     assert len(re.findall(r"^\| pool_", text, re.MULTILINE)) == 20, "paradigms are rows"
     assert " %" not in text
     many = [(make_plan(f"pool_{number}_{'x' * 4000}"), 0.1) for number in range(20)]

@@ -26,7 +26,9 @@ def test_bars(proportion: float, picture: str) -> None:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
-def test_bars_have_their_width_and_levels_are_monotone(one: float, other: float, width: int) -> None:
+def test_bars_have_their_width_and_levels_are_monotone(
+    one: float, other: float, width: int
+) -> None:
     assert len(bar(one, width)) == width
     assert (LEVELS.index(level(one)) <= LEVELS.index(level(other))) or one > other
 

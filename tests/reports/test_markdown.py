@@ -18,7 +18,9 @@ MakeRun = Callable[..., RunSummary]
 
 def section(report: str, title: str) -> str:
     """The text under a heading, up to the next one."""
-    found = re.search(rf"^#+ {re.escape(title)}.*?$\n(.*?)(?=^#|\Z)", report, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^#+ {re.escape(title)}.*?$\n(.*?)(?=^#|\Z)", report, re.MULTILINE | re.DOTALL
+    )
     assert found, f"no section {title!r}"
     return found[1]
 
@@ -26,7 +28,9 @@ def section(report: str, title: str) -> str:
 def table(text: str) -> list[dict[str, str]]:
     """The first Markdown table in the text, as one dictionary per row."""
     lines = [line for line in text.split("\n") if line.startswith("|")]
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    cells = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines
+    ]
     assert {len(row) for row in cells} == {len(cells[0])}, "ragged table"
     assert all(set(cell) <= set("-:") for cell in cells[1])
     return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
@@ -44,11 +48,21 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
         )
     )
     rows = {row["protocol"]: row for row in table(section(report, "Verdicts"))}
-    assert [row["verdict"] for row in rows.values()] == ["✔ PASS", "✘ FAIL", "? INCONCLUSIVE", "! ERROR"]
+    assert [row["verdict"] for row in rows.values()] == [
+        "✔ PASS",
+        "✘ FAIL",
+        "? INCONCLUSIVE",
+        "! ERROR",
+    ]
     assert rows["pool"]["n"] == "40 subjects x 20 trials (800/800 valid)"
     assert rows["pool"]["rodent"] == "80 % (declared)"
     assert rows["pool"]["random"] == "25 %"
-    assert rows["cage"]["rate"] == rows["cage"]["95 %"] == rows["cage"]["rate − rodent"] == "–"
+    assert (
+        rows["cage"]["rate"]
+        == rows["cage"]["95 %"]
+        == rows["cage"]["rate − rodent"]
+        == "–"
+    )
     assert "100 % of trials missing" in rows["cage"]["remarks"]
     undecided = section(report, "Undecided, and why")
     assert re.search(r"\*\*box\*\*: .* subjects would decide it", undecided)
@@ -57,8 +71,14 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert "✘ FAIL" in report.split("\n## ")[1].split("\n")[0]
 
 
-def test_profile_and_curves_are_drawn_over_rodent_and_random(make_plan: MakePlan, make_run: MakeRun) -> None:
-    report = render(make_run([(make_plan("pool"), 1.0), (make_plan("maze", dimension="memory"), 0.0)]))
+def test_profile_and_curves_are_drawn_over_rodent_and_random(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    report = render(
+        make_run(
+            [(make_plan("pool"), 1.0), (make_plan("maze", dimension="memory"), 0.0)]
+        )
+    )
     assert section(report, "Cognitive profile").count("\n") >= 7
     lines = section(report, "Learning curves").split("\n")
     start = lines.index("The pool, pass rate (%) by session")
@@ -77,14 +97,22 @@ def test_profile_and_curves_are_drawn_over_rodent_and_random(make_plan: MakePlan
 def test_outcomes_and_measures_add_up(make_plan: MakePlan, make_run: MakeRun) -> None:
     report = render(make_run([(make_plan("pool"), 0.5), (make_plan("cage"), "budget")]))
     pool, cage = table(section(report, "Outcomes of the trials"))
-    assert sum(int(pool[name].replace("·", "0")) for name in ("success", "wrong choice", "timeout", "budget")) == 200
+    assert (
+        sum(
+            int(pool[name].replace("·", "0"))
+            for name in ("success", "wrong choice", "timeout", "budget")
+        )
+        == 200
+    )
     assert cage["budget"] == "200"
     assert "unscored" not in pool
     assert table(section(report, "Measures"))[0]["trials"] == "200"
     assert "forward share" in table(section(report, "Movement"))[0]
 
 
-def test_the_manifest_says_which_run_it_was(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_the_manifest_says_which_run_it_was(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     report = render(make_run([(make_plan("pool"), 0.5)]))
     facts = section(report, "The run")
     for expected in (
@@ -100,22 +128,33 @@ def test_the_manifest_says_which_run_it_was(make_plan: MakePlan, make_run: MakeR
 
 
 def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> None:
-    cells = [(make_plan(name, chance=0.75, goal_visible=True), 0.8) for name in ("a", "b")]
+    cells = [
+        (make_plan(name, chance=0.75, goal_visible=True), 0.8) for name in ("a", "b")
+    ]
     report = render(make_run(cells))
     rows = table(section(report, "Verdicts"))
-    assert all("not diagnostic" in row["remarks"] and "goal visible" in row["remarks"] for row in rows)
+    assert all(
+        "not diagnostic" in row["remarks"] and "goal visible" in row["remarks"]
+        for row in rows
+    )
     assert report.count("*not diagnostic*") == 1
     assert "*no claim*" not in report
 
 
 def test_one_subject(make_plan: MakePlan, make_run: MakeRun) -> None:
-    (row,) = table(section(render(make_run([(make_plan("pool", subjects=1), 0.9)])), "Verdicts"))
+    (row,) = table(
+        section(render(make_run([(make_plan("pool", subjects=1), 0.9)])), "Verdicts")
+    )
     assert row["n"].startswith("1 subject x 20 trials")
     assert "this subject only" in row["remarks"]
 
 
-def test_no_reference_no_curve_no_dimension(make_plan: MakePlan, make_run: MakeRun) -> None:
-    plan = make_plan("pool", reference=None, chance=None, dimension="", title="", species="")
+def test_no_reference_no_curve_no_dimension(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plan = make_plan(
+        "pool", reference=None, chance=None, dimension="", title="", species=""
+    )
     report = render(make_run([(plan, 0.5)]))
     (row,) = table(section(report, "Verdicts"))
     assert row["rodent"] == row["random"] == row["rate − rodent"] == "–"
@@ -125,15 +164,26 @@ def test_no_reference_no_curve_no_dimension(make_plan: MakePlan, make_run: MakeR
     assert "Sources of the rodents' numbers" not in report
 
 
-def test_a_measured_reference_shows_its_interval(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_a_measured_reference_shows_its_interval(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     plans = [
         make_plan("pool", reference=ReferenceValue(value=0.8, interval=(0.7, 0.875))),
         make_plan("maze", reference=ReferenceValue(value=0.8, n_animals=12)),
-        make_plan("ring", reference=ReferenceValue(value=0.663, sd=0.131, n_animals=35)),
+        make_plan(
+            "ring", reference=ReferenceValue(value=0.663, sd=0.131, n_animals=35)
+        ),
         make_plan("star", reference=ReferenceValue(value=0.8, kind="analogy")),
-        make_plan("post", reference=ReferenceValue(value=0.663, sd=0.131, n_animals=35, kind="analogy")),
+        make_plan(
+            "post",
+            reference=ReferenceValue(
+                value=0.663, sd=0.131, n_animals=35, kind="analogy"
+            ),
+        ),
     ]
-    first, second, third, fourth, fifth = table(section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts"))
+    first, second, third, fourth, fifth = table(
+        section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts")
+    )
     assert first["rodent"] == "80 % (70–87.5 %)"
     assert second["rodent"] == "80 % (declared, n = 12)"
     assert third["rodent"] == "66.3 % (61.8–70.8 %, n = 35)"
@@ -155,7 +205,18 @@ def test_nothing_but_errors(make_plan: MakePlan, make_run: MakeRun) -> None:
 
 
 def test_smoke_makes_no_claim(make_plan: MakePlan, make_run: MakeRun) -> None:
-    report = render(make_run([(make_plan("pool", subjects=2, trials=2, design="smoke", claims=False), 1.0)]))
+    report = render(
+        make_run(
+            [
+                (
+                    make_plan(
+                        "pool", subjects=2, trials=2, design="smoke", claims=False
+                    ),
+                    1.0,
+                )
+            ]
+        )
+    )
     (row,) = table(section(report, "Verdicts"))
     assert "no claim" in row["remarks"]
     assert "PASS" not in row["verdict"]
@@ -163,7 +224,10 @@ def test_smoke_makes_no_claim(make_plan: MakePlan, make_run: MakeRun) -> None:
 
 def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> None:
     cells = [
-        (make_plan(name, model=model, view=view, subjects=40), 1.0 if model == "swimmer" else 0.4)
+        (
+            make_plan(name, model=model, view=view, subjects=40),
+            1.0 if model == "swimmer" else 0.4,
+        )
         for model in ("walker", "swimmer")
         for view in ("ascii_2d", "ascii_3d")
         for name in ("pool", "maze")
@@ -178,7 +242,9 @@ def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> Non
         "*rodent*",
         "*moving at random*",
     ]
-    assert [row["all pass?"] for row in matrix] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2 + [""] * 2
+    assert [row["all pass?"] for row in matrix] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2 + [
+        ""
+    ] * 2
     assert re.fullmatch(r"✘ [\d.]+ % \([\d.]+–[\d.]+, n 40\)", matrix[0]["pool"])
     assert report.count("\n### Verdicts\n") == 4
     best = section(report, "Best of views: swimmer")
@@ -189,19 +255,28 @@ def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> Non
 def test_long_lives_have_narrow_columns(make_plan: MakePlan, make_run: MakeRun) -> None:
     report = render(make_run([(make_plan("pool", trials=80, subjects=3), 0.5)]))
     curve = section(report, "Learning curves").split("\n")
-    assert re.fullmatch(r"model    (. ){19}.   \d+ → \d+", curve[curve.index("```text") + 2])
+    assert re.fullmatch(
+        r"model    (. ){19}.   \d+ → \d+", curve[curve.index("```text") + 2]
+    )
 
 
 HOSTILE = "x | `y` <script>alert(1)</script>\n# heading\n```\x1b[2J\u202e *z*"
 
 
-@pytest.mark.parametrize("field", ["model", "protocol", "view", "title", "dimension", "species", "sha256", "design"])
-def test_hostile_text_stays_in_its_place(make_plan: MakePlan, make_run: MakeRun, field: str) -> None:
+@pytest.mark.parametrize(
+    "field",
+    ["model", "protocol", "view", "title", "dimension", "species", "sha256", "design"],
+)
+def test_hostile_text_stays_in_its_place(
+    make_plan: MakePlan, make_run: MakeRun, field: str
+) -> None:
     def structure(report: str) -> int:
         return sum(line.startswith(("#", "```")) for line in report.split("\n"))
 
     report = render(make_run([(make_plan(**{field: HOSTILE}), 0.0)]))
-    assert structure(report) == structure(render(make_run([(make_plan(**{field: "x"}), 0.0)])))
+    assert structure(report) == structure(
+        render(make_run([(make_plan(**{field: "x"}), 0.0)]))
+    )
     assert not any(text in report for text in ("<script", "\x1b", "\u202e", "`y`"))
     assert len(table(section(report, "Verdicts"))) == 1
 
@@ -220,14 +295,18 @@ def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) ->
 
 
 @pytest.mark.parametrize(("agent", "said"), [("llm", "llm"), ("", "walker")])
-def test_the_run_says_who_acted(make_plan: MakePlan, make_run: MakeRun, agent: str, said: str) -> None:
+def test_the_run_says_who_acted(
+    make_plan: MakePlan, make_run: MakeRun, agent: str, said: str
+) -> None:
     # The option has its default, also where no language model is asked.
     plan = make_plan("pool", model="walker", agent=agent)
     report = render(make_run([(plan, 0.5)], {"options": {"agent": "llm"}}))
     assert f"| agent | {said} |" in re.sub(" +", " ", section(report, "The run"))
 
 
-def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_cells_compared_with_chance_speak_of_chance(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
     report = render(make_run([(asked, 0.9)]))
     (row,) = table(section(report, "Verdicts"))
@@ -251,7 +330,9 @@ def test_items_have_no_learning_curve(make_plan: MakePlan, make_run: MakeRun) ->
     assert "### Learning curves" in render(make_run([(make_plan("maze"), 0.5)]))
 
 
-@pytest.mark.parametrize(("rate", "has_error"), [(1.0, False), (0.0, False), (0.8, True)])
+@pytest.mark.parametrize(
+    ("rate", "has_error"), [(1.0, False), (0.0, False), (0.8, True)]
+)
 def test_a_mean_without_spread_has_no_standard_error(
     rate: float, has_error: bool, make_plan: MakePlan, make_run: MakeRun
 ) -> None:

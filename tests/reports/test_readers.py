@@ -1,4 +1,6 @@
-"""What a reader compares is comparable: means over the same protocols, one colour for each outcome, finished cells."""
+"""What a reader compares is comparable: means over the same protocols, one colour for
+each outcome, finished cells.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]
 
 
-def test_means_are_compared_over_the_same_protocols_or_not_at_all(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_means_are_compared_over_the_same_protocols_or_not_at_all(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     rated = [(make_plan("pool", chance=0.1), 0.5), (make_plan("cage", chance=0.3), 0.5)]
     unrated = make_plan("maze", reference=rated[0][0].reference, chance=1.0)
     summary = make_run([*rated, (unrated, "infrastructure")])
@@ -39,12 +43,18 @@ def test_means_are_compared_over_the_same_protocols_or_not_at_all(make_plan: Mak
 
 
 def test_every_outcome_has_a_colour_of_its_own() -> None:
-    style = (Path(cheesebench.reports.__path__[0]) / "static" / "page.css").read_text(encoding="utf-8")
+    style = (Path(cheesebench.reports.__path__[0]) / "static" / "page.css").read_text(
+        encoding="utf-8"
+    )
     for scheme in re.findall(r"--kind-0: [^\n]*", style):
         colours = dict(re.findall(r"--kind-(\d+): (#\w+)", scheme))
-        assert set(map(int, colours)) == set(range(len(TAXONOMY) + 1))  # and one for all others
+        assert set(map(int, colours)) == set(
+            range(len(TAXONOMY) + 1)
+        )  # and one for all others
         assert len(set(colours.values())) == len(colours)
-    assert set(map(int, re.findall(r"\.kind-(\d+) { fill", style))) == set(range(len(TAXONOMY) + 1))
+    assert set(map(int, re.findall(r"\.kind-(\d+) { fill", style))) == set(
+        range(len(TAXONOMY) + 1)
+    )
 
 
 def test_a_running_run_is_reported_by_its_finished_cells(tmp_path: Path) -> None:
@@ -54,8 +64,14 @@ def test_a_running_run_is_reported_by_its_finished_cells(tmp_path: Path) -> None
         more = dataclasses.replace(log.plans()[0], model="later")
         log.add_cells([(more, maze(tmp_path))])
         summary = summarise_log(log)
-        assert [cell.plan.protocol for cell in summary.cells] == [plan.protocol for plan in log.plans()[:whole]]
-        for report in (text.render(summary), markdown.render(summary), html.render_run(summary, log, plugins)):
+        assert [cell.plan.protocol for cell in summary.cells] == [
+            plan.protocol for plan in log.plans()[:whole]
+        ]
+        for report in (
+            text.render(summary),
+            markdown.render(summary),
+            html.render_run(summary, log, plugins),
+        ):
             assert f"In progress: {whole} of {whole + 1} cells finished" in report
             assert "? INCONCLUSIVE" in report
             assert "% of trials missing" not in report
@@ -67,30 +83,53 @@ def test_a_running_run_is_reported_by_its_finished_cells(tmp_path: Path) -> None
 def test_ten_models_have_ten_colours_and_curves_in_every_format(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     models = [f"model-{number}" for number in range(10)]
-    logs = [make_log(tmp_path / model, [maze(tmp_path, "pool")], model) for model in models]
+    logs = [
+        make_log(tmp_path / model, [maze(tmp_path, "pool")], model) for model in models
+    ]
     runs = [(summarise_log(log), log) for log, _ in logs]
     plugins = logs[0][1]
     files = figures.render_figures(runs, plugins, {}, ("svg", "pdf"))
-    for name in ("forest", "paradigms", "curves", "latency", "path_length", "occupancy", "tracks"):
+    for name in (
+        "forest",
+        "paradigms",
+        "curves",
+        "latency",
+        "path_length",
+        "occupancy",
+        "tracks",
+    ):
         assert {f"{name}.svg", f"{name}.pdf"} <= set(files)
-    bars = set(re.findall(r"fill: (#\w+)", files["paradigms.svg"].decode())) - {"#ffffff", "#000000"}
+    bars = set(re.findall(r"fill: (#\w+)", files["paradigms.svg"].decode())) - {
+        "#ffffff",
+        "#000000",
+    }
     assert len(bars) >= len(models)
     assert all(model in files["curves.svg"].decode() for model in models)
     assert b"model-9 on pool: " in files["figures.md"], "the alt text has the rates"
-    assert files == figures.render_figures(runs, plugins, {}, ("svg", "pdf")), "the same runs give the same files"
+    assert files == figures.render_figures(runs, plugins, {}, ("svg", "pdf")), (
+        "the same runs give the same files"
+    )
     for log, _ in logs:
         log.close()
 
 
-def test_hundreds_of_conditions_are_a_grid(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_hundreds_of_conditions_are_a_grid(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     names = [f"maps_{graph}" for graph in ("line", "star", "tree")]
     plans = [
-        make_plan(name, variant=Variant.parse(f"{domain}-{condition}"), subjects=1, trials=2)
+        make_plan(
+            name, variant=Variant.parse(f"{domain}-{condition}"), subjects=1, trials=2
+        )
         for name in names
         for domain in ("rooms", "ties")
         for condition in ("path", "detour", "reward", "shortcut", "edges")
     ]
-    report = text.render(make_run([(plan, 1.0 if "path" in str(plan.variant) else 0.0) for plan in plans]))
+    report = text.render(
+        make_run(
+            [(plan, 1.0 if "path" in str(plan.variant) else 0.0) for plan in plans]
+        )
+    )
     assert len(report.splitlines()) < 20, report
     assert re.search(r"^ +line +star +tree$", report, re.MULTILINE)
     assert re.search(r"^path +\S 100 % +\S 100 % +\S 100 %$", report, re.MULTILINE)

@@ -1,4 +1,6 @@
-"""Every report says whether what was measured was validated, and what a lesion says against it."""
+"""Every report says whether what was measured was validated, and what a lesion says
+against it.
+"""
 
 from __future__ import annotations
 
@@ -11,39 +13,70 @@ import pytest
 
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_session.ci import case_properties
-from cheesebench.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
+from cheesebench.records import (
+    CellPlan,
+    Construct,
+    LesionClaim,
+    ReferenceValue,
+    TrialRecord,
+    Variant,
+)
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
 CONSTRUCT = Construct(
-    name="spatial memory", abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)), leaves=("amnesia=trial", 1.0)
+    name="spatial memory",
+    abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)),
+    leaves=("amnesia=trial", 1.0),
 )
 SENTENCE = "trials succeed without landmarks, but at most 25 % should: this is not spatial memory."
 
 
 def run_of(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
-    """A validated protocol with a lesion that does not abolish, one that is only declared, one without a construct."""
-    plain = make_plan("pool", construct=dataclasses.replace(CONSTRUCT, status="validated"))
+    """A validated protocol with a lesion that does not abolish, one that is only
+    declared, one without a construct.
+    """
+    plain = make_plan(
+        "pool", construct=dataclasses.replace(CONSTRUCT, status="validated")
+    )
     claim = LesionClaim(words="without landmarks", at_most=0.25)
-    control = dataclasses.replace(plain, variant=Variant(control="hide=landmarks"), claims=False, lesion=claim)
+    control = dataclasses.replace(
+        plain, variant=Variant(control="hide=landmarks"), claims=False, lesion=claim
+    )
     others = [make_plan("ring", construct=CONSTRUCT), make_plan("cage")]
     plans = [plain, control, *others]
     trials = [
-        dataclasses.replace(record, variant=str(plan.variant)) for plan in plans for record in make_trials(plan, 0.9)
+        dataclasses.replace(record, variant=str(plan.variant))
+        for plan in plans
+        for record in make_trials(plan, 0.9)
     ]
     return summarise_run({"options": {}}, plans, trials)
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
-def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTrials, name: str) -> None:
-    report = " ".join(PluginManager().reporters[name].render(run_of(make_plan, make_trials)).split())
-    for said in ("validated", "construct not measured", "not validated", "contradicted by a lesion"):
+def test_reports_say_what_was_validated(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    report = " ".join(
+        PluginManager().reporters[name].render(run_of(make_plan, make_trials)).split()
+    )
+    for said in (
+        "validated",
+        "construct not measured",
+        "not validated",
+        "contradicted by a lesion",
+    ):
         assert said in report
     assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
     if name != "text":
-        assert "abolished by lesions: hide=landmarks (leaves at most 25 %), blind (leaves at most 20 %)" in report
-        assert "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
+        assert (
+            "abolished by lesions: hide=landmarks (leaves at most 25 %), blind (leaves at most 20 %)"
+            in report
+        )
+        assert (
+            "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
+        )
         assert "names no lesions that would show what it measures" in report
 
 
@@ -51,16 +84,24 @@ def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTr
 def test_a_construct_that_its_lesions_cannot_show_is_not_validated(
     make_plan: MakePlan, make_trials: MakeTrials, name: str
 ) -> None:
-    plan = make_plan("pool", construct=dataclasses.replace(CONSTRUCT, doubt="'blind' may leave 1."))
+    plan = make_plan(
+        "pool", construct=dataclasses.replace(CONSTRUCT, doubt="'blind' may leave 1.")
+    )
     run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
-    report = html.unescape(" ".join(PluginManager().reporters[name].render(run).split()))
+    report = html.unescape(
+        " ".join(PluginManager().reporters[name].render(run).split())
+    )
     assert "not validated" in report
     assert "construct not measured" not in report
     assert "'blind' may leave 1" in report or name == "text"
-    assert dict(case_properties(run.cells[0]))["cheesebench.validity"] == "not validated"
+    assert (
+        dict(case_properties(run.cells[0]))["cheesebench.validity"] == "not validated"
+    )
 
 
-def test_the_json_report_has_it_too(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+def test_the_json_report_has_it_too(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
     cells: Any = run_of(make_plan, make_trials).to_dict()["cells"]
     first, control, declared, bare = cells
     assert first["plan"]["construct"]["status"] == "validated"
@@ -69,9 +110,14 @@ def test_the_json_report_has_it_too(make_plan: MakePlan, make_trials: MakeTrials
     assert bare["plan"]["construct"] is None
 
 
-def test_junit_has_properties_for_programs(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+def test_junit_has_properties_for_programs(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
     first, control, declared, bare = (
-        {name.removeprefix("cheesebench."): value for name, value in case_properties(cell)}
+        {
+            name.removeprefix("cheesebench."): value
+            for name, value in case_properties(cell)
+        }
         for cell in run_of(make_plan, make_trials).cells
     )
     assert (first["construct"], first["validity"]) == ("spatial memory", "validated")
@@ -83,8 +129,16 @@ def test_junit_has_properties_for_programs(make_plan: MakePlan, make_trials: Mak
     assert "construct" not in bare
 
 
-def test_the_animals_spread_is_drawn(make_plan: MakePlan, make_trials: MakeTrials) -> None:
-    mice = ReferenceValue(value=0.66, sd=0.13, n_animals=35, curve=(0.2, 0.6, 0.7, 0.8, 0.9), curve_sd=(0.25,) * 5)
+def test_the_animals_spread_is_drawn(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    mice = ReferenceValue(
+        value=0.66,
+        sd=0.13,
+        n_animals=35,
+        curve=(0.2, 0.6, 0.7, 0.8, 0.9),
+        curve_sd=(0.25,) * 5,
+    )
     plan = make_plan("pool", reference=mice)
     run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
     reporters = PluginManager().reporters

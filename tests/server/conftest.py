@@ -1,4 +1,6 @@
-"""Servers that really serve, a browser that looks at them, and a little maze that a model walks through."""
+"""Servers that really serve, a browser that looks at them, and a little maze that a
+model walks through.
+"""
 
 from __future__ import annotations
 
@@ -72,12 +74,29 @@ def maze(tmp_path: Path) -> Specification:
 
 @pytest.fixture
 def lived() -> Callable[..., RunLog]:
-    """Let an agent that needs no server live through a maze; return the open log of the run."""
+    """Let an agent that needs no server live through a maze; return the open log of the
+    run.
+    """
 
-    def lived(results: Path, maze: Specification, name: str, model: str = "random", subjects: int = 4) -> RunLog:
+    def lived(
+        results: Path,
+        maze: Specification,
+        name: str,
+        model: str = "random",
+        subjects: int = 4,
+    ) -> RunLog:
         plugins = PluginManager()
-        cells = [(plan_cell(maze, model, "ascii_2d", find_design("cohort", subjects), "life"), maze)]
-        log = RunLog.create(results, name, cells, options={"seed": 3, "design": "cohort"})
+        cells = [
+            (
+                plan_cell(
+                    maze, model, "ascii_2d", find_design("cohort", subjects), "life"
+                ),
+                maze,
+            )
+        ]
+        log = RunLog.create(
+            results, name, cells, options={"seed": 3, "design": "cohort"}
+        )
         with RunSession(log, plugins, cells, seed=3, processes=0) as session:
             session.finish()
         return log
@@ -128,21 +147,29 @@ browser = chromium.browser
 
 @pytest.fixture
 def open_page(browser: playwright.Browser) -> Iterator[Open]:
-    """Open a page as somebody of their own; what it complains of, or asks of anybody else, fails the test.
+    """Open a page as somebody of their own; what it complains of, or asks of anybody
+    else, fails the test.
 
-    ``expected`` is a regular expression for complaints that belong to the test (a server that is gone).
+    ``expected`` is a regular expression for complaints that belong to the test (a
+    server that is gone).
     """
     contexts: list[playwright.BrowserContext] = []
     complaints: list[str] = []
 
     def open_page(
-        url: str, width: int = 1400, scheme: Scheme = "light", expected: str = "(?!)", **options: Any
+        url: str,
+        width: int = 1400,
+        scheme: Scheme = "light",
+        expected: str = "(?!)",
+        **options: Any,
     ) -> playwright.Page:
         def complain(text: str) -> None:
             if not re.search(expected, text):
                 complaints.append(text)
 
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **options)
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, **options
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
@@ -150,7 +177,14 @@ def open_page(browser: playwright.Browser) -> Iterator[Open]:
         page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         allowed = (f"{origin}/", "data:")
-        page.on("request", lambda request: None if request.url.startswith(allowed) else complaints.append(request.url))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(allowed)
+                else complaints.append(request.url)
+            ),
+        )
         page.goto(url)
         return page
 
@@ -162,18 +196,33 @@ def open_page(browser: playwright.Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def axe(request: pytest.FixtureRequest) -> str:
-    """The code of axe-core, which finds what keeps people out of a page; from npm, for tests alone."""
+    """The code of axe-core, which finds what keeps people out of a page; from npm, for
+    tests alone.
+    """
     given = os.environ.get("CHEESEBENCH_AXE")
     if given is not None:
         return Path(given).read_text(encoding="utf-8")
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("axe-core comes from npm, which is not installed; CHEESEBENCH_AXE can name its axe.min.js")
+        pytest.skip(
+            "axe-core comes from npm, which is not installed; CHEESEBENCH_AXE can name its axe.min.js"
+        )
     folder = Path(request.config.cache.mkdir("axe-core"))
     file = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not file.is_file():
-        install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder), AXE]
-        done = subprocess.run(install, capture_output=True, text=True, timeout=120, check=False)
+        install = [
+            npm,
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--prefix",
+            str(folder),
+            AXE,
+        ]
+        done = subprocess.run(
+            install, capture_output=True, text=True, timeout=120, check=False
+        )
         if not file.is_file():
             pytest.skip(f"npm cannot install {AXE}: {done.stderr[-200:]}")
     return file.read_text(encoding="utf-8")
@@ -184,11 +233,14 @@ def check_axe(axe: str) -> Callable[[playwright.Page], None]:
     """Fail for everything that axe-core finds on a page as it is now."""
 
     def check(page: playwright.Page) -> None:
-        # In the page's own world its policy would forbid it; this is how the browser's debugger evaluates code.
+        # In the page's own world its policy would forbid it; this is how the browser's
+        # debugger evaluates code.
         page.evaluate(axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         said = [
-            f"{one['id']}: {one['help']}: {node['html'][:120]}" for one in found["violations"] for node in one["nodes"]
+            f"{one['id']}: {one['help']}: {node['html'][:120]}"
+            for one in found["violations"]
+            for node in one["nodes"]
         ]
         assert said == [], page.url
         assert len(found["passes"]) > 5

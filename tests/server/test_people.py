@@ -1,4 +1,6 @@
-"""``cheesebench people``: people live through paradigms in a browser, and nothing of it is lost or seen by others."""
+"""``cheesebench people``: people live through paradigms in a browser, and nothing of it
+is lost or seen by others.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.records import PERSON, sets_until
 from cheesebench.server.http_guard import RequestGuard, Serving
-from cheesebench.server.people import METHODS, UNUSED, Participants, ParticipantStore, People, Task, Words
+from cheesebench.server.people import (
+    METHODS,
+    UNUSED,
+    Participants,
+    ParticipantStore,
+    People,
+    Task,
+    Words,
+)
 from cheesebench.statistics import Verdict, judge
 
 if TYPE_CHECKING:
@@ -44,7 +54,12 @@ Check = Callable[["playwright.Page"], None]
 
 TOKEN = "a-token-that-is-known"
 SEED = 3
-KEYS = {"FORWARD": "ArrowUp", "ROTATE_LEFT": "ArrowLeft", "ROTATE_RIGHT": "ArrowRight", "STAY": "ArrowDown"}
+KEYS = {
+    "FORWARD": "ArrowUp",
+    "ROTATE_LEFT": "ArrowLeft",
+    "ROTATE_RIGHT": "ArrowRight",
+    "STAY": "ArrowDown",
+}
 
 
 class Clock:
@@ -92,10 +107,19 @@ def experiment(
     plugins = PluginManager()
     plan = plan_cell(maze, PERSON, view, find_design(design, subjects), "life")
     clock = Clock()
-    with RunLog.create(results, "people", [(plan, maze)], options={"seed": SEED, "design": design}) as log:
+    with RunLog.create(
+        results, "people", [(plan, maze)], options={"seed": SEED, "design": design}
+    ) as log:
         store = ParticipantStore(log.directory, clock)
-        task = Task(plan=plan, paradigm=plugins.compile(maze), view=plugins.view(view), steps=maze.most_calls)
-        yield Experiment(log, store, Participants(log, store, [task], SEED), clock, times)
+        task = Task(
+            plan=plan,
+            paradigm=plugins.compile(maze),
+            view=plugins.view(view),
+            steps=maze.most_calls,
+        )
+        yield Experiment(
+            log, store, Participants(log, store, [task], SEED), clock, times
+        )
         store.close()
 
 
@@ -123,13 +147,17 @@ class Person:
         return self
 
     def ready(self, before: str = "") -> str:
-        """Wait until the page waits for this person, somewhere else than before; return where."""
+        """Wait until the page waits for this person, somewhere else than before; return
+        where.
+        """
         code = "(before) => document.body.dataset.ready && document.body.dataset.ready !== before"
         self.page.wait_for_function(code, arg=before)
         return str(self.page.evaluate("document.body.dataset.ready"))
 
     def press(self, action: str) -> str:
-        """Press the key of an action, and the button after a trial; return where that leads (``over`` at the end)."""
+        """Press the key of an action, and the button after a trial; return where that
+        leads (``over`` at the end).
+        """
         before = self.ready()
         self.page.keyboard.press(KEYS[action])
         self.pressed += action[0] if action in ("FORWARD", "STAY") else action[7]
@@ -156,9 +184,13 @@ def walk(person: Person, trials: int = 6) -> None:
 
 
 @pytest.mark.browser
-def test_three_people_at_once_one_of_whom_closes_the_tab(lab: Experiment, serve: Serve, open_page: Open) -> None:
+def test_three_people_at_once_one_of_whom_closes_the_tab(
+    lab: Experiment, serve: Serve, open_page: Open
+) -> None:
     base = serve(lab.serving)
-    people = [Person(open_page(base, reduced_motion="reduce")).agree() for _ in range(3)]
+    people = [
+        Person(open_page(base, reduced_motion="reduce")).agree() for _ in range(3)
+    ]
     for action in ("STAY", "ROTATE_LEFT"):
         for person, extra in zip(people, (1, 2, 3), strict=True):
             for _ in range(extra):
@@ -183,7 +215,10 @@ def test_three_people_at_once_one_of_whom_closes_the_tab(lab: Experiment, serve:
     [plan] = lab.log.plans()
     assert lab.log.completed_subjects(plan) == {0: 6, 1: 6, 2: 6}
     firsts = [lab.log.trials(plan, subject)[0].actions for subject in range(3)]
-    assert firsts[1:] == ["..SSLLRRFFFF", "..SSSLLLRRRF"]  # frozen steps at first, then every key, over the closed tab
+    assert firsts[1:] == [
+        "..SSLLRRFFFF",
+        "..SSSLLLRRRF",
+    ]  # frozen steps at first, then every key, over the closed tab
     judged = judge(plan, lab.log.trials_and_gaps())
     assert judged.subjects == 3
     assert judged.rate == pytest.approx(sum(life[-1] for life in rates(lab.log)) / 3)
@@ -198,7 +233,9 @@ def test_three_people_at_once_one_of_whom_closes_the_tab(lab: Experiment, serve:
 def rates(log: RunLog) -> list[list[float]]:
     [plan] = log.plans()
     lives = (log.trials(plan, subject) for subject in range(plan.subjects))
-    return [[sum(bool(record.success) for record in life) / len(life)] for life in lives]
+    return [
+        [sum(bool(record.success) for record in life) / len(life)] for life in lives
+    ]
 
 
 @pytest.mark.browser
@@ -209,10 +246,23 @@ def test_a_person_sees_exactly_what_an_agent_is_shown(
     with experiment(tmp_path / "results", maze, 1, view) as lab:
         person = Person(open_page(serve(lab.serving), reduced_motion="reduce")).agree()
         seen = []
-        for action in ("ROTATE_LEFT", "FORWARD", "ROTATE_RIGHT", "FORWARD", "FORWARD", "STAY"):
+        for action in (
+            "ROTATE_LEFT",
+            "FORWARD",
+            "ROTATE_RIGHT",
+            "FORWARD",
+            "FORWARD",
+            "STAY",
+        ):
             person.press(action)
             picture = person.page.locator("#picture").get_attribute("src") or ""
-            seen.append((person.sees, picture.removeprefix("data:image/png;base64,"), person.told))
+            seen.append(
+                (
+                    person.sees,
+                    picture.removeprefix("data:image/png;base64,"),
+                    person.told,
+                )
+            )
         walk(person, 1)
         [plan] = lab.log.plans()
         plugins = PluginManager()
@@ -220,18 +270,30 @@ def test_a_person_sees_exactly_what_an_agent_is_shown(
         frames = film(lab.log, plugins.compile(maze), plugins.view(view), record)[3:9]
         for frame, (text, picture, told) in zip(frames, seen, strict=True):
             assert text == str(frame.observation)
-            drawn = frame.observation.png if isinstance(frame.observation, Picture) else b""
+            drawn = (
+                frame.observation.png if isinstance(frame.observation, Picture) else b""
+            )
             assert base64.b64decode(picture) == drawn
             assert told.endswith(f"reward {frame.reward:+.6g}")
-        assert "You are here." in (person.page.locator("#instructions").text_content() or "")
+        assert "You are here." in (
+            person.page.locator("#instructions").text_content() or ""
+        )
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 1400])
-def test_pages_are_for_everybody(lab: Experiment, serve: Serve, open_page: Open, check_axe: Check, width: int) -> None:
+def test_pages_are_for_everybody(
+    lab: Experiment, serve: Serve, open_page: Open, check_axe: Check, width: int
+) -> None:
     base = serve(lab.serving)
     scheme = "dark" if width == 360 else "light"
-    page = open_page(base, width=width, scheme=scheme, reduced_motion="reduce", has_touch=width == 360)
+    page = open_page(
+        base,
+        width=width,
+        scheme=scheme,
+        reduced_motion="reduce",
+        has_touch=width == 360,
+    )
 
     def fits() -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -259,7 +321,9 @@ def test_pages_are_for_everybody(lab: Experiment, serve: Serve, open_page: Open,
         where = person.ready(where)
     assert where == "next"
     assert "The trial is over" in person.told
-    assert page.locator("#place").inner_text() == "Trial 1 of 6", "the trial that is seen"
+    assert page.locator("#place").inner_text() == "Trial 1 of 6", (
+        "the trial that is seen"
+    )
     fits()
     page.get_by_role("button", name="Next trial").click()
     person.ready("next")
@@ -267,13 +331,17 @@ def test_pages_are_for_everybody(lab: Experiment, serve: Serve, open_page: Open,
     page.get_by_role("heading", name="That was all. Thank you!").wait_for()
     assert page.get_by_text("It was about cheese.").is_visible()
     assert page.get_by_role("img", name="You: 100 %").is_visible()
-    done = page.get_by_role("link", name="Complete your participation").get_attribute("href")
+    done = page.get_by_role("link", name="Complete your participation").get_attribute(
+        "href"
+    )
     assert done == "https://lab.example/done?code=C1"
     fits()
 
 
 @pytest.mark.browser
-def test_another_task_is_announced(tmp_path: Path, maze: Specification, serve: Serve, open_page: Open) -> None:
+def test_another_task_is_announced(
+    tmp_path: Path, maze: Specification, serve: Serve, open_page: Open
+) -> None:
     with experiment(tmp_path / "results", maze, 1) as lab:
         [task] = lab.participants.tasks
         other = replace(task, plan=replace(task.plan, protocol="other"))
@@ -284,7 +352,10 @@ def test_another_task_is_announced(tmp_path: Path, maze: Specification, serve: S
         walk(person, 5)
         for _ in range(4):
             before = person.ready()
-            assert person.page.locator("#place").inner_text() == "Trial 6 of 6, task 1 of 2"
+            assert (
+                person.page.locator("#place").inner_text()
+                == "Trial 6 of 6, task 1 of 2"
+            )
             person.page.keyboard.press("ArrowUp")
             person.ready(before)
         assert person.page.get_by_text("That task is over.").is_visible()
@@ -303,22 +374,36 @@ def test_key_times_are_recorded_where_people_agreed_to_it(
         assert ("How long you take for each key" in str(ask(base, "")[1])) is times
         token = join(base)
         for wrong in (-1, 0.5, "3", True, 2**31, [1]):
-            status, _ = ask(base, f"participant/{token}/act", {"at": "0.0.2", "action": "STAY", "after": wrong})
+            status, _ = ask(
+                base,
+                f"participant/{token}/act",
+                {"at": "0.0.2", "action": "STAY", "after": wrong},
+            )
             assert status == (400 if times else 200)
             if not times:
                 break
         for after in (120, 80, 30, 45):
             at = ask(base, f"participant/{token}/now")[1]["at"]
-            ask(base, f"participant/{token}/act", {"at": at, "action": "FORWARD", "after": after})
+            ask(
+                base,
+                f"participant/{token}/act",
+                {"at": at, "action": "FORWARD", "after": after},
+            )
             lab.participants._participants.clear()  # as in a server that begins anew
         [plan] = lab.log.plans()
         [record] = lab.log.trials(plan, 0)
-        assert record.tally == ({"ms:3": 120, "ms:4": 80, "ms:5": 30, "ms:6": 45} if times else {})
+        assert record.tally == (
+            {"ms:3": 120, "ms:4": 80, "ms:5": 30, "ms:6": 45} if times else {}
+        )
 
 
 @pytest.mark.browser
-def test_the_whole_arena_and_the_buttons_fit_into_every_window(tmp_path: Path, serve: Serve, open_page: Open) -> None:
-    pool = with_arena(Catalogue(PluginManager().protocol_directories).find("morris_water_maze"))
+def test_the_whole_arena_and_the_buttons_fit_into_every_window(
+    tmp_path: Path, serve: Serve, open_page: Open
+) -> None:
+    pool = with_arena(
+        Catalogue(PluginManager().protocol_directories).find("morris_water_maze")
+    )
     with experiment(tmp_path / "results", pool) as lab:
         base = serve(lab.serving)
         for width, height in ((1366, 700), (390, 844), (1920, 1080)):
@@ -377,7 +462,9 @@ def test_the_keyboard_is_enough(lab: Experiment, serve: Serve, open_page: Open) 
 
 
 @pytest.mark.browser
-def test_two_tabs_of_one_person_are_one_person(lab: Experiment, serve: Serve, open_page: Open) -> None:
+def test_two_tabs_of_one_person_are_one_person(
+    lab: Experiment, serve: Serve, open_page: Open
+) -> None:
     first = Person(open_page(serve(lab.serving), reduced_motion="reduce")).agree()
     tab = first.page.context.new_page()
     tab.goto(first.page.url)
@@ -385,7 +472,9 @@ def test_two_tabs_of_one_person_are_one_person(lab: Experiment, serve: Serve, op
     second.press("STAY")
     second.press("ROTATE_LEFT")
     before = first.ready()
-    first.page.keyboard.press("ArrowUp")  # chosen in sight of something that is past: it must not count
+    first.page.keyboard.press(
+        "ArrowUp"
+    )  # chosen in sight of something that is past: it must not count
     assert first.ready(before) == second.ready()
     assert first.sees == second.sees
     assert "another window" in first.page.locator("#trouble").inner_text()
@@ -397,19 +486,40 @@ def test_two_tabs_of_one_person_are_one_person(lab: Experiment, serve: Serve, op
 # ---- by HTTP alone
 
 
-def ask(base: str, path: str, content: object = None, method: str = "", **headers: str) -> tuple[int, Any]:
-    """Return the status and the content of a reply to a request that any program could make."""
+def ask(
+    base: str, path: str, content: object = None, method: str = "", **headers: str
+) -> tuple[int, Any]:
+    """Return the status and the content of a reply to a request that any program could
+    make.
+    """
     parts = urlsplit(base)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
-    body = None if content is None else content if isinstance(content, bytes) else json.dumps(content).encode()
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=30
+    )
+    body = (
+        None
+        if content is None
+        else content
+        if isinstance(content, bytes)
+        else json.dumps(content).encode()
+    )
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None:
         named.setdefault("Content-Type", "application/json")
     try:
-        connection.request(method or ("GET" if body is None else "POST"), parts.path + path, body, named)
+        connection.request(
+            method or ("GET" if body is None else "POST"),
+            parts.path + path,
+            body,
+            named,
+        )
         response = connection.getresponse()
         text = response.read().decode()
-        assert not [name for name, _ in response.getheaders() if name.lower().startswith("access-control-")]
+        assert not [
+            name
+            for name, _ in response.getheaders()
+            if name.lower().startswith("access-control-")
+        ]
         assert "Set-Cookie" not in dict(response.getheaders())
     finally:
         connection.close()
@@ -438,7 +548,15 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
         assert ask(base, "join", content)[0] == 400
     for noise in (b"", b"[]", b"true", b"{", b"\xff", b"[" * 3000):
         assert ask(base, "join", noise)[0] == 400
-    assert ask(base, "join", b"agreed=true", Content_Type="application/x-www-form-urlencoded")[0] == 415
+    assert (
+        ask(
+            base,
+            "join",
+            b"agreed=true",
+            Content_Type="application/x-www-form-urlencoded",
+        )[0]
+        == 415
+    )
     assert ask(base, "join", b'{"agreed": true}', Content_Type="text/plain")[0] == 415
     assert ask(base, "join", b" " * 10_000 + b"{}")[0] in (400, 413)
     assert ask(base, "join", {"agreed": True}, Origin="http://evil.example")[0] == 403
@@ -449,11 +567,15 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
     assert lab.store.count() == 0
 
 
-def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: Serve) -> None:
+def test_a_body_that_does_not_arrive_is_not_waited_for(
+    lab: Experiment, serve: Serve
+) -> None:
     serving = lab.serving
     serving.patience = 0.2
     parts = urlsplit(serve(serving))
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=30
+    )
     connection.putrequest("POST", f"{parts.path}join")
     connection.putheader("Content-Type", "application/json")
     connection.putheader("Content-Length", "16")
@@ -463,26 +585,52 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: S
     assert lab.store.count() == 0
 
 
-def test_a_place_belongs_to_whoever_has_its_token(lab: Experiment, serve: Serve) -> None:
+def test_a_place_belongs_to_whoever_has_its_token(
+    lab: Experiment, serve: Serve
+) -> None:
     base = serve(lab.serving)
     mine, other = join(base), join(base)
-    for wrong in ("nobody", mine[:-1], mine.swapcase(), "0", "%00", "..", "é".encode().hex(), mine + other):
-        for path, content in (("", None), ("now", None), ("act", {"at": "0.0.2", "action": "STAY"})):
+    for wrong in (
+        "nobody",
+        mine[:-1],
+        mine.swapcase(),
+        "0",
+        "%00",
+        "..",
+        "é".encode().hex(),
+        mine + other,
+    ):
+        for path, content in (
+            ("", None),
+            ("now", None),
+            ("act", {"at": "0.0.2", "action": "STAY"}),
+        ):
             assert ask(base, f"participant/{wrong}/{path}", content)[0] == 404, wrong
     act(base, mine, "STAY")
     assert ask(base, f"participant/{other}/now")[1]["at"] == "0.0.2"
     assert ask(base, f"participant/{mine}/now")[1]["at"] == "0.0.3"
-    stored = sqlite3.connect(lab.store.path).execute("SELECT mark FROM participants").fetchall()
+    stored = (
+        sqlite3.connect(lab.store.path)
+        .execute("SELECT mark FROM participants")
+        .fetchall()
+    )
     assert not {mine, other} & {mark for (mark,) in stored}
 
 
-def test_only_actions_of_the_present_moment_are_executed(lab: Experiment, serve: Serve) -> None:
+def test_only_actions_of_the_present_moment_are_executed(
+    lab: Experiment, serve: Serve
+) -> None:
     base = serve(lab.serving)
     token = join(base)
     for action in (None, "", "JUMP", 0, ["STAY"], {"a": 1}, "forward"):
-        assert ask(base, f"participant/{token}/act", {"at": "0.0.2", "action": action})[0] == 400
+        assert (
+            ask(base, f"participant/{token}/act", {"at": "0.0.2", "action": action})[0]
+            == 400
+        )
     assert act(base, token, "STAY", "0.0.2")["at"] == "0.0.3"
-    again = act(base, token, "STAY", "0.0.2")  # sent twice, by a browser that had no answer
+    again = act(
+        base, token, "STAY", "0.0.2"
+    )  # sent twice, by a browser that had no answer
     assert again["stale"] is True
     assert again["at"] == "0.0.3"
     for at in ("", "end", "0.0.99", "9.0.3", None, 3):
@@ -490,7 +638,9 @@ def test_only_actions_of_the_present_moment_are_executed(lab: Experiment, serve:
         assert answer["stale"] is True
 
 
-def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(lab: Experiment, serve: Serve) -> None:
+def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(
+    lab: Experiment, serve: Serve
+) -> None:
     base = serve(lab.serving)
     store = [join(base) for _ in range(3)]
     act(base, store[0], "FORWARD")
@@ -499,19 +649,27 @@ def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(lab: Experim
     assert "All places are taken" in answer["problem"]
     lab.clock.now += UNUSED + 1
     new = join(base)
-    assert ask(base, f"participant/{store[1]}/now")[0] == 404  # it has passed to the new person
-    assert ask(base, f"participant/{store[0]}/now")[0] == 200  # whoever has pressed a key keeps theirs
+    assert (
+        ask(base, f"participant/{store[1]}/now")[0] == 404
+    )  # it has passed to the new person
+    assert (
+        ask(base, f"participant/{store[0]}/now")[0] == 200
+    )  # whoever has pressed a key keeps theirs
     assert ask(base, f"participant/{new}/now")[1]["at"] == "0.0.2"
 
 
 def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
     tmp_path: Path, maze: Specification, serve: Serve
 ) -> None:
-    with experiment(tmp_path / "results", maze, subjects=60, design="sequential") as lab:
+    with experiment(
+        tmp_path / "results", maze, subjects=60, design="sequential"
+    ) as lab:
         base, [plan] = serve(lab.serving), lab.log.plans()
         first = sets_until(plan.subjects)[0]
         early = [join(base) for _ in range(first + 1)]
-        for waits, token in enumerate(early[:first]):  # people differ, or they would be copies of one
+        for waits, token in enumerate(
+            early[:first]
+        ):  # people differ, or they would be copies of one
             assert not lab.participants.complete
             person = lab.participants.find(token)
             assert person is not None
@@ -522,14 +680,18 @@ def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
         status, answer = ask(base, "join", {"agreed": True})
         assert status == 409
         assert "Enough people have taken part" in answer["problem"]
-        assert ask(base, f"participant/{early[first]}/now")[1]["over"] is False, "whoever has begun may go on"
+        assert ask(base, f"participant/{early[first]}/now")[1]["over"] is False, (
+            "whoever has begun may go on"
+        )
         judged = judge(plan, lab.log.trials_and_gaps())
         assert judged.verdict is Verdict.PASS
         assert judged.game is not None
         assert judged.game.subjects == first
 
 
-def test_nothing_that_is_recorded_says_who_it_was(lab: Experiment, serve: Serve) -> None:
+def test_nothing_that_is_recorded_says_who_it_was(
+    lab: Experiment, serve: Serve
+) -> None:
     base = serve(lab.serving)
     token = join(base)
     for _ in range(5):
@@ -547,7 +709,9 @@ def test_nothing_that_is_recorded_says_who_it_was(lab: Experiment, serve: Serve)
     assert (lab.store.path.stat().st_mode & 0o077) == 0 or sys.platform == "win32"
 
 
-def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Experiment, maze: Specification) -> None:
+def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(
+    lab: Experiment, maze: Specification
+) -> None:
     token = lab.participants.join()
     assert token is not None
     life = lab.participants.find(token)
@@ -555,7 +719,9 @@ def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Ex
     letters = "LRSFRLFSSFFFF" * 4
     for number, letter in enumerate(letters):
         lab.participants.act(life, "FLRS".index(letter))
-        again = Participants(lab.log, lab.store, lab.participants.tasks, SEED).find(token)
+        again = Participants(lab.log, lab.store, lab.participants.tasks, SEED).find(
+            token
+        )
         assert again is not None
         assert (again.at, again.shown) == (life.at, life.shown), number
         if life.over:
@@ -570,10 +736,14 @@ def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Ex
 def command(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run ``cheesebench people``; yield the process and the link that it prints."""
     words = [sys.executable, "-m", "cheesebench", "people", *arguments]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd
+    ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
-        assert first.startswith("Give this link to people"), first + process.stdout.read()
+        assert first.startswith("Give this link to people"), (
+            first + process.stdout.read()
+        )
         try:
             yield process, process.stdout.readline().strip()
         finally:
@@ -614,10 +784,20 @@ def run_to(person: Person, side: str) -> str:
 
 @pytest.mark.browser
 def test_a_person_learns_the_t_maze(
-    tmp_path: Path, open_page: Open, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    open_page: Open,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trials = 6
-    arguments = ["--protocols", "t_maze", "--design", f"flat-{trials}", "--run-id", "learner"]
+    arguments = [
+        "--protocols",
+        "t_maze",
+        "--design",
+        f"flat-{trials}",
+        "--run-id",
+        "learner",
+    ]
     with command(*arguments, cwd=tmp_path) as (process, link):
         person = Person(open_page(link, reduced_motion="reduce")).agree()
         same = True  # what a person may believe at first: food is where it was
@@ -652,14 +832,18 @@ def test_a_server_that_is_killed_in_a_trial_goes_on_with_it(
 ) -> None:
     arguments = ["--protocols", str(maze.path), "--subjects", "1", "--run-id", "killed"]
     with command(*arguments, cwd=tmp_path) as (process, link):
-        person = Person(open_page(link, expected="ERR_CONNECTION_REFUSED", reduced_motion="reduce")).agree()
+        person = Person(
+            open_page(link, expected="ERR_CONNECTION_REFUSED", reduced_motion="reduce")
+        ).agree()
         for action in ("STAY", "ROTATE_LEFT", "ROTATE_RIGHT", "FORWARD"):
             person.press(action)
         where, seen = person.ready(), person.sees
         process.kill()
         process.wait(30)
     person.page.keyboard.press("ArrowUp")
-    person.page.locator("#trouble", has_text="The server does not answer. Nothing is lost").wait_for()
+    person.page.locator(
+        "#trouble", has_text="The server does not answer. Nothing is lost"
+    ).wait_for()
     assert (person.ready(), person.sees) == (where, seen)
     with command("--resume", "killed", cwd=tmp_path) as (_, again):
         assert again == link  # people's links stay what they are
@@ -690,7 +874,20 @@ def test_people_join_the_run_of_a_model(
     report = capsys.readouterr().out
     assert PERSON in report
     assert "tabular-ql" in report
-    assert main(["compare", "both", "both", "--first-model", PERSON, "--second-model", "tabular-ql"]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                "both",
+                "both",
+                "--first-model",
+                PERSON,
+                "--second-model",
+                "tabular-ql",
+            ]
+        )
+        == 0
+    )
     assert "little" in capsys.readouterr().out
     with RunLog.open_read_only(tmp_path / "results" / "both") as log:
         person = next(plan for plan in log.plans() if plan.model == PERSON)
@@ -711,7 +908,11 @@ def test_people_join_the_run_of_a_model(
     (["--resume", "nothing"], "There is no run 'nothing'"),
 ])  # fmt: skip
 def test_mistakes_are_explained(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["people", *arguments]) == 2
@@ -733,13 +934,26 @@ def test_people_are_told_what_a_model_is_told() -> None:
 
     for view in plugins.views.values():
         reading = getattr(view, "reading", "")
-        context = ModelAgentContext(seed=0, view=view.name, settings={**agent.settings, "patience": 0}, reading=reading)
+        context = ModelAgentContext(
+            seed=0,
+            view=view.name,
+            settings={**agent.settings, "patience": 0},
+            reading=reading,
+        )
         prompt = "".join(map(str, agent.create(context).prompt()[0].parts))
         told = agent.instructions(reading)
         who, perception, *rest = told.split("\n\n")
-        # The aim, the observations, the actions and the hints are the model's; the rest of its prompt is no key's.
-        assert "The task is not explained. Make the sum of all your rewards as high as you can." in who
-        for shared in (who.partition("behavioural experiment. ")[2], perception.split("\n")[2], rest[-1]):
+        # The aim, the observations, the actions and the hints are the model's; the rest
+        # of its prompt is no key's.
+        assert (
+            "The task is not explained. Make the sum of all your rewards as high as you can."
+            in who
+        )
+        for shared in (
+            who.partition("behavioural experiment. ")[2],
+            perception.split("\n")[2],
+            rest[-1],
+        ):
             assert shared, told
             assert shared in prompt, shared
         assert reading in perception
@@ -756,7 +970,9 @@ def test_people_are_told_what_a_model_is_told() -> None:
         "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB)",
     ],
 )
-def test_a_file_of_participants_with_other_tables_is_refused(tmp_path: Path, statement: str) -> None:
+def test_a_file_of_participants_with_other_tables_is_refused(
+    tmp_path: Path, statement: str
+) -> None:
     if "settings" not in statement:
         ParticipantStore(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / "people.sqlite")) as connection:
@@ -769,16 +985,26 @@ def test_a_file_of_participants_with_other_tables_is_refused(tmp_path: Path, sta
 def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
     lab: Experiment, serve: Serve, open_page: Open
 ) -> None:
-    """Chromium's accessibility tree, top to bottom: what is read before the trial, in it, and after a step."""
+    """Chromium's accessibility tree, top to bottom: what is read before the trial, in
+    it, and after a step.
+    """
     page = open_page(serve(lab.serving), width=1366)
 
     def said() -> list[tuple[str, str]]:
-        tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+        tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")[
+            "nodes"
+        ]
         nodes = {node["nodeId"]: node for node in tree}
 
         def walk(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-            if not node["ignored"] and node["role"]["value"] not in ("InlineTextBox", "none"):
-                yield node["role"]["value"], node.get("name", {}).get("value", "").strip()
+            if not node["ignored"] and node["role"]["value"] not in (
+                "InlineTextBox",
+                "none",
+            ):
+                yield (
+                    node["role"]["value"],
+                    node.get("name", {}).get("value", "").strip(),
+                )
             for child in node.get("childIds", ()):
                 yield from walk(nodes[child])
 
@@ -788,7 +1014,9 @@ def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
     page.get_by_role("button", name="Begin").click()
     page.get_by_role("button", name="I have read them").wait_for()
     before = said()
-    assert before.index(("DisclosureTriangle", "Instructions")) < before.index(("button", "I have read them"))
+    assert before.index(("DisclosureTriangle", "Instructions")) < before.index(
+        ("button", "I have read them")
+    )
     page.get_by_role("button", name="I have read them").click()
     person = Person(page)
     where = person.ready()
@@ -797,10 +1025,17 @@ def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
     buttons = [
         "Left: turn on the spot", "Forward: one step ahead", "Right: turn on the spot", "Wait: one moment",
     ]  # fmt: skip
-    order = [("StaticText", "Trial 1 of 6"), ("button", "Pause"), ("region", "What you see"), prompt]
+    order = [
+        ("StaticText", "Trial 1 of 6"),
+        ("button", "Pause"),
+        ("region", "What you see"),
+        prompt,
+    ]
     order += [("group", "Actions"), *(("button", name) for name in buttons)]
     assert [one for one in now if one in order] == order
-    assert [role for role, name in now if not name and role in ("button", "region", "image")] == []
+    assert [
+        role for role, name in now if not name and role in ("button", "region", "image")
+    ] == []
     page.get_by_role("button", name="Forward").click()
     person.ready(where)
     after = said()

@@ -1,4 +1,6 @@
-"""Clients that follow no rule: they fill no terminal, keep no connection from others, and learn nothing."""
+"""Clients that follow no rule: they fill no terminal, keep no connection from others,
+and learn nothing.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ NOISE = {
     "an escape in the path": b"GET /\x1b[31m<script> HTTP/1.1\r\n{host}\r\n\r\n",
     "a long path": b"GET /" + LONG + b" HTTP/1.1\r\n{host}\r\n\r\n",
     "a long header": b"GET {path} HTTP/1.1\r\n{host}\r\nX: " + LONG + b"\r\n\r\n",
-    "many headers": b"GET {path} HTTP/1.1\r\n{host}\r\n" + b"X: a\r\n" * 20_000 + b"\r\n",
+    "many headers": b"GET {path} HTTP/1.1\r\n{host}\r\n"
+    + b"X: a\r\n" * 20_000
+    + b"\r\n",
     "no host": b"GET {path} HTTP/1.1\r\n\r\n",
     "a broken host": b"GET {path} HTTP/1.1\r\nHost: [::1\r\n\r\n",
     "a broken address": b"GET http://[::1/x HTTP/1.1\r\n{host}\r\n\r\n",
@@ -52,10 +56,14 @@ NOISE = {
 def connect(base: str, said: bytes) -> socket.socket:
     """Return a connection over which something was said."""
     parts = urlsplit(base)
-    connection = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+    connection = socket.create_connection(
+        (parts.hostname or "", parts.port or 0), timeout=30
+    )
     with suppress(ConnectionError):  # it has heard enough
         connection.sendall(
-            said.replace(b"{path}", parts.path.encode()).replace(b"{host}", b"Host: %b" % parts.netloc.encode())
+            said.replace(b"{path}", parts.path.encode()).replace(
+                b"{host}", b"Host: %b" % parts.netloc.encode()
+            )
         )
     return connection
 
@@ -71,16 +79,31 @@ def heard(connection: socket.socket) -> bytes:
 
 @contextmanager
 def people(here: Path) -> Iterator[str]:
-    """Run ``cheesebench people``; yield the address. It says how it is ended, at the end how many came, and no more."""
-    words = (sys.executable, "-m", "cheesebench", "people", "--protocols", "t_maze", "--design", "smoke")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=here) as process:
+    """Run ``cheesebench people``; yield the address. It says how it is ended, at the
+    end how many came, and no more.
+    """
+    words = (
+        sys.executable,
+        "-m",
+        "cheesebench",
+        "people",
+        "--protocols",
+        "t_maze",
+        "--design",
+        "smoke",
+    )
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=here
+    ) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline().startswith("Give this link")
             yield process.stdout.readline().strip()
             process.send_signal(signal.SIGINT)
             said = process.stdout.read()
-            assert re.fullmatch(r"Ctrl-C ends it.*\n0 places taken, 0 complete\..*\n", said)
+            assert re.fullmatch(
+                r"Ctrl-C ends it.*\n0 places taken, 0 complete\..*\n", said
+            )
             assert process.wait(30) == 0
         finally:
             process.kill()
@@ -93,7 +116,10 @@ def test_noise_prints_nothing_where_it_is_served(tmp_path: Path) -> None:
             assert status[9:10] == b"4" or status == b"", (name, status)
         for _ in range(50):  # gone before the answer
             connect(base, b"GET {path} HTTP/1.1\r\n{host}\r\n\r\n").close()
-            connect(base, b"POST {path}join HTTP/1.1\r\n{host}\r\nContent-Length: 9\r\n\r\n{").close()
+            connect(
+                base,
+                b"POST {path}join HTTP/1.1\r\n{host}\r\nContent-Length: 9\r\n\r\n{",
+            ).close()
         asked = b"GET {path} HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n"
         assert heard(connect(base, asked)).startswith(b"HTTP/1.1 200 OK")
 
@@ -109,7 +135,10 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 def serving(**handlers: http_guard.Handler) -> Serving:
-    return Serving(RequestGuard(token=TOKEN), [("GET", path, handler) for path, handler in handlers.items()])
+    return Serving(
+        RequestGuard(token=TOKEN),
+        [("GET", path, handler) for path, handler in handlers.items()],
+    )
 
 
 def test_a_mistake_of_ours_is_told_where_it_is_served_alone(
@@ -127,7 +156,9 @@ def test_a_mistake_of_ours_is_told_where_it_is_served_alone(
     assert "127.0.0.1" not in told
 
 
-def test_who_has_asked_is_kept_only_for_a_while(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_asked_is_kept_only_for_a_while(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_guard, "KEPT", 0.5)
     base = serve(serving(page=answer))
     asked = b"GET {path}page HTTP/1.1\r\n{host}\r\n\r\n"
@@ -135,7 +166,9 @@ def test_who_has_asked_is_kept_only_for_a_while(serve: Serve, monkeypatch: pytes
         assert heard(connect(base, asked + more)).endswith(b"here")
 
 
-def test_who_has_asked_often_shuts_nobody_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_asked_often_shuts_nobody_out(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_guard, "WAITING", 3)
     base = serve(serving(page=answer))
     asked = b"GET {path}page HTTP/1.1\r\n{host}\r\n\r\n"

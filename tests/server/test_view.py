@@ -1,4 +1,6 @@
-"""``cheesebench view``: what its pages say is what the log says, and nobody else gets in."""
+"""``cheesebench view``: what its pages say is what the log says, and nobody else gets
+in.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ from cheesebench.chat import ModelEntry, Price
 from cheesebench.cli import main
 from cheesebench.experiment.calling import Limits
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
-from cheesebench.experiment.language_models import CallOptions, LanguageModels, read_flight
+from cheesebench.experiment.language_models import (
+    CallOptions,
+    LanguageModels,
+    read_flight,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.replay import film, recorded_protocol
@@ -60,12 +66,17 @@ LATENCY = 0.3
 #: What a model writes to take over the page that shows it.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
 ENTRY = ModelEntry(
-    name="walker", backend="openai", id="w", price=Price(prompt=400.0, completion=1600.0, on=date(2026, 1, 1))
+    name="walker",
+    backend="openai",
+    id="w",
+    price=Price(prompt=400.0, completion=1600.0, on=date(2026, 1, 1)),
 )
 
 
 class Gate:
-    """A model server that stands still before certain calls, so that a run can be looked at in peace."""
+    """A model server that stands still before certain calls, so that a run can be
+    looked at in peace.
+    """
 
     def __init__(self, *stops: int) -> None:
         self.stops = dict.fromkeys(stops)
@@ -76,25 +87,53 @@ class Gate:
         if call.number in self.stops:
             self.reached.release()
             self.onward.acquire(timeout=120)
-        # Each subject goes its own way, as subjects do: copies of one another would be no evidence.
+        # Each subject goes its own way, as subjects do: copies of one another would be
+        # no evidence.
         aside = ("", "STAY, ", "ROTATE_LEFT, ROTATE_RIGHT, ")[call.number % 3]
         return f"{HOSTILE}\nACTIONS: {aside}FORWARD, FORWARD, FORWARD, FORWARD"
 
 
 @contextmanager
-def going_on(results: Path, maze: Specification, gate: Gate, name: str = "live", subjects: int = 6) -> Iterator[RunLog]:
+def going_on(
+    results: Path,
+    maze: Specification,
+    gate: Gate,
+    name: str = "live",
+    subjects: int = 6,
+) -> Iterator[RunLog]:
     """Run a model through the maze, in the background, as a session of pytest would."""
     plugins = PluginManager()
     with FakeServer(gate, latency=LATENCY) as server:
-        model = language_model(plugins, ENTRY, settings={"actions": 6}, base_url=server.base_url)
+        model = language_model(
+            plugins, ENTRY, settings={"actions": 6}, base_url=server.base_url
+        )
         design = find_design("sequential", subjects)
-        plan = plan_cell(maze, "walker", "ascii_2d", design, agent=model.agent.name, settings=model.settings)
+        plan = plan_cell(
+            maze,
+            "walker",
+            "ascii_2d",
+            design,
+            agent=model.agent.name,
+            settings=model.settings,
+        )
         cells = [(plan, maze)]
         options = {"seed": 3, "design": "sequential"}
         with RunLog.create(results, name, cells, options=options) as log:
             lock = claim(log.path)
-            language = LanguageModels(log, {"walker": model}, CallOptions(concurrency=8, limits=Limits(cost=1500.0)))
-            session = RunSession(log, plugins, cells, seed=3, processes=0, language=language, judge=judge_set)
+            language = LanguageModels(
+                log,
+                {"walker": model},
+                CallOptions(concurrency=8, limits=Limits(cost=1500.0)),
+            )
+            session = RunSession(
+                log,
+                plugins,
+                cells,
+                seed=3,
+                processes=0,
+                language=language,
+                judge=judge_set,
+            )
             try:
                 with session:
                     session.start()
@@ -109,11 +148,15 @@ def viewer(results: Path) -> Any:
 
 
 def state_of(page: playwright.Page) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(page.evaluate("document.body.dataset.state || '{}'"))
+    found: dict[str, Any] = json.loads(
+        page.evaluate("document.body.dataset.state || '{}'")
+    )
     return found
 
 
-def shown_as(page: playwright.Page, wanted: Callable[[], Mapping[str, object]]) -> dict[str, Any]:
+def shown_as(
+    page: playwright.Page, wanted: Callable[[], Mapping[str, object]]
+) -> dict[str, Any]:
     """Wait until the page shows these values; return its whole state."""
     for _ in range(300):
         values, state = wanted(), state_of(page)
@@ -142,13 +185,18 @@ def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
     assert cell["done"] == state["done"]
     budget = " of $1,500.00" if state["in_flight"] is not None else ""
     assert page.locator("#cost").inner_text() == f"${calls.cost:,.2f}{budget}"
-    assert page.locator("#trials").inner_text() == f"{state['done']} of {state['done'] + state['left']}"
+    assert (
+        page.locator("#trials").inner_text()
+        == f"{state['done']} of {state['done'] + state['left']}"
+    )
     return state
 
 
 def film_of(log: RunLog, about: str) -> str:
     """Return the last picture of the trial that the page names."""
-    [(subject, trial)] = [map(int, found) for found in re.findall(r"subject (\d+), trial (\d+):", about)]
+    [(subject, trial)] = [
+        map(int, found) for found in re.findall(r"subject (\d+), trial (\d+):", about)
+    ]
     [plan] = log.plans()
     plugins = PluginManager()
     record = log.trials(plan, subject)[trial - 1]
@@ -162,14 +210,20 @@ class Listener:
     def __init__(self, base: str, run: str) -> None:
         parts = urlsplit(base)
         self.states: list[dict[str, Any]] = []
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self._connection = http.client.HTTPConnection(
+            parts.hostname or "", parts.port, timeout=60
+        )
         self._connection.request("GET", f"{parts.path}run/{run}/states")
-        self._thread = threading.Thread(target=self._listen, args=[self._connection.getresponse()], daemon=True)
+        self._thread = threading.Thread(
+            target=self._listen, args=[self._connection.getresponse()], daemon=True
+        )
         self._thread.start()
 
     def _listen(self, response: http.client.HTTPResponse) -> None:
         kind = b""
-        while not (self.states and self.states[-1]["status"] == "finished") and (line := response.readline()):
+        while not (self.states and self.states[-1]["status"] == "finished") and (
+            line := response.readline()
+        ):
             kind = line if line.startswith(b"event:") else kind
             if line.startswith(b"data:") and kind == b"event: state\n":
                 self.states.append(json.loads(line[5:]))
@@ -199,32 +253,50 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             assert 0 < state["in_flight"] <= state["limit"]
             assert not state["cells"][0]["decided"]
             done, left = state["done"], state["left"]
-            assert done + left == 6 * 6  # the look at six subjects, with six trials each
+            assert (
+                done + left == 6 * 6
+            )  # the look at six subjects, with six trials each
             if done:
-                # Rounded to seconds: the estimate is that of the terminal, elapsed time per trial times what is left.
-                assert state["seconds_left"] == pytest.approx(state["seconds"] / done * left, abs=1 + left / done)
+                # Rounded to seconds: the estimate is that of the terminal, elapsed time
+                # per trial times what is left.
+                assert state["seconds_left"] == pytest.approx(
+                    state["seconds"] / done * left, abs=1 + left / done
+                )
                 assert state["cost_left"] == pytest.approx(state["cost"] / done * left)
                 # The newest trial is played: its last picture is that of its log.
-                page.locator("#film-about", has_text=re.compile(", trial .: (found|timeout)$")).wait_for()
-                assert page.locator("#film").inner_text() == film_of(log, page.locator("#film-about").inner_text())
-                assert page.locator("#unreadable").inner_text() == f"0 % of {state['asked']}"
+                page.locator(
+                    "#film-about", has_text=re.compile(", trial .: (found|timeout)$")
+                ).wait_for()
+                assert page.locator("#film").inner_text() == film_of(
+                    log, page.locator("#film-about").inner_text()
+                )
+                assert (
+                    page.locator("#unreadable").inner_text()
+                    == f"0 % of {state['asked']}"
+                )
             assert HOSTILE in page.locator("#replies").inner_text()
             assert page.evaluate("window.hacked") is None
             gate.onward.release()
         lists.locator("#lines .pill.running").wait_for()
         page.locator("#cells button:enabled").first.click()
         page.locator("#subjects-list a").first.click()
-        page.locator("#sentence", has_text="Step 0 of 6").wait_for()  # it is played while the run goes on
+        page.locator(
+            "#sentence", has_text="Step 0 of 6"
+        ).wait_for()  # it is played while the run goes on
         page.get_by_role("button", name="Next trial").focus()
         page.keyboard.press("End")
         page.locator("#sentence", has_text="The trial ends: found.").wait_for()
         assert HOSTILE in page.locator("#call-reply").inner_text()
         page.go_back()
         page.locator("#status.running, #status.finished").wait_for()
-    page.locator("#status.finished").wait_for()  # from here on nothing changes while it is looked at
+    page.locator(
+        "#status.finished"
+    ).wait_for()  # from here on nothing changes while it is looked at
     with RunLog.open_read_only(tmp_path / "live") as log:
         state = agree(page, log)
-        costs = [cost for (cost,) in log.select("SELECT cost FROM calls ORDER BY rowid")]
+        costs = [
+            cost for (cost,) in log.select("SELECT cost FROM calls ORDER BY rowid")
+        ]
     heard = listener.all()
     assert len(heard) > 5
     for before, after in pairwise(heard):
@@ -247,7 +319,11 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
 @pytest.fixture
 def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
     results = tmp_path / "results"
-    for name, model in (("monday", "random"), ("tuesday", "random"), ("wednesday", "tabular-ql")):
+    for name, model in (
+        ("monday", "random"),
+        ("tuesday", "random"),
+        ("wednesday", "tabular-ql"),
+    ):
         lived(results, maze, name, model).close()
     (tmp_path / "secret").mkdir()
     lived(tmp_path / "secret", maze, "private").close()
@@ -255,16 +331,25 @@ def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light"), (1920, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(360, "dark"), (1400, "light"), (1920, "dark")]
+)
 def test_pages_fit_and_lead_to_one_another(
-    finished: Path, serve: Serve, open_page: Open, check_axe: Check, width: int, scheme: Scheme
+    finished: Path,
+    serve: Serve,
+    open_page: Open,
+    check_axe: Check,
+    width: int,
+    scheme: Scheme,
 ) -> None:
     page = open_page(serve(viewer(finished)), width=width, scheme=scheme)
     visited = set()
 
     def fits() -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
-        back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
+        back = page.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)"
+        )
         assert (sum(back) < 200) == (scheme == "dark")
         check_axe(page)
         visited.add(page.url.rpartition("/")[0])
@@ -272,7 +357,9 @@ def test_pages_fit_and_lead_to_one_another(
     page.locator("#lines tr").nth(2).wait_for()
     fits()
     bottoms = "row => [...row.cells].map(cell => Math.round(cell.getBoundingClientRect().bottom))"
-    assert len(set(page.locator("#lines tr").first.evaluate(bottoms))) == 1  # one line below the row
+    assert (
+        len(set(page.locator("#lines tr").first.evaluate(bottoms))) == 1
+    )  # one line below the row
     page.get_by_label("Compare monday").check()
     page.get_by_label("Compare wednesday").check()
     page.get_by_role("button", name="Compare the two runs").click()
@@ -316,17 +403,27 @@ def test_runs_appear_and_vanish_and_can_be_filtered(
     assert page.locator("#lines tr:visible").count() == 1
 
 
-def ask(base: str, path: str = "", method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
-    """Return status, headers and body of a request that no browser would make (the path goes out as it is)."""
+def ask(
+    base: str, path: str = "", method: str = "GET", **headers: str
+) -> tuple[int, dict[str, str], str]:
+    """Return status, headers and body of a request that no browser would make (the path
+    goes out as it is).
+    """
     parts = urlsplit(base)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=30
+    )
     try:
         connection.putrequest(method, path or parts.path, skip_host="Host" in headers)
         for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)
         connection.endheaders()
         response = connection.getresponse()
-        return response.status, dict(response.getheaders()), response.read(200_000).decode()
+        return (
+            response.status,
+            dict(response.getheaders()),
+            response.read(200_000).decode(),
+        )
     finally:
         connection.close()
 
@@ -337,24 +434,56 @@ def test_nobody_else_gets_in(finished: Path, serve: Serve) -> None:
     port = host.partition(":")[2]
     assert ask(base)[0] == 200
     assert ask(base, Host=f"localhost:{port}")[0] == 200
-    for wrong in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1.evil.example:{port}", ""):
+    for wrong in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1",
+        f"127.0.0.1.evil.example:{port}",
+        "",
+    ):
         assert ask(base, Host=wrong)[0] == 421, wrong
-    for path in ("/", "/wrong/", f"/{TOKEN}x/", f"/{TOKEN[:-1]}/", "/run/monday/", f"//{TOKEN}/", "/%00/", "/%C3%A9/"):
+    for path in (
+        "/",
+        "/wrong/",
+        f"/{TOKEN}x/",
+        f"/{TOKEN[:-1]}/",
+        "/run/monday/",
+        f"//{TOKEN}/",
+        "/%00/",
+        "/%C3%A9/",
+    ):
         assert ask(base, path)[0] == 404, path
-    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "ANYTHING"):
+    for method in (
+        "POST",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "OPTIONS",
+        "TRACE",
+        "CONNECT",
+        "ANYTHING",
+    ):
         status, _, body = ask(base, below, method)
         assert status in (400, 405), method
         assert "monday" not in body
     assert ask(base, below, Origin="http://evil.example")[0] == 403
     assert ask(base, below, Origin="null")[0] == 403
-    assert ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
-    assert ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0] == 200
+    assert (
+        ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0]
+        == 403
+    )
+    assert (
+        ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0]
+        == 200
+    )
 
 
 def half(base: str, said: bytes = b"GET /") -> socket.socket:
     """Return a connection over which a request has begun."""
     parts = urlsplit(base)
-    connection = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+    connection = socket.create_connection(
+        (parts.hostname or "", parts.port or 0), timeout=30
+    )
     connection.sendall(said)
     return connection
 
@@ -364,7 +493,9 @@ def wait_for_end(connection: socket.socket) -> None:
         assert connection.recv(1) == b""
 
 
-def test_a_request_that_does_not_arrive_is_not_waited_for(finished: Path, serve: Serve) -> None:
+def test_a_request_that_does_not_arrive_is_not_waited_for(
+    finished: Path, serve: Serve
+) -> None:
     serving = viewer(finished)
     serving.patience = 0.2
     base = serve(serving)
@@ -373,7 +504,8 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(finished: Path, serve:
     for _ in range(2):
         visitor.request("GET", parts.path)
         assert visitor.getresponse().read()
-        # Whoever has asked for a page may ask for the next one as late as a server usually allows.
+        # Whoever has asked for a page may ask for the next one as late as a server
+        # usually allows.
         with half(base) as one, half(base, b"") as silent:
             wait_for_end(one)
             wait_for_end(silent)
@@ -383,7 +515,9 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(finished: Path, serve:
             pass  # it ends: strangers' connections are not kept
 
 
-def test_many_who_say_nothing_shut_nobody_out(finished: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_who_say_nothing_shut_nobody_out(
+    finished: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_guard, "WAITING", 2)
     base = serve(viewer(finished))
     with ExitStack() as stack:
@@ -412,13 +546,26 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
         "C:%5C",
     ]
     for name in names:
-        for page in ("", "states", "subject?cell=0&subject=0", "report", "subjects?cell=0"):
+        for page in (
+            "",
+            "states",
+            "subject?cell=0&subject=0",
+            "report",
+            "subjects?cell=0",
+        ):
             status, _, body = ask(base, f"/{TOKEN}/run/{name}/{page}")
             assert status == 404, (name, page)
             assert "private" not in body
     for query in ("a=monday&b=../secret/private", "a=..&b=monday", "a=monday", ""):
         assert ask(base, f"/{TOKEN}/compare?{query}")[0] == 404, query
-    for query in ("cell=9&subject=0", "cell=-1&subject=0", "cell=0", "cell=x&subject=0", "cell=0&subject=1e3", ""):
+    for query in (
+        "cell=9&subject=0",
+        "cell=-1&subject=0",
+        "cell=0",
+        "cell=x&subject=0",
+        "cell=0&subject=1e3",
+        "",
+    ):
         assert ask(base, f"/{TOKEN}/run/monday/subject?{query}")[0] == 404, query
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
 
@@ -431,10 +578,25 @@ def test_the_comparison_warns_on_every_surface_of_the_same(
         with rewritten(finished / name / "run.sqlite") as connection:
             connection.execute(f"UPDATE trials SET success = {passed}")
             plugins = json.dumps({"acme": name})
-            connection.execute("UPDATE manifest SET value = ? WHERE key = 'plugins'", (plugins,))
+            connection.execute(
+                "UPDATE manifest SET value = ? WHERE key = 'plugins'", (plugins,)
+            )
     said = {}
     for form in ("json", "text", "markdown"):
-        assert main(["compare", "monday", "tuesday", "--results", str(finished), "--format", form]) == 0
+        assert (
+            main(
+                [
+                    "compare",
+                    "monday",
+                    "tuesday",
+                    "--results",
+                    str(finished),
+                    "--format",
+                    form,
+                ]
+            )
+            == 0
+        )
         said[form] = capsys.readouterr().out
     status, _, body = ask(base, f"/{TOKEN}/compare?a=monday&b=tuesday")
     assert status == 200
@@ -461,10 +623,17 @@ def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
         status, headers, _ = ask(base, f"/{TOKEN}/{path}")
         assert status == (404 if path == "nothing" else 200)
         policy = headers["Content-Security-Policy"]
-        for rule in ("default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"):
+        for rule in (
+            "default-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        ):
             assert rule in policy, path
         assert "http" not in policy
-        assert not [name for name in headers if name.lower().startswith("access-control-")]
+        assert not [
+            name for name in headers if name.lower().startswith("access-control-")
+        ]
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
@@ -472,12 +641,19 @@ def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
 
 
 @pytest.mark.browser
-def test_a_page_of_another_origin_reads_nothing(finished: Path, serve: Serve, browser: playwright.Browser) -> None:
+def test_a_page_of_another_origin_reads_nothing(
+    finished: Path, serve: Serve, browser: playwright.Browser
+) -> None:
     base = serve(viewer(finished))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as other:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler
+    ) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         page = browser.new_context().new_page()
-        page.route("**/evil", lambda route: route.fulfill(body="<p>evil</p>", content_type="text/html"))
+        page.route(
+            "**/evil",
+            lambda route: route.fulfill(body="<p>evil</p>", content_type="text/html"),
+        )
         page.goto(f"http://localhost:{other.server_port}/evil")
         for mode in ("cors", "no-cors"):
             code = "([url, mode]) => fetch(url, {mode}).then((r) => r.text()).then((t) => t.length).catch(() => -1)"
@@ -496,7 +672,10 @@ def test_a_page_of_another_origin_reads_nothing(finished: Path, serve: Serve, br
             document.body.append(frame);
         })"""
         assert "Runs" not in page.evaluate(frame, base)
-        assert all("Runs" not in (one.content() if one.url.startswith("http://127") else "") for one in page.frames)
+        assert all(
+            "Runs" not in (one.content() if one.url.startswith("http://127") else "")
+            for one in page.frames
+        )
         page.context.close()
         other.shutdown()
 
@@ -537,7 +716,9 @@ def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> No
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "calls-8.json")
     assert read_flight(tmp_path) == (7, 24, 2.5)
-    os.utime(tmp_path / "calls-2.json", (1, 1))  # left behind by a process that was killed
+    os.utime(
+        tmp_path / "calls-2.json", (1, 1)
+    )  # left behind by a process that was killed
     assert read_flight(tmp_path) == (3, 16, None)
 
 
@@ -553,12 +734,16 @@ def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
         lock = claim(log.path)
         state = watch.poll()
         assert state.status == "running"
-        with log.transaction() as connection:  # as if the last subject had two more trials to live
+        with (
+            log.transaction() as connection
+        ):  # as if the last subject had two more trials to live
             connection.execute("DELETE FROM lives WHERE subject = 3")
             connection.execute("DELETE FROM trials WHERE subject = 3 AND trial >= 4")
         state = watch.poll()
         assert state.left == 2
-        assert state.seconds_left is None  # no trial has been seen to end: nothing says how long one takes
+        assert (
+            state.seconds_left is None
+        )  # no trial has been seen to end: nothing says how long one takes
         assert not state.cells[0].decided
         lock.close()
 
@@ -580,7 +765,11 @@ def test_the_command_serves_until_it_is_stopped(finished: Path) -> None:
     (["--port", "70000"], "ports go up to 65535"),
 ])  # fmt: skip
 def test_mistakes_are_explained(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["view", *arguments]) == 2
@@ -589,14 +778,25 @@ def test_mistakes_are_explained(
 
 def test_a_port_that_is_taken_is_named(finished: Path, serve: Serve) -> None:
     port = urlsplit(serve(viewer(finished))).port
-    command = [sys.executable, "-m", "cheesebench", "view", "--results", str(finished), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "cheesebench",
+        "view",
+        "--results",
+        str(finished),
+        "--port",
+        str(port),
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert f"Cannot listen on 127.0.0.1:{port}" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_runs_lists_the_same(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_lists_the_same(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (finished / "tuesday" / "run.sqlite").write_bytes(b"no log")
     shutil.copytree(finished / "wednesday", finished / "friday")
     with rewritten(finished / "friday" / "run.sqlite") as connection:
@@ -634,11 +834,26 @@ def test_runs_breaks_no_word(
     monkeypatch.setenv("COLUMNS", width)
     assert main(["runs", "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    # The path to the broken one may be longer than the terminal is wide, and is left whole.
-    assert max(len(line) for line in printed.splitlines() if "/" not in line) <= int(width)
+    # The path to the broken one may be longer than the terminal is wide, and is left
+    # whole.
+    assert max(len(line) for line in printed.splitlines() if "/" not in line) <= int(
+        width
+    )
     assert str(results / "broken" / "run.sqlite") in printed
     run = found["20261123-040809-d4d7"]
     verdict = next(name for name, count in run["verdicts"].items() if count)
-    words = {run["run"], run["created"][:10], run["created"][11:16], "hippocampal-ql", "finished", verdict}
+    words = {
+        run["run"],
+        run["created"][:10],
+        run["created"][11:16],
+        "hippocampal-ql",
+        "finished",
+        verdict,
+    }
     assert words <= set(printed.replace(";", " ").split())
-    assert " ".join(printed.split()).count(" ".join(found["broken"]["problem"].split()[-8:])) == 1
+    assert (
+        " ".join(printed.split()).count(
+            " ".join(found["broken"]["problem"].split()[-8:])
+        )
+        == 1
+    )

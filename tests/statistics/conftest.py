@@ -1,7 +1,7 @@
 """Cells and lives in one line each.
 
-A life is a string with one character per trial: ``+`` success, ``-`` wrong choice, ``t`` timeout, ``!``
-missing through infrastructure, ``$`` missing for budget.
+A life is a string with one character per trial: ``+`` success, ``-`` wrong choice,
+``t`` timeout, ``!`` missing through infrastructure, ``$`` missing for budget.
 """
 
 from __future__ import annotations
@@ -50,19 +50,30 @@ def _life(subject: int, results: str, **changes: Any) -> list[TrialRecord]:
             "view": "ascii_2d",
             "session": 1,
             # Different for every subject, or they would be copies of one another.
-            "actions": "F" * (trial % 3) + "".join("FLRS"[subject >> shift & 3] for shift in (6, 4, 2, 0)),
+            "actions": "F" * (trial % 3)
+            + "".join("FLRS"[subject >> shift & 3] for shift in (6, 4, 2, 0)),
         }
-        records.append(TrialRecord(subject=subject, trial=trial, **(named | changes | ENDS[result])))
+        records.append(
+            TrialRecord(
+                subject=subject, trial=trial, **(named | changes | ENDS[result])
+            )
+        )
     return records
 
 
 def _cohort(*results: str, **changes: Any) -> list[TrialRecord]:
-    return [record for subject, life in enumerate(results) for record in _life(subject, life, **changes)]
+    return [
+        record
+        for subject, life in enumerate(results)
+        for record in _life(subject, life, **changes)
+    ]
 
 
 @pytest.fixture(scope="session")
 def plan() -> Callable[..., CellPlan]:
-    """Make the plan of a cell; ``reference`` may be a number, a ReferenceValue or None."""
+    """Make the plan of a cell; ``reference`` may be a number, a ReferenceValue or
+    None.
+    """
     return _plan
 
 

@@ -25,7 +25,15 @@ BY = (("latency", "delay"), ("choice", "delay"))
 
 
 def trial(subject: int, number: int, **more: Any) -> TrialRecord:
-    return TrialRecord(model="m", protocol="delays", view="ascii_2d", subject=subject, trial=number, session=1, **more)
+    return TrialRecord(
+        model="m",
+        protocol="delays",
+        view="ascii_2d",
+        subject=subject,
+        trial=number,
+        session=1,
+        **more,
+    )
 
 
 def records() -> list[TrialRecord]:
@@ -33,7 +41,13 @@ def records() -> list[TrialRecord]:
         (10, 5, "late"), (2, 1, "soon"), (10, 7, "soon"), (2.5, 2, "soon"), (None, 9, "late"),
     ]  # fmt: skip
     return [
-        trial(n % 2, n, success=None, measures={"latency": steps, "choice": choice}, variables={"delay": delay})
+        trial(
+            n % 2,
+            n,
+            success=None,
+            measures={"latency": steps, "choice": choice},
+            variables={"delay": delay},
+        )
         for n, (delay, steps, choice) in enumerate(given)
     ]
 
@@ -41,11 +55,19 @@ def records() -> list[TrialRecord]:
 def test_a_protocol_names_conditions_which_change_nothing_that_is_measured() -> None:
     specification, found = examine_text(PROTOCOL, "delays.protocol.yaml")
     assert specification is not None, found
-    assert specification.document.by == (("latency", "delay"), ("choice", "delay"), ("choice", "latency"))
-    plain, _ = examine_text(PROTOCOL.replace("{value: steps, by: delay}", "steps"), "delays.protocol.yaml")
+    assert specification.document.by == (
+        ("latency", "delay"),
+        ("choice", "delay"),
+        ("choice", "latency"),
+    )
+    plain, _ = examine_text(
+        PROTOCOL.replace("{value: steps, by: delay}", "steps"), "delays.protocol.yaml"
+    )
     assert plain is not None
     assert plain.sha256 == specification.sha256
-    other, _ = examine_text(PROTOCOL.replace("{value: steps,", "{value: steps + 1,"), "delays.protocol.yaml")
+    other, _ = examine_text(
+        PROTOCOL.replace("{value: steps,", "{value: steps + 1,"), "delays.protocol.yaml"
+    )
     assert other is not None
     assert other.sha256 != specification.sha256
 

@@ -32,11 +32,18 @@ EVEN = [10] * 20
 
 
 def cell(
-    passed: Sequence[int], protocol: str = "maze", *, missing: int = 0, digest: str = "", **more: object
+    passed: Sequence[int],
+    protocol: str = "maze",
+    *,
+    missing: int = 0,
+    digest: str = "",
+    **more: object,
 ) -> CellCounts:
     """Return the counts of subjects with 20 trials, of which so many passed."""
     subjects = {
-        number: SubjectCounts(count, 20 - missing, missing, f"{digest or number}-{count}")
+        number: SubjectCounts(
+            count, 20 - missing, missing, f"{digest or number}-{count}"
+        )
         for number, count in enumerate(passed)
     }
     named = {
@@ -46,12 +53,17 @@ def cell(
     return CellCounts(protocol=protocol, subjects=subjects, **(named | more))  # type: ignore[arg-type]
 
 
-def compared(*cells: tuple[Sequence[int], Sequence[int]], seed: int = 0) -> RunComparison:
+def compared(
+    *cells: tuple[Sequence[int], Sequence[int]], seed: int = 0
+) -> RunComparison:
     """Compare runs with one protocol for each pair of lists."""
     names = [f"maze{number}" for number in range(len(cells))]
     first = tuple(cell(a, name) for name, (a, _) in zip(names, cells, strict=True))
     second = tuple(cell(b, name) for name, (_, b) in zip(names, cells, strict=True))
-    return compare_runs(CountedRun(name="new", seed=seed, cells=first), CountedRun(name="old", seed=seed, cells=second))
+    return compare_runs(
+        CountedRun(name="new", seed=seed, cells=first),
+        CountedRun(name="old", seed=seed, cells=second),
+    )
 
 
 def answers(found: RunComparison) -> list[str]:
@@ -72,7 +84,11 @@ def test_what_is_excluded_is_said() -> None:
 
 
 def test_only_worse_and_undecided_are_reasons_to_fail() -> None:
-    same, worse, open_ = compared((EVEN, EVEN)), compared(([2] * 20, EVEN)), compared(([4, 16] * 3, EVEN[:6]))
+    same, worse, open_ = (
+        compared((EVEN, EVEN)),
+        compared(([2] * 20, EVEN)),
+        compared(([4, 16] * 3, EVEN[:6])),
+    )
     assert (same.worse, same.undecided) == (False, False)
     assert (worse.worse, worse.undecided) == (True, False)
     assert (open_.worse, open_.undecided) == (False, True)
@@ -86,7 +102,8 @@ def test_nothing_that_was_measured_is_undecided() -> None:
     """A gate whose budget is spent is not green."""
     lost = cell([0] * 20, missing=20)
     found = compare_runs(
-        CountedRun(name="new", seed=0, cells=(lost,)), CountedRun(name="old", seed=0, cells=(cell(EVEN),))
+        CountedRun(name="new", seed=0, cells=(lost,)),
+        CountedRun(name="old", seed=0, cells=(cell(EVEN),)),
     )
     assert found.undecided
     assert found.models[0].cells[0].answer == "undecided"
@@ -112,12 +129,17 @@ def test_missing_trials_decide_nothing_by_themselves() -> None:
     assert [round(values[0], 2) for values in possible] == [0.5, 0.5, 0.1]
     assert compare_differences(possible, seed=0).answer == "better"
     lost = cell([10] * 20, missing=10).subjects
-    assert compare_differences(paired_differences(lost, b), seed=0).answer == "undecided"
+    assert (
+        compare_differences(paired_differences(lost, b), seed=0).answer == "undecided"
+    )
 
 
 def test_repeats_of_a_pair_are_one() -> None:
     a, b = cell([20] * 8, digest="x"), cell([0] * 8, digest="y")
-    found = compare_runs(CountedRun(name="a", seed=0, cells=(a,)), CountedRun(name="b", seed=0, cells=(b,)))
+    found = compare_runs(
+        CountedRun(name="a", seed=0, cells=(a,)),
+        CountedRun(name="b", seed=0, cells=(b,)),
+    )
     assert found.models[0].cells[0].paired.pairs == 1
     assert found.undecided
 
@@ -126,9 +148,18 @@ def test_runs_that_do_not_match_are_refused() -> None:
     one = CountedRun(name="a", seed=0, cells=(cell(EVEN),))
     for other, said in (
         (replace(one, name="b", seed=1), "the seed of a is 0, that of b is 1"),
-        (replace(one, name="b", cells=(cell(EVEN, sha256="1"),)), "the protocol maze differs"),
-        (replace(one, name="b", cells=(cell(EVEN, trials=10),)), "has 20 trials in one"),
-        (replace(one, name="b", cells=(cell(EVEN, protocol="other"),)), "no protocol in the same view"),
+        (
+            replace(one, name="b", cells=(cell(EVEN, sha256="1"),)),
+            "the protocol maze differs",
+        ),
+        (
+            replace(one, name="b", cells=(cell(EVEN, trials=10),)),
+            "has 20 trials in one",
+        ),
+        (
+            replace(one, name="b", cells=(cell(EVEN, protocol="other"),)),
+            "no protocol in the same view",
+        ),
     ):
         with pytest.raises(ComparisonError, match=said):
             compare_runs(one, other)
@@ -141,13 +172,17 @@ def test_a_run_that_stopped_because_of_its_results_is_doubtful() -> None:
 
 
 def test_a_protocol_that_the_baseline_lacks_is_undecided() -> None:
-    new = CountedRun(name="new", seed=0, cells=(cell(EVEN), cell(EVEN, protocol="second")))
+    new = CountedRun(
+        name="new", seed=0, cells=(cell(EVEN), cell(EVEN, protocol="second"))
+    )
     found = compare_runs(new, CountedRun(name="old", seed=0, cells=(cell(EVEN),)))
     assert (found.unseen, found.undecided) == (("second (v)",), True)
     assert any("a loss there would not be seen" in line for line in found.warnings)
 
 
-def about(measured: Measured, new: Sequence[int], old: Sequence[int], **more: Any) -> CellComparison:
+def about(
+    measured: Measured, new: Sequence[int], old: Sequence[int], **more: Any
+) -> CellComparison:
     first, second = (
         CountedRun(name=name, seed=0, cells=(cell(passed, measured=measured, **more),))
         for name, passed in (("new", new), ("old", old))
@@ -157,18 +192,39 @@ def about(measured: Measured, new: Sequence[int], old: Sequence[int], **more: An
 
 
 def test_a_measure_is_compared_in_its_unit() -> None:
-    one = about(Measured(name="latency", better="lower", range=(0.0, 60.0)), [2] * 20, EVEN, margin=6.0)
+    one = about(
+        Measured(name="latency", better="lower", range=(0.0, 60.0)),
+        [2] * 20,
+        EVEN,
+        margin=6.0,
+    )
     assert (one.answer, one.measure) == ("worse", "latency")
-    assert (one.first_rate, one.second_rate, one.paired.difference) == pytest.approx((54, 30, 24))
+    assert (one.first_rate, one.second_rate, one.paired.difference) == pytest.approx(
+        (54, 30, 24)
+    )
     assert one.loss == pytest.approx(18)
 
 
 @pytest.mark.parametrize(
-    ("new", "answer"), [([2] * 20, "better"), ([18] * 20, "worse"), ([8, 12] * 10, "no loss"), (EVEN, "no loss")]
+    ("new", "answer"),
+    [
+        ([2] * 20, "better"),
+        ([18] * 20, "worse"),
+        ([8, 12] * 10, "no loss"),
+        (EVEN, "no loss"),
+    ],
 )
-def test_of_two_that_should_be_like_the_animals_the_nearer_one_is_better(new: list[int], answer: str) -> None:
+def test_of_two_that_should_be_like_the_animals_the_nearer_one_is_better(
+    new: list[int], answer: str
+) -> None:
     """The animals spend a tenth of their time in the open, the old model half of it."""
-    one = about(Measured(name="open", better="alike", range=(0.0, 1.0)), new, EVEN, margin=0.1, animals=0.1)
+    one = about(
+        Measured(name="open", better="alike", range=(0.0, 1.0)),
+        new,
+        EVEN,
+        margin=0.1,
+        animals=0.1,
+    )
     assert one.answer == answer
     if answer != "no loss":
         assert f"the first run is {answer}" in one.reason
@@ -177,7 +233,9 @@ def test_of_two_that_should_be_like_the_animals_the_nearer_one_is_better(new: li
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=4), st.integers(0, 20))
 @settings(max_examples=50)
 def test_no_interval_leaves_what_is_possible(passed: list[int], old: int) -> None:
-    found = compared((passed, [old] * len(passed)), (passed, [20 - old] * len(passed))).models[0]
+    found = compared(
+        (passed, [old] * len(passed)), (passed, [20 - old] * len(passed))
+    ).models[0]
     for one in (found.overall, *(cell.paired for cell in found.cells)):
         assert one.interval is not None
         assert -1 <= one.interval[0] <= one.interval[1] <= 1
@@ -185,7 +243,9 @@ def test_no_interval_leaves_what_is_possible(passed: list[int], old: int) -> Non
 
 @pytest.mark.parametrize("lost", [0.0, LOSS])
 def test_errors_of_twenty_pairs(lost: float) -> None:
-    """An unchanged model is rarely called worse, and one that lost 30 points rarely cleared."""
+    """An unchanged model is rarely called worse, and one that lost 30 points rarely
+    cleared.
+    """
     random = np.random.default_rng(1)
     worse = cleared = 0
     for _ in range(200):
@@ -206,7 +266,10 @@ def test_errors_of_twenty_pairs(lost: float) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=12))
 def test_turning_the_runs_around_turns_the_answer(differences: list[float]) -> None:
-    one, other = compare_differences([differences], seed=0), compare_differences([[-d for d in differences]], seed=0)
+    one, other = (
+        compare_differences([differences], seed=0),
+        compare_differences([[-d for d in differences]], seed=0),
+    )
     turned = {"better": "worse", "worse": "better", "undecided": "undecided"}
     assert other.answer == turned[one.answer]
     assert one.p_value == pytest.approx(other.p_value)

@@ -1,4 +1,6 @@
-"""The pieces against published and hand-computed values, and the interval of a rate against what must always hold."""
+"""The pieces against published and hand-computed values, and the interval of a rate
+against what must always hold.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,16 @@ Z = quantile(0.025, None)
 
 @pytest.mark.parametrize(
     ("passed", "n", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
 )
-def test_wilson_is_as_in_newcombe_1998a_table_1(passed: int, n: int, low: float, high: float) -> None:
+def test_wilson_is_as_in_newcombe_1998a_table_1(
+    passed: int, n: int, low: float, high: float
+) -> None:
     limits = wilson(passed / n, n, Z)
     assert [round(float(limit), 4) for limit in limits] == [low, high]
 
@@ -33,7 +42,9 @@ def test_wilson_is_as_in_newcombe_1998a_table_1(passed: int, n: int, low: float,
 def test_wilson_is_that_of_statsmodels(rate: float, n: float, z: float) -> None:
     alpha = 2 * float(stats.norm.sf(z))
     theirs = proportion_confint(rate * n, n, alpha=alpha, method="wilson")
-    assert np.asarray(wilson(rate, n, z)) == pytest.approx(np.asarray(theirs), rel=1e-9, abs=1e-12)
+    assert np.asarray(wilson(rate, n, z)) == pytest.approx(
+        np.asarray(theirs), rel=1e-9, abs=1e-12
+    )
 
 
 def test_quantiles_are_those_of_the_tables() -> None:
@@ -43,22 +54,29 @@ def test_quantiles_are_those_of_the_tables() -> None:
 
 
 def test_icc_by_hand() -> None:
-    # 3 and 1 of 4: between = 2 * 4 * .25**2 = .5, within = 1.5 / 6 = .25, (.5 - .25) / (.5 + 3 * .25) = .2
+    # 3 and 1 of 4: between = 2 * 4 * .25**2 = .5, within = 1.5 / 6 = .25, (.5 - .25) /
+    # (.5 + 3 * .25) = .2
     assert clustering([3, 1], [4, 4])[0] == pytest.approx(0.2)
     assert clustering([4, 0], [4, 4])[0] == 1
     assert clustering([2, 2, 2], [4, 4, 4])[0] == 0, "negative estimates are clipped"
-    assert clustering([4, 4], [4, 4])[0] == 0, "without any variation there is nothing to tell"
+    assert clustering([4, 4], [4, 4])[0] == 0, (
+        "without any variation there is nothing to tell"
+    )
     assert clustering([1, 0], [1, 1])[0] == 0, "one trial each: nothing to tell"
 
 
-@given(st.lists(st.lists(st.booleans(), min_size=2, max_size=8), min_size=2, max_size=6))
+@given(
+    st.lists(st.lists(st.booleans(), min_size=2, max_size=8), min_size=2, max_size=6)
+)
 def test_f_test_is_scipys(lives: list[list[bool]]) -> None:
     rates = {sum(life) / len(life) for life in lives}
     if rates <= {0.0, 1.0}:
         return  # No variation within subjects: scipy's F is infinite or undefined.
     found = clustering([sum(life) for life in lives], [len(life) for life in lives])[1]
     if len(rates) == 1:
-        assert found == pytest.approx(1), "F is 0, for which scipy's rounding may give nan"
+        assert found == pytest.approx(1), (
+            "F is 0, for which scipy's rounding may give nan"
+        )
         return
     expected = stats.f_oneway(*[np.asarray(life, dtype=float) for life in lives]).pvalue
     assert found == pytest.approx(float(expected), abs=1e-9)
@@ -80,7 +98,9 @@ def test_the_t_interval_is_scipys() -> None:
 
 
 @given(st.integers(2, 30), st.integers(2, 40), st.data())
-def test_one_more_pass_raises_both_limits_of_trials(subjects: int, m: int, data: st.DataObject) -> None:
+def test_one_more_pass_raises_both_limits_of_trials(
+    subjects: int, m: int, data: st.DataObject
+) -> None:
     passed = data.draw(st.integers(0, subjects * m - 1))
     fewer, more = (
         wilson(passed / (subjects * m), subjects * m, Z),

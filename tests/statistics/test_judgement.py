@@ -16,8 +16,13 @@ MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
 
 #: 20 trials with 16, 12 and 6 passes, in no special order.
-GOOD, FAIR, POOR = "++++-++++-++++-++++-", "++-+-++-+-++-+-++-++", "-+--+---+--+---+--+-"
-#: Subjects that are enough for a PASS of the good against a reference of 80 %; 30 are not.
+GOOD, FAIR, POOR = (
+    "++++-++++-++++-++++-",
+    "++-+-++-+-++-+-++-++",
+    "-+--+---+--+---+--+-",
+)
+#: Subjects that are enough for a PASS of the good against a reference of 80 %; 30 are
+#: not.
 ENOUGH = 40
 
 
@@ -29,8 +34,11 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.n_text == "40 subjects x 20 trials (800/800 valid)"
     assert cell.interval_method == "betting, over 40 subjects"
     assert cell.game is not None
-    # Subjects that are all alike multiply each gambler's money by 1 - stake + stake * .8 / .7.
-    assert cell.game.passing == pytest.approx(sum((1 + c / 7) ** 40 for c in (0.25, 0.5, 0.75, 0.95)) / 4)
+    # Subjects that are all alike multiply each gambler's money by 1 - stake + stake *
+    # .8 / .7.
+    assert cell.game.passing == pytest.approx(
+        sum((1 + c / 7) ** 40 for c in (0.25, 0.5, 0.75, 0.95)) / 4
+    )
     assert cell.game.p_value == pytest.approx(1 / cell.game.passing)
     assert cell.reason.startswith(
         "80 % of trials succeed, against 80 % (C57BL/6): its purse on 'not worse by 10 points' grew"
@@ -46,15 +54,21 @@ def test_superior(plan: MakePlan, cohort: MakeTrials) -> None:
     assert "even better than the animals" in cell.reason
 
 
-@pytest.mark.parametrize("animals", [ReferenceValue(value=0.5), ReferenceValue(value=0.5, n_animals=100)])
-def test_nothing_is_better_than_a_point(plan: MakePlan, cohort: MakeTrials, animals: ReferenceValue) -> None:
+@pytest.mark.parametrize(
+    "animals", [ReferenceValue(value=0.5), ReferenceValue(value=0.5, n_animals=100)]
+)
+def test_nothing_is_better_than_a_point(
+    plan: MakePlan, cohort: MakeTrials, animals: ReferenceValue
+) -> None:
     cell = judge(plan(reference=animals), cohort(*[GOOD] * 10))
     assert (cell.verdict, cell.superior) == (Verdict.PASS, False)
     assert "better than the animals" not in cell.reason
 
 
 def test_an_analogy_is_called_one(plan: MakePlan, cohort: MakeTrials) -> None:
-    cell = judge(plan(reference=ReferenceValue(value=0.8, kind="analogy")), cohort(*[GOOD] * 10))
+    cell = judge(
+        plan(reference=ReferenceValue(value=0.8, kind="analogy")), cohort(*[GOOD] * 10)
+    )
     assert cell.flags.analogy
     assert "an analogy" in cell.reason
 
@@ -71,7 +85,9 @@ def test_fail(plan: MakePlan, cohort: MakeTrials) -> None:
     assert "its purse on 'worse by more than 10 points' grew" in cell.reason
 
 
-def test_inconclusive_says_how_many_subjects_would_settle_it(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_inconclusive_says_how_many_subjects_would_settle_it(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(subjects=3), cohort(GOOD, FAIR, GOOD))
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert cell.subjects_needed is not None
@@ -83,30 +99,49 @@ def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -
     at_the_margin = "+++++++---" * 2
     cell = judge(plan(subjects=3), cohort(*[at_the_margin] * 3))
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
-    assert "No number of subjects would decide it at this rate." in cell.reason, "these animals are a constant"
-    cell = judge(plan(subjects=3, reference=ReferenceValue(value=0.8, sd=0.3, n_animals=5)), cohort(*[GOOD] * 3))
+    assert "No number of subjects would decide it at this rate." in cell.reason, (
+        "these animals are a constant"
+    )
+    cell = judge(
+        plan(subjects=3, reference=ReferenceValue(value=0.8, sd=0.3, n_animals=5)),
+        cohort(*[GOOD] * 3),
+    )
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
-    assert "at this rate: the uncertainty of the 5 animals alone reaches across the margin." in cell.reason
+    assert (
+        "at this rate: the uncertainty of the 5 animals alone reaches across the margin."
+        in cell.reason
+    )
 
 
 def test_one_subject_is_labelled(plan: MakePlan, cohort: MakeTrials) -> None:
     cell = judge(plan(subjects=1, trials=40), cohort("+" * 40))
-    assert cell.verdict is Verdict.INCONCLUSIVE, "it says nothing of the model, however good it is"
+    assert cell.verdict is Verdict.INCONCLUSIVE, (
+        "it says nothing of the model, however good it is"
+    )
     assert cell.flags.this_subject_only
     assert cell.icc is None
-    assert cell.interval == pytest.approx((0.9124, 1.0), abs=1e-4), "Wilson for 40 of 40"
+    assert cell.interval == pytest.approx((0.9124, 1.0), abs=1e-4), (
+        "Wilson for 40 of 40"
+    )
     assert "not the model" in cell.reason
 
 
-def test_the_subject_is_the_unit_whatever_an_agent_declares(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_the_subject_is_the_unit_whatever_an_agent_declares(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     trials = cohort(*[GOOD, FAIR] * 5)
-    declared, other = judge(plan(memory="none"), trials), judge(plan(memory="life"), trials)
+    declared, other = (
+        judge(plan(memory="none"), trials),
+        judge(plan(memory="life"), trials),
+    )
     assert (declared.interval, declared.verdict) == (other.interval, other.verdict)
     assert not declared.flags.memory_contradicted
     assert judge(plan(memory="none", subjects=1), cohort(GOOD)).flags.this_subject_only
 
 
-def test_memory_is_contradicted_by_subjects_that_differ(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_memory_is_contradicted_by_subjects_that_differ(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     trials = cohort(*["+" * 20, "-" * 20] * 5)
     cell = judge(plan(memory="none"), trials)
     assert cell.flags.memory_contradicted
@@ -115,14 +150,18 @@ def test_memory_is_contradicted_by_subjects_that_differ(plan: MakePlan, cohort: 
     assert not judge(plan(memory="life"), trials).flags.memory_contradicted
 
 
-def test_a_large_icc_that_chance_explains_contradicts_nothing(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_a_large_icc_that_chance_explains_contradicts_nothing(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(memory="none", subjects=2), cohort("+++-", "+---"))
     assert cell.icc == pytest.approx(0.2)
     assert not cell.flags.memory_contradicted
 
 
 @pytest.mark.parametrize("memory", ["life", "none"])
-def test_copies_count_as_one_subject(plan: MakePlan, cohort: MakeTrials, memory: str) -> None:
+def test_copies_count_as_one_subject(
+    plan: MakePlan, cohort: MakeTrials, memory: str
+) -> None:
     cell = judge(plan(memory=memory), cohort(*[FAIR] * 10, actions="FFL"))
     alone = judge(plan(memory=memory, subjects=1), cohort(FAIR))
     assert cell.flags.duplicate_subjects == 9
@@ -140,9 +179,19 @@ def test_copies_count_as_one_subject(plan: MakePlan, cohort: MakeTrials, memory:
 def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
     plan: MakePlan, life: MakeTrials, frozen: int, varied: int
 ) -> None:
-    """How a life went decides whether it is repeated: leaving copies out would bend the rate towards the others."""
-    stuck = [record for subject in range(frozen) for record in life(subject, "t" * 20, actions="F" * 9)]
-    good = [record for subject in range(frozen, frozen + varied) for record in life(subject, "+" * 20)]
+    """How a life went decides whether it is repeated: leaving copies out would bend the
+    rate towards the others.
+    """
+    stuck = [
+        record
+        for subject in range(frozen)
+        for record in life(subject, "t" * 20, actions="F" * 9)
+    ]
+    good = [
+        record
+        for subject in range(frozen, frozen + varied)
+        for record in life(subject, "+" * 20)
+    ]
     cell = judge(plan(subjects=40), [*stuck, *good])
     assert cell.rate == pytest.approx(varied / 40)
     assert cell.flags.duplicate_subjects == frozen - 1
@@ -158,19 +207,26 @@ def test_more_copies_would_not_settle_it(plan: MakePlan, cohort: MakeTrials) -> 
     assert "only be copies" in cell.reason
 
 
-def test_missing_trials_on_which_it_depends_make_it_inconclusive(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_missing_trials_on_which_it_depends_make_it_inconclusive(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     gaps = GOOD[:16] + "$$$$"
     cell = judge(plan(subjects=ENOUGH), cohort(*[gaps] * ENOUGH))
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert (cell.valid, cell.missing, cell.planned) == (640, 160, 800)
-    assert "160 missing trials (the budget was spent) could decide it: resume the run" in cell.reason
+    assert (
+        "160 missing trials (the budget was spent) could decide it: resume the run"
+        in cell.reason
+    )
     assert cell.outcomes["budget"] == 160
     assert cell.n_text == "40 subjects x 20 trials (640/800 valid)"
     dropped = judge(plan(subjects=ENOUGH), cohort(*[GOOD[:16]] * ENOUGH))
     assert dropped.verdict is Verdict.PASS, "dropping them in silence would have passed"
 
 
-def test_missing_trials_that_change_nothing_are_said(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_missing_trials_that_change_nothing_are_said(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(subjects=14), cohort(*["+" * 20] * 13, "+" * 19 + "$"))
     assert cell.verdict is Verdict.PASS
     assert "1 missing trial could not change this" in cell.reason
@@ -186,7 +242,9 @@ def test_a_breakdown_that_could_not_change_the_verdict_is_said(
     assert "1 missing trial could not change this." in cell.reason
 
 
-def test_a_breakdown_without_which_nothing_is_decided_is_an_error(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_a_breakdown_without_which_nothing_is_decided_is_an_error(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(), cohort(*["+" * 10 + "!" * 10] * 10))
     assert cell.verdict is Verdict.ERROR
     assert cell.rate == 1
@@ -209,7 +267,9 @@ def test_absent_subjects_are_missing(plan: MakePlan, cohort: MakeTrials) -> None
     assert cell.n_text == "10 subjects x 20 trials (120/200 valid)"
 
 
-def test_a_life_shortened_by_until_is_complete(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_a_life_shortened_by_until_is_complete(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(trials=40), cohort(*[GOOD] * 9, GOOD[:15]))
     assert cell.missing == 0
     assert cell.n_text == "10 subjects x 15-20 trials (195/195 valid)"
@@ -218,12 +278,18 @@ def test_a_life_shortened_by_until_is_complete(plan: MakePlan, cohort: MakeTrial
 def test_what_was_never_begun_is_said_to_be_so(plan: MakePlan) -> None:
     cell = judge(plan(subjects=2), ())
     assert cell.verdict is Verdict.ERROR
-    assert cell.reason.startswith("Interrupted, not run: the run ended before its first trial.")
+    assert cell.reason.startswith(
+        "Interrupted, not run: the run ended before its first trial."
+    )
     run = summarise_run({"run_id": "r"}, [plan(subjects=2)], ())
-    assert run.models[0].gate_reason == "0 of 1 protocol passed; 1 interrupted, not run."
+    assert (
+        run.models[0].gate_reason == "0 of 1 protocol passed; 1 interrupted, not run."
+    )
 
 
-def test_nothing_but_infrastructure_is_an_error(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_nothing_but_infrastructure_is_an_error(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(subjects=2), cohort("!!!", "!!$"))
     assert (cell.verdict, cell.rate, cell.interval) == (Verdict.ERROR, None, None)
     assert cell.reason == (
@@ -246,20 +312,30 @@ def test_smoke_claims_nothing(plan: MakePlan, cohort: MakeTrials) -> None:
     assert "'smoke'" in cell.reason
 
 
-def test_without_a_reference_nothing_is_compared(plan: MakePlan, cohort: MakeTrials) -> None:
+def test_without_a_reference_nothing_is_compared(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
     cell = judge(plan(reference=None), cohort(*[GOOD] * 10))
     assert (cell.verdict, cell.difference) == (Verdict.INCONCLUSIVE, None)
     assert "no reference on `success`" in cell.reason
 
 
-def test_without_declared_success_there_is_no_rate(plan: MakePlan, cohort: MakeTrials) -> None:
-    cell = judge(plan(), [replace(record, success=None) for record in cohort(*[GOOD] * 10)])
+def test_without_declared_success_there_is_no_rate(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
+    cell = judge(
+        plan(), [replace(record, success=None) for record in cohort(*[GOOD] * 10)]
+    )
     assert (cell.verdict, cell.rate, cell.valid) == (Verdict.INCONCLUSIVE, None, 200)
     assert "declares no success" in cell.reason
 
 
-def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTrials) -> None:
-    cell = judge(plan(estimand="block:probe", claims=False, design="smoke"), cohort(*[GOOD] * 10))
+def test_a_block_that_was_not_reached_is_no_error(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
+    cell = judge(
+        plan(estimand="block:probe", claims=False, design="smoke"), cohort(*[GOOD] * 10)
+    )
     assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
     assert "the block 'probe' was not reached" in cell.reason
     assert "'smoke'" in cell.reason
@@ -268,11 +344,15 @@ def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTr
     assert "the blocks 'probe' and 'late' were not reached" in cell.reason
 
 
-@pytest.mark.parametrize(("chance", "flagged"), [(None, False), (0.69, False), (0.7, True), (0.9, True)])
+@pytest.mark.parametrize(
+    ("chance", "flagged"), [(None, False), (0.69, False), (0.7, True), (0.9, True)]
+)
 def test_not_diagnostic_when_random_is_good_enough(
     plan: MakePlan, cohort: MakeTrials, chance: float | None, flagged: bool
 ) -> None:
-    cell = judge(plan(reference=0.8, chance=chance, subjects=ENOUGH), cohort(*[GOOD] * ENOUGH))
+    cell = judge(
+        plan(reference=0.8, chance=chance, subjects=ENOUGH), cohort(*[GOOD] * ENOUGH)
+    )
     assert cell.flags.not_diagnostic is flagged
     assert ("Not diagnostic" in cell.reason) is flagged
     assert cell.verdict is Verdict.PASS, "a flag, not a verdict"
@@ -281,7 +361,10 @@ def test_not_diagnostic_when_random_is_good_enough(
 def test_the_references_own_interval_enters(plan: MakePlan, cohort: MakeTrials) -> None:
     trials = cohort(*[GOOD] * ENOUGH)
     measured = ReferenceValue(value=0.8, interval=(0.6, 0.92))
-    declared, vague = judge(plan(subjects=ENOUGH), trials), judge(plan(reference=measured, subjects=ENOUGH), trials)
+    declared, vague = (
+        judge(plan(subjects=ENOUGH), trials),
+        judge(plan(reference=measured, subjects=ENOUGH), trials),
+    )
     assert declared.flags.reference_declared
     assert not vague.flags.reference_declared
     assert (declared.verdict, vague.verdict) == (Verdict.PASS, Verdict.INCONCLUSIVE)
@@ -293,7 +376,9 @@ def test_the_estimand_chooses_the_trials(plan: MakePlan, cohort: MakeTrials) -> 
     cell = judge(plan(estimand="last:10"), cohort(*[learner] * 10))
     assert (cell.rate, cell.valid) == (1.0, 100)
     assert sum(cell.outcomes.values()) == cell.planned == 100
-    assert [point.rate for point in cell.curve] == [0, 0, 0.5, 1, 1], "the curve shows the whole life"
+    assert [point.rate for point in cell.curve] == [0, 0, 0.5, 1, 1], (
+        "the curve shows the whole life"
+    )
     assert cell.curve_unit == "4 trials"
 
 
@@ -302,7 +387,9 @@ def test_trials_of_other_cells_are_ignored(plan: MakePlan, cohort: MakeTrials) -
     assert judge(plan(), [*other, *own]) == judge(plan(), own)
 
 
-LIVES = st.lists(st.text(alphabet="+-t!$", min_size=1, max_size=12), min_size=1, max_size=6)
+LIVES = st.lists(
+    st.text(alphabet="+-t!$", min_size=1, max_size=12), min_size=1, max_size=6
+)
 
 
 def consistent(cell: CellResult) -> bool:
@@ -317,14 +404,25 @@ def consistent(cell: CellResult) -> bool:
     return {
         Verdict.PASS: cell.game.passing >= 20 and cell.difference_low >= bar - 1e-5,
         Verdict.FAIL: cell.game.failing >= 20 and cell.difference_high <= bar + 1e-5,
-        Verdict.INCONCLUSIVE: cell.difference_low <= bar + 1e-5 and bar - 1e-5 <= cell.difference_high,
+        Verdict.INCONCLUSIVE: cell.difference_low <= bar + 1e-5
+        and bar - 1e-5 <= cell.difference_high,
     }[cell.verdict]
 
 
 @settings(max_examples=60)
-@given(LIVES, st.sampled_from(["life", "none"]), st.floats(0.15, 0.95), st.randoms(use_true_random=False))
+@given(
+    LIVES,
+    st.sampled_from(["life", "none"]),
+    st.floats(0.15, 0.95),
+    st.randoms(use_true_random=False),
+)
 def test_whatever_happens_the_cell_is_consistent_and_the_order_of_records_does_not_matter(
-    plan: MakePlan, cohort: MakeTrials, lives: list[str], memory: str, reference: float, random: object
+    plan: MakePlan,
+    cohort: MakeTrials,
+    lives: list[str],
+    memory: str,
+    reference: float,
+    random: object,
 ) -> None:
     trials = cohort(*lives)
     cell = judge(plan(memory=memory, reference=reference, subjects=len(lives)), trials)
@@ -348,7 +446,11 @@ def test_a_harder_reference_or_margin_never_helps(
 
     def ease(value: float, margin: float) -> int:
         order = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS]
-        return order.index(judge(plan(reference=value, margin=margin, subjects=len(passes)), trials).verdict)
+        return order.index(
+            judge(
+                plan(reference=value, margin=margin, subjects=len(passes)), trials
+            ).verdict
+        )
 
     assert ease(reference + 0.05, 0.1) <= ease(reference, 0.1)
     assert ease(reference, 0.05) <= ease(reference, 0.1)

@@ -19,17 +19,28 @@ MakeTrials = Callable[..., list[TrialRecord]]
 
 
 @pytest.fixture
-def ranked(plan: MakePlan, cohort: MakeTrials) -> Callable[..., tuple[Leaderboard, ...]]:
+def ranked(
+    plan: MakePlan, cohort: MakeTrials
+) -> Callable[..., tuple[Leaderboard, ...]]:
     """Rank models whose subjects succeed with these rates on two protocols."""
 
     def make(rates: dict[str, float], seed: int = 0) -> tuple[Leaderboard, ...]:
-        random, plans, trials = np.random.default_rng(seed), list[CellPlan](), list[TrialRecord]()
+        random, plans, trials = (
+            np.random.default_rng(seed),
+            list[CellPlan](),
+            list[TrialRecord](),
+        )
         for protocol in ("a", "b"):
-            ease = random.uniform(-0.1, 0.1, 40)  # some seeds are easier than others, for every model
+            ease = random.uniform(
+                -0.1, 0.1, 40
+            )  # some seeds are easier than others, for every model
             for model, rate in rates.items():
                 named = {"model": model, "protocol": protocol}
                 plans.append(plan(design="leaderboard", subjects=40, **named))
-                lives = ["".join(random.choice(["-", "+"], 20, p=[1 - rate - e, rate + e])) for e in ease]
+                lives = [
+                    "".join(random.choice(["-", "+"], 20, p=[1 - rate - e, rate + e]))
+                    for e in ease
+                ]
                 trials += cohort(*lives, **named)
         return summarise_run({"seed": 0}, plans, trials).leaderboards
 
@@ -42,22 +53,30 @@ def test_models_far_apart_have_their_rank_and_near_ones_share_it(
     (board,) = ranked({"low": 0.2, "one": 0.6, "other": 0.61, "high": 0.85})
     ranks = {one.model: (one.best_rank, one.worst_rank) for one in board.models}
     assert ranks == {"high": (1, 1), "one": (2, 3), "other": (2, 3), "low": (4, 4)}
-    assert [one.rate for one in board.models] == sorted((one.rate for one in board.models), reverse=True)
+    assert [one.rate for one in board.models] == sorted(
+        (one.rate for one in board.models), reverse=True
+    )
     assert (board.protocols, board.subjects, len(board.differences)) == (2, 40, 6)
     for one in board.differences:
         assert one.interval[0] < one.difference < one.interval[1]
 
 
-def test_equal_models_are_rarely_told_apart(ranked: Callable[..., tuple[Leaderboard, ...]]) -> None:
+def test_equal_models_are_rarely_told_apart(
+    ranked: Callable[..., tuple[Leaderboard, ...]],
+) -> None:
     """All six intervals hold together in 95 of 100 leaderboards."""
     wrong = 0
     for seed in range(20):
         (board,) = ranked(dict.fromkeys("abcd", 0.6), seed)
-        wrong += any(not one.interval[0] <= 0 <= one.interval[1] for one in board.differences)
+        wrong += any(
+            not one.interval[0] <= 0 <= one.interval[1] for one in board.differences
+        )
     assert wrong <= 4
 
 
-def test_one_model_is_no_leaderboard(ranked: Callable[..., tuple[Leaderboard, ...]]) -> None:
+def test_one_model_is_no_leaderboard(
+    ranked: Callable[..., tuple[Leaderboard, ...]],
+) -> None:
     assert ranked({"alone": 0.5}) == ()
 
 
@@ -68,16 +87,23 @@ def test_verdicts_hold_as_lists(ranked: Callable[..., tuple[Leaderboard, ...]]) 
     assert board.failed == ("low on a", "low on b")
 
 
-@pytest.mark.parametrize(("first", "second", "said"), [(0.4, 0.9, True), (0.9, 0.4, True), (0.65, 0.65, False)])
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [(0.4, 0.9, True), (0.9, 0.4, True), (0.65, 0.65, False)],
+)
 def test_a_model_that_changes_during_its_run_is_named(
     first: float, second: float, said: bool, plan: MakePlan, cohort: MakeTrials
 ) -> None:
     random = np.random.default_rng(8)
     rates = np.repeat([first, second], 20)
-    lives = ["".join(random.choice(["-", "+"], 10, p=[1 - rate, rate])) for rate in rates]
+    lives = [
+        "".join(random.choice(["-", "+"], 10, p=[1 - rate, rate])) for rate in rates
+    ]
     cell = plan(subjects=40)
     (found,) = summarise_run({"seed": 0}, [cell], cohort(*lives)).cells
-    assert any("may have changed during the run" in line for line in found.remarks) is said
+    assert (
+        any("may have changed during the run" in line for line in found.remarks) is said
+    )
 
 
 def test_subjects_that_are_alike_are_rarely_said_to_drift() -> None:

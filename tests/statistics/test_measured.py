@@ -1,4 +1,6 @@
-"""Verdicts about a measure: by its range as pass rates are, and always in the measure's own unit."""
+"""Verdicts about a measure: by its range as pass rates are, and always in the measure's
+own unit.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,12 @@ Life = Callable[..., list[TrialRecord]]
 LATENCY = Measured(name="latency", better="lower", range=(0.0, 60.0))
 
 
-def measured(subjects: Sequence[Sequence[float | None]], life: Life, name: str = "latency") -> list[TrialRecord]:
-    """Return the trials of subjects with these values, one a trial; None: the trial is missing."""
+def measured(
+    subjects: Sequence[Sequence[float | None]], life: Life, name: str = "latency"
+) -> list[TrialRecord]:
+    """Return the trials of subjects with these values, one a trial; None: the trial is
+    missing.
+    """
     records = []
     for subject, values in enumerate(subjects):
         own = life(subject, "".join("!" if value is None else "+" for value in values))
@@ -50,13 +56,31 @@ def animals(measure: Measured, value: float, **more: Any) -> ReferenceValue:
     return ReferenceValue(value=value, measured=measure, **more)
 
 
-def test_a_range_makes_it_a_rate(plan: Plan, life: Life, cohort: Callable[..., list[TrialRecord]]) -> None:
-    """Latencies of 0 and 60 in a range of 0 to 60, where less is better, are successes and failures."""
-    lives = ["++++-", "+++++", "++-++", "+++++", "+-+++", "+++++", "+++-+", "++++-", "+++++", "+++++"]
+def test_a_range_makes_it_a_rate(
+    plan: Plan, life: Life, cohort: Callable[..., list[TrialRecord]]
+) -> None:
+    """Latencies of 0 and 60 in a range of 0 to 60, where less is better, are successes
+    and failures.
+    """
+    lives = [
+        "++++-",
+        "+++++",
+        "++-++",
+        "+++++",
+        "+-+++",
+        "+++++",
+        "+++-+",
+        "++++-",
+        "+++++",
+        "+++++",
+    ]
     cell = plan(subjects=10, trials=5)
     rates = judge(cell, cohort(*lives))
     about = replace(cell, reference=animals(LATENCY, 12.0), margin=6.0)
-    found = judge(about, measured([[0.0 if end == "+" else 60.0 for end in own] for own in lives], life))
+    found = judge(
+        about,
+        measured([[0.0 if end == "+" else 60.0 for end in own] for own in lives], life),
+    )
     assert (found.verdict, found.game) == (rates.verdict, rates.game)
     assert rates.rate is not None
     assert rates.difference_low is not None
@@ -70,10 +94,14 @@ def test_a_range_makes_it_a_rate(plan: Plan, life: Life, cohort: Callable[..., l
 
 
 def test_missing_trials_count_as_the_ends_of_the_range(plan: Plan, life: Life) -> None:
-    values: list[list[float | None]] = [[10.0, 12.0, 14.0, 9.0, 11.0 + n / 10] for n in range(20)]
+    values: list[list[float | None]] = [
+        [10.0, 12.0, 14.0, 9.0, 11.0 + n / 10] for n in range(20)
+    ]
     values[0][4] = values[1][4] = None
     cell = plan(animals(LATENCY, 30.0), subjects=20, trials=5, margin=5.0)
-    trials = [replace(one, missing=one.missing and "budget") for one in measured(values, life)]
+    trials = [
+        replace(one, missing=one.missing and "budget") for one in measured(values, life)
+    ]
     found = judge(cell, trials)
     assert found.verdict is Verdict.PASS
     assert "2 missing trials could not change this" in found.reason
@@ -84,39 +112,66 @@ def test_missing_trials_count_as_the_ends_of_the_range(plan: Plan, life: Life) -
 def test_what_has_no_value_is_in_no_mean(plan: Plan, life: Life) -> None:
     """An index without exploration has no value: neither 0 nor missing."""
     trials = measured([[30.0, 32.0 + n] for n in range(12)], life)
-    trials = [replace(one, measures={"latency": None}) if one.subject == 0 or one.trial else one for one in trials]
+    trials = [
+        replace(one, measures={"latency": None})
+        if one.subject == 0 or one.trial
+        else one
+        for one in trials
+    ]
     cell = plan(animals(LATENCY, 30.0), subjects=12, trials=2, margin=10.0)
     found = judge(cell, trials)
     assert found.judged is not None
-    assert (found.judged.mean, found.judged.subjects, found.judged.without) == (30.0, 11, 1)
+    assert (found.judged.mean, found.judged.subjects, found.judged.without) == (
+        30.0,
+        11,
+        1,
+    )
     assert "1 subject without any value of it" in found.reason
     nothing = judge(cell, [replace(one, measures={"latency": None}) for one in trials])
     assert nothing.verdict is Verdict.INCONCLUSIVE
     assert "'latency', which has no value in any trial" in nothing.reason
 
 
-def test_values_beyond_the_range_are_counted_as_its_end_and_told(plan: Plan, life: Life) -> None:
+def test_values_beyond_the_range_are_counted_as_its_end_and_told(
+    plan: Plan, life: Life
+) -> None:
     cell = plan(animals(LATENCY, 30.0), subjects=6, trials=1, margin=10.0)
     found = judge(cell, measured([[90.0]] * 3 + [[30.0]] * 3, life))
     assert found.judged is not None
     assert found.judged.mean == 45.0
-    assert found.warnings == ("3 values of latency beyond its range of 0 to 60: counted as its end",)
+    assert found.warnings == (
+        "3 values of latency beyond its range of 0 to 60: counted as its end",
+    )
 
 
 def test_counters_and_truths_are_measures(plan: Plan, life: Life) -> None:
     trials = measured([[30.0]] * 4, life)
-    cell = plan(animals(Measured(name="presses", range=(0, 10)), 5.0), subjects=4, trials=1, margin=1.0)
+    cell = plan(
+        animals(Measured(name="presses", range=(0, 10)), 5.0),
+        subjects=4,
+        trials=1,
+        margin=1.0,
+    )
     found = judge(cell, [replace(one, counters={"presses": 4}) for one in trials])
     assert found.judged is not None
     assert found.judged.mean == 4
-    cell = plan(animals(Measured(name="fed", range=(0, 1)), 0.5), subjects=4, trials=1, margin=0.1)
-    found = judge(cell, [replace(one, measures={"fed": one.subject > 0}) for one in trials])
+    cell = plan(
+        animals(Measured(name="fed", range=(0, 1)), 0.5),
+        subjects=4,
+        trials=1,
+        margin=0.1,
+    )
+    found = judge(
+        cell, [replace(one, measures={"fed": one.subject > 0}) for one in trials]
+    )
     assert found.judged is not None
     assert found.judged.mean == 0.75
 
 
 def test_one_subject_says_nothing(plan: Plan, life: Life) -> None:
-    cell = plan(animals(LATENCY, 30.0, sd=2.0, n_animals=9), subjects=1, trials=5, margin=10.0)
+    cell = plan(
+        animals(LATENCY, 30.0, sd=2.0, n_animals=9), subjects=1, trials=5, margin=10.0
+    )
     found = judge(cell, measured([[1.0, 2.0, 1.0, 2.0, 3.0]], life))
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.flags.this_subject_only
@@ -125,7 +180,14 @@ def test_one_subject_says_nothing(plan: Plan, life: Life) -> None:
 
 
 def test_a_design_without_claims_shows_the_mean(plan: Plan, life: Life) -> None:
-    cell = plan(animals(LATENCY, 30.0), subjects=2, trials=1, margin=10.0, claims=False, design="smoke")
+    cell = plan(
+        animals(LATENCY, 30.0),
+        subjects=2,
+        trials=1,
+        margin=10.0,
+        claims=False,
+        design="smoke",
+    )
     found = judge(cell, measured([[3.0], [5.0]], life))
     assert (found.verdict, found.difference) == (Verdict.INCONCLUSIVE, None)
     assert found.judged is not None
@@ -133,10 +195,18 @@ def test_a_design_without_claims_shows_the_mean(plan: Plan, life: Life) -> None:
 
 
 @pytest.mark.parametrize(("mean", "verdict"), [(50.0, "FAIL"), (14.0, "PASS")])
-def test_it_stops_after_a_set(mean: float, verdict: str, plan: Plan, life: Life) -> None:
+def test_it_stops_after_a_set(
+    mean: float, verdict: str, plan: Plan, life: Life
+) -> None:
     """The scheduler and the report of its records stop at the same subject."""
     random = np.random.default_rng(1)
-    cell = plan(animals(LATENCY, 25.0, sd=4.0, n_animals=20), subjects=60, trials=4, margin=8.0, sequential=True)
+    cell = plan(
+        animals(LATENCY, 25.0, sd=4.0, n_animals=20),
+        subjects=60,
+        trials=4,
+        margin=8.0,
+        sequential=True,
+    )
     trials = measured(np.clip(random.normal(mean, 3, (60, 4)), 0, 60).tolist(), life)
     for number in sets_until(60):
         lived = [record for record in trials if record.subject < number]
@@ -149,10 +219,14 @@ def test_it_stops_after_a_set(mean: float, verdict: str, plan: Plan, life: Life)
 
 
 def test_the_declared_animal_of_a_measure() -> None:
-    fine = declared_animal(animals(LATENCY, 25.0, sd=5.0, n_animals=20), {}, 8.0, seed=1)
+    fine = declared_animal(
+        animals(LATENCY, 25.0, sd=5.0, n_animals=20), {}, 8.0, seed=1
+    )
     assert not fine.is_at_fault
     assert (fine.passes, max(fine.fails.values())) == (1, 0)
-    assert declared_animal(animals(LATENCY, 25.0, sd=5.0, n_animals=4), {}, 1.0, seed=1).is_at_fault
+    assert declared_animal(
+        animals(LATENCY, 25.0, sd=5.0, n_animals=4), {}, 1.0, seed=1
+    ).is_at_fault
 
 
 def test_a_plan_survives_the_log(plan: Plan) -> None:
@@ -164,27 +238,47 @@ def test_a_plan_survives_the_log(plan: Plan) -> None:
 def test_a_question_is_about_scores(plan: Plan) -> None:
     found = question_of(plan(animals(LATENCY, 30.0, sd=6.0, n_animals=9), margin=6.0))
     assert found is not None
-    assert (found.reference.value, found.reference.sd, found.passes) == pytest.approx((0.5, 0.1, -0.1))
+    assert (found.reference.value, found.reference.sd, found.passes) == pytest.approx(
+        (0.5, 0.1, -0.1)
+    )
 
 
 OPEN = Measured(name="open", better="alike", range=(0.0, 1.0))
 
 
-@pytest.mark.parametrize(("mean", "verdict"), [(0.17, "PASS"), (0.5, "FAIL"), (0.01, "FAIL"), (0.27, "INCONCLUSIVE")])
+@pytest.mark.parametrize(
+    ("mean", "verdict"),
+    [(0.17, "PASS"), (0.5, "FAIL"), (0.01, "FAIL"), (0.27, "INCONCLUSIVE")],
+)
 def test_more_is_not_better_where_models_should_be_like_the_animals(
     mean: float, verdict: str, plan: Plan, life: Life
 ) -> None:
-    """Mice spend 17 % of their time in the open arms; a random walker spends half of it there, and must not pass."""
+    """Mice spend 17 % of their time in the open arms; a random walker spends half of it
+    there, and must not pass.
+    """
     random = np.random.default_rng(4)
-    cell = plan(animals(OPEN, 0.17), subjects=120, trials=1, margin=0.1, sequential=True)
-    found = judge(cell, measured(random.beta(30 * mean, 30 * (1 - mean), (120, 1)).tolist(), life, "open"))
+    cell = plan(
+        animals(OPEN, 0.17), subjects=120, trials=1, margin=0.1, sequential=True
+    )
+    found = judge(
+        cell,
+        measured(
+            random.beta(30 * mean, 30 * (1 - mean), (120, 1)).tolist(), life, "open"
+        ),
+    )
     assert found.verdict == verdict, found.reason
     if verdict != "INCONCLUSIVE":
-        claim = "within 0.1 of the animals" if verdict == "PASS" else "further than 0.1 from the animals"
+        claim = (
+            "within 0.1 of the animals"
+            if verdict == "PASS"
+            else "further than 0.1 from the animals"
+        )
         assert f"its purse on '{claim}' grew" in found.reason
         assert found.difference_low is not None
         assert found.difference_high is not None
-        assert (max(abs(found.difference_low), abs(found.difference_high)) < 0.1) is (verdict == "PASS")
+        assert (max(abs(found.difference_low), abs(found.difference_high)) < 0.1) is (
+            verdict == "PASS"
+        )
     assert not found.superior
 
 
@@ -194,7 +288,9 @@ def test_errors_at_either_edge_of_being_alike(shift: float) -> None:
     mean = 0.4 + shift
     for low, spread in ((mean, 12.0), (mean, 1.5)):
         scores = random.beta(low * spread, (1 - low) * spread, (runs, 60))
-        found = Question(ReferenceValue(value=0.4), -0.1, -0.1, alike=True).play(scores, scores, goal=GOAL)
+        found = Question(ReferenceValue(value=0.4), -0.1, -0.1, alike=True).play(
+            scores, scores, goal=GOAL
+        )
         error = 2 * (0.05 * 0.95 / runs) ** 0.5
         assert found.passed.mean() <= 0.05 + error
         assert found.failed.mean() <= 0.05 + error
@@ -203,9 +299,14 @@ def test_errors_at_either_edge_of_being_alike(shift: float) -> None:
 def test_being_alike_is_mirrored() -> None:
     random = np.random.default_rng(6)
     scores = random.beta(2, 3, (200, 60))
-    one = Question(ReferenceValue(value=0.45, sd=0.1, n_animals=12), -0.12, -0.12, alike=True)
+    one = Question(
+        ReferenceValue(value=0.45, sd=0.1, n_animals=12), -0.12, -0.12, alike=True
+    )
     other = replace(one, reference=ReferenceValue(value=0.55, sd=0.1, n_animals=12))
-    found, mirrored = one.play(scores, scores, goal=GOAL), other.play(1 - scores, 1 - scores, goal=GOAL)
+    found, mirrored = (
+        one.play(scores, scores, goal=GOAL),
+        other.play(1 - scores, 1 - scores, goal=GOAL),
+    )
     assert 0 < found.passed.mean() < 1
     assert found.passing == pytest.approx(mirrored.passing)
     assert found.failing == pytest.approx(mirrored.failing)
@@ -213,15 +314,25 @@ def test_being_alike_is_mirrored() -> None:
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.8, "which would still pass: this is not"), (0.2, "which would not pass, as"), (0.6, "is undecided")],
+    [
+        (0.8, "which would still pass: this is not"),
+        (0.2, "which would not pass, as"),
+        (0.6, "is undecided"),
+    ],
 )
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_what_a_lesion_leaves_of_a_measure(better: str, value: float, said: str, plan: Plan, life: Life) -> None:
-    """The animals have .7, with a margin of .1: a lesioned subject must have less than .6."""
+def test_what_a_lesion_leaves_of_a_measure(
+    better: str, value: float, said: str, plan: Plan, life: Life
+) -> None:
+    """The animals have .7, with a margin of .1: a lesioned subject must have less than
+    .6.
+    """
     share = Measured(name="share", better=better, range=(0.0, 1.0))  # type: ignore[arg-type]
     own, theirs = (value, 0.7) if better == "higher" else (1 - value, 0.3)
     claim = LesionClaim(words="without any memory of earlier trials", at_most=0.5)
-    construct = Construct(name="place conditioning", abolished_by=(("amnesia=trial", 0.5),))
+    construct = Construct(
+        name="place conditioning", abolished_by=(("amnesia=trial", 0.5),)
+    )
     cell = plan(
         animals(share, theirs), subjects=20, trials=1, margin=0.1, construct=construct, lesion=claim,
         variant=Variant(control="amnesia=trial"), claims=False,
@@ -233,7 +344,9 @@ def test_what_a_lesion_leaves_of_a_measure(better: str, value: float, said: str,
     assert bool(found.contradicted) is ("still pass" in said)
 
 
-def test_the_gap_of_a_twin_is_one_of_rates_with_their_own_interval(plan: Plan, life: Life) -> None:
+def test_the_gap_of_a_twin_is_one_of_rates_with_their_own_interval(
+    plan: Plan, life: Life
+) -> None:
     """Both have the same latencies, and only the published file is passed."""
     about = animals(LATENCY, 12.0)
     public = plan(about, protocol="maze", margin=6.0, subjects=20)

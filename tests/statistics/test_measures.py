@@ -1,4 +1,6 @@
-"""Outcomes, measures, strategy and learning curve of lives that can be counted by eye."""
+"""Outcomes, measures, strategy and learning curve of lives that can be counted by
+eye.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ import pytest
 from cheesebench.interfaces import Value
 from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.statistics.measures import Moments, Tally
-from cheesebench.statistics.sample import SubjectCount, draw_sample, learning_curve, trials_by_subject
+from cheesebench.statistics.sample import (
+    SubjectCount,
+    draw_sample,
+    learning_curve,
+    trials_by_subject,
+)
 
 MakeLife = Callable[..., list[TrialRecord]]
 MakePlan = Callable[..., CellPlan]
@@ -32,17 +39,24 @@ def test_taxonomy(life: MakeLife) -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("-inf"), 1e200, -(10**60)])
-def test_what_cannot_be_reckoned_with_is_no_measurement(life: MakeLife, number: float) -> None:
+def test_what_cannot_be_reckoned_with_is_no_measurement(
+    life: MakeLife, number: float
+) -> None:
     records = [
         replace(record, measures={"latency": value}, reward=value)
         for record, value in zip(life(0, "+++"), (1.0, number, 3.0), strict=True)
     ]
     (latency,) = Tally(records).own_measures()
     assert (latency.mean, latency.n) == (2.0, 2)
-    assert all(measure.sd is None or measure.sd < 10 for measure in Tally(records).strategy_measures())
+    assert all(
+        measure.sd is None or measure.sd < 10
+        for measure in Tally(records).strategy_measures()
+    )
 
 
-def test_a_failure_without_one_reply_that_could_be_read_is_no_choice(life: MakeLife) -> None:
+def test_a_failure_without_one_reply_that_could_be_read_is_no_choice(
+    life: MakeLife,
+) -> None:
     failed = life(0, "-")[0]
     tallies = [
         {"calls": 4, "unparsed": 4, "truncated": 4},
@@ -52,7 +66,11 @@ def test_a_failure_without_one_reply_that_could_be_read_is_no_choice(life: MakeL
     ]
     tally = Tally(replace(failed, tally=counts) for counts in tallies)
     counts = tally.taxonomy(0)
-    assert (counts["truncated reply"], counts["unparsed"], counts["wrong choice"]) == (1, 1, 2)
+    assert (counts["truncated reply"], counts["unparsed"], counts["wrong choice"]) == (
+        1,
+        1,
+        2,
+    )
     assert tally.agent_counts() == {"calls": 12, "unparsed": 11, "truncated": 5}
 
 
@@ -62,7 +80,11 @@ def test_a_timeout_that_is_the_success_is_a_success(life: MakeLife) -> None:
 
 
 def test_raw_outcomes_by_falling_count(life: MakeLife) -> None:
-    assert list(Tally(life(0, "t-+t-t!")).raw_outcomes().items()) == [("timeout", 3), ("error", 2), ("correct", 1)]
+    assert list(Tally(life(0, "t-+t-t!")).raw_outcomes().items()) == [
+        ("timeout", 3),
+        ("error", 2),
+        ("correct", 1),
+    ]
 
 
 def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
@@ -72,7 +94,9 @@ def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
         {"latency": 4.0, "visited": [], "direct": False, "where": None},
         {"latency": None, "visited": [], "direct": True, "where": "south"},
     ]
-    records = [replace(r, measures=value) for r, value in zip(records, values, strict=True)]
+    records = [
+        replace(r, measures=value) for r, value in zip(records, values, strict=True)
+    ]
     latency, direct = Tally(records).own_measures()
     assert (latency.name, latency.mean, latency.n) == ("latency", 3, 2)
     assert latency.sd == pytest.approx(2**0.5)
@@ -81,8 +105,17 @@ def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
 
 
 def strategy_of(actions: str, life: MakeLife) -> dict[str, float]:
-    record = replace(life(0, "+")[0], actions=actions, path_length=3, bumps=1, steps=len(actions), reward=0.5)
-    return {measure.name: measure.mean for measure in Tally([record]).strategy_measures()}
+    record = replace(
+        life(0, "+")[0],
+        actions=actions,
+        path_length=3,
+        bumps=1,
+        steps=len(actions),
+        reward=0.5,
+    )
+    return {
+        measure.name: measure.mean for measure in Tally([record]).strategy_measures()
+    }
 
 
 def test_strategy_of_one_trial_by_hand(life: MakeLife) -> None:
@@ -123,16 +156,29 @@ def condensed(plan: CellPlan, records: list[TrialRecord]) -> tuple[SubjectCount,
     return draw_sample(plan, trials_by_subject(records).values()).per_subject
 
 
-def test_curve_by_session_counts_what_the_reference_is_about(plan: MakePlan, life: MakeLife) -> None:
-    records = [replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)]
-    records = [replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records]
+def test_curve_by_session_counts_what_the_reference_is_about(
+    plan: MakePlan, life: MakeLife
+) -> None:
+    records = [
+        replace(r, session=1 + r.trial // 2)
+        for s, run in enumerate(["-+++", "--!+"])
+        for r in life(s, run)
+    ]
+    records = [
+        replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records
+    ]
     unit, points = learning_curve(condensed(plan(), records))
     assert unit == "session"
-    assert [(point.session, point.rate, point.trials) for point in points] == [(1, 0.25, 4), (2, 1.0, 2)]
+    assert [(point.session, point.rate, point.trials) for point in points] == [
+        (1, 0.25, 4),
+        (2, 1.0, 2),
+    ]
     assert all(0 <= point.low < point.rate <= point.high <= 1 for point in points)
 
 
-def test_curve_of_a_single_session_goes_by_trials(plan: MakePlan, life: MakeLife) -> None:
+def test_curve_of_a_single_session_goes_by_trials(
+    plan: MakePlan, life: MakeLife
+) -> None:
     unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")))
     assert unit == "2 trials"
     assert [point.rate for point in points] == [0, 0, 0.5, 0.5, 1]

@@ -1,4 +1,6 @@
-"""Results of a model over its protocols: average, profile, gate and list of FAILs; and their JSON."""
+"""Results of a model over its protocols: average, profile, gate and list of FAILs; and
+their JSON.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,47 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.records import CellPlan, TrialRecord
-from cheesebench.statistics import RunSummary, Verdict, summarise_run, summarise_subjects
+from cheesebench.statistics import (
+    RunSummary,
+    Verdict,
+    summarise_run,
+    summarise_subjects,
+)
 from cheesebench.statistics.run import e_bh
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
 
-GOOD, FAIR, POOR = "++++-++++-++++-++++-", "++-+-++-+-++-+-++-++", "-+--+---+--+---+--+-"
+GOOD, FAIR, POOR = (
+    "++++-++++-++++-++++-",
+    "++-+-++-+-++-+-++-++",
+    "-+--+---+--+---+--+-",
+)
 DIMENSIONS = {"a": "spatial learning", "b": "spatial learning", "c": "working memory"}
 
 
 @pytest.fixture
 def run(plan: MakePlan, cohort: MakeTrials) -> Callable[..., RunSummary]:
-    """Run protocols a, b, c with the given life for each of forty subjects (or the given list of lives)."""
+    """Run protocols a, b, c with the given life for each of forty subjects (or the
+    given list of lives).
+    """
 
     def make(**lives: str | list[str]) -> RunSummary:
-        plans = [plan(protocol=name, dimension=DIMENSIONS[name], title=name.upper(), subjects=40) for name in lives]
+        plans = [
+            plan(
+                protocol=name,
+                dimension=DIMENSIONS[name],
+                title=name.upper(),
+                subjects=40,
+            )
+            for name in lives
+        ]
         trials = [
             record
             for name, life in lives.items()
-            for record in cohort(*([life] * 40 if isinstance(life, str) else life), protocol=name)
+            for record in cohort(
+                *([life] * 40 if isinstance(life, str) else life), protocol=name
+            )
         ]
         return summarise_run({"seed": 0}, plans, trials)
 
@@ -46,7 +69,9 @@ def test_overall_and_profile_by_hand(run: Run) -> None:
     errors = [cell.standard_error or 0 for cell in summary.cells]
     assert model.overall is not None
     assert model.overall.mean == pytest.approx((0.8 + 0.65 + 0.3) / 3)
-    assert model.overall.standard_error == pytest.approx(sum(error**2 for error in errors) ** 0.5 / 3)
+    assert model.overall.standard_error == pytest.approx(
+        sum(error**2 for error in errors) ** 0.5 / 3
+    )
     assert list(model.profile) == ["spatial learning", "working memory"]
     assert model.profile["spatial learning"].mean == pytest.approx(0.725)
     assert model.profile["spatial learning"].protocols == 2
@@ -67,11 +92,16 @@ def test_gate_of_a_single_protocol(run: Run) -> None:
 def test_gate_fails_on_a_failure(run: Run) -> None:
     (model,) = run(a=GOOD, b=POOR, c=GOOD).models
     assert (model.gate, model.failed) == (Verdict.FAIL, ("b",))
-    assert model.gate_reason == "2 of 3 protocols passed; b failed; all of them also as a list (e-BH over 3 protocols)."
+    assert (
+        model.gate_reason
+        == "2 of 3 protocols passed; b failed; all of them also as a list (e-BH over 3 protocols)."
+    )
 
 
 def test_a_failure_that_is_not_listed_is_one_all_the_same(run: Run) -> None:
-    """Its test is red and pytest exits with 1, so the gate says FAIL; what holds for all together is said beside it."""
+    """Its test is red and pytest exits with 1, so the gate says FAIL; what holds for
+    all together is said beside it.
+    """
     lives = ["+" * k + "-" * (20 - k) for k in [9] * 8 + [14] * 32]
     summary = run(a=GOOD, b=lives, c=GOOD)
     game = summary.cells[1].game
@@ -120,13 +150,17 @@ def test_inconclusive_gate(run: Run) -> None:
 def test_models_and_views_are_kept_apart(plan: MakePlan, cohort: MakeTrials) -> None:
     keys = [("m", "one"), ("m", "two"), ("n", "one")]
     plans = [plan(model=model, view=view) for model, view in keys]
-    trials = [r for model, view in keys for r in cohort(*[GOOD] * 10, model=model, view=view)]
+    trials = [
+        r for model, view in keys for r in cohort(*[GOOD] * 10, model=model, view=view)
+    ]
     summary = summarise_run({}, plans, trials)
     assert [(model.model, model.view) for model in summary.models] == keys
     assert [best.model for best in summary.best_of_views] == ["m"]
 
 
-def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(run: Run, cohort: MakeTrials) -> None:
+def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(
+    run: Run, cohort: MakeTrials
+) -> None:
     summary = run(a=GOOD, b=POOR, c="!!")
     plain = summary.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
@@ -134,7 +168,11 @@ def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(run: 
     assert isinstance(cells, list)
     assert [cell["verdict"] for cell in cells] == ["PASS", "FAIL", "ERROR"]
     assert cells[0]["plan"]["reference"]["value"] == 0.8
-    again = summarise_run({"seed": 0}, [c.plan for c in summary.cells[:1]], cohort(*[GOOD] * 40, protocol="a"))
+    again = summarise_run(
+        {"seed": 0},
+        [c.plan for c in summary.cells[:1]],
+        cohort(*[GOOD] * 40, protocol="a"),
+    )
     assert again.to_dict()["cells"] == cells[:1]
 
 
@@ -143,7 +181,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         "import sys, cheesebench.statistics;"
         "print([m for m in ('numpy', 'scipy', 'statsmodels', 'pandas', 'pydantic') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -151,7 +191,9 @@ def test_a_run_is_judged_one_life_at_a_time(plan: MakePlan, life: MakeTrials) ->
     def peak(subjects: int) -> int:
         tracemalloc.start()
         planned = plan(subjects=subjects, trials=100)
-        summarise_subjects({}, [planned], lambda _: (life(s, "+-" * 50) for s in range(subjects)))
+        summarise_subjects(
+            {}, [planned], lambda _: (life(s, "+-" * 50) for s in range(subjects))
+        )
         _, highest = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return highest
@@ -159,12 +201,22 @@ def test_a_run_is_judged_one_life_at_a_time(plan: MakePlan, life: MakeTrials) ->
     peak(2)  # what is imported and cached once is none of it
     kept = sys.getsizeof(life(0, "+")[0]) * 100
     # With more than MOST_KEPT trials, how they began is not kept.
-    assert (peak(250) - peak(150)) / 100 < kept / 4, "bytes that each further life of 100 trials costs"
+    assert (peak(250) - peak(150)) / 100 < kept / 4, (
+        "bytes that each further life of 100 trials costs"
+    )
 
 
-def test_the_gap_to_its_published_protocol_is_said_beside_a_twin(plan: MakePlan, cohort: MakeTrials) -> None:
-    public, held_out = plan(protocol="maze"), plan(protocol="maze@twin_1", twin_of="maze")
-    records = [*cohort(*["+" * 10] * 20, protocol="maze"), *cohort(*["-" * 10] * 20, protocol="maze@twin_1")]
+def test_the_gap_to_its_published_protocol_is_said_beside_a_twin(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
+    public, held_out = (
+        plan(protocol="maze"),
+        plan(protocol="maze@twin_1", twin_of="maze"),
+    )
+    records = [
+        *cohort(*["+" * 10] * 20, protocol="maze"),
+        *cohort(*["-" * 10] * 20, protocol="maze@twin_1"),
+    ]
     one, other = summarise_run({}, [public, held_out], records).cells
     assert one.remarks == ()
     [text] = other.remarks

@@ -1,4 +1,6 @@
-"""A sequential cell: the scheduler's questions after each set, and the report of what was run."""
+"""A sequential cell: the scheduler's questions after each set, and the report of what
+was run.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ PASSES, FAILS, BETWEEN = "+" * 20, "-" * 20, "+++++++---" * 2
 
 
 @pytest.fixture
-def sequential(plan: MakePlan, cohort: MakeTrials) -> Callable[..., tuple[SetResult, CellResult]]:
+def sequential(
+    plan: MakePlan, cohort: MakeTrials
+) -> Callable[..., tuple[SetResult, CellResult]]:
     """Judge subjects with these trials as the scheduler does, and as reports do."""
 
     def both(*lives: str, **changes: object) -> tuple[SetResult, CellResult]:
@@ -37,24 +41,42 @@ Both = Callable[..., tuple[SetResult, CellResult]]
 def test_a_hopeless_model_needs_one_set(sequential: Both) -> None:
     asked, cell = sequential(*[FAILS] * 6)
     assert (asked.subjects, asked.decided) == (6, True)
-    assert (cell.verdict, cell.subjects, cell.flags.stopped_by_result) == (Verdict.FAIL, 6, True)
+    assert (cell.verdict, cell.subjects, cell.flags.stopped_by_result) == (
+        Verdict.FAIL,
+        6,
+        True,
+    )
     assert asked.text.startswith("FAIL after 4 subjects: its purse grew")
 
 
 def test_an_open_cell_says_what_it_may_need(sequential: Both) -> None:
     asked, cell = sequential(*[PASSES] * 6)
-    assert (asked.subjects, asked.decided, asked.futile, asked.needed) == (6, False, False, 14)
+    assert (asked.subjects, asked.decided, asked.futile, asked.needed) == (
+        6,
+        False,
+        False,
+        14,
+    )
     assert cell.verdict is Verdict.INCONCLUSIVE
-    assert "Undecided at 6 of at most 120 subjects; about 14 subjects would decide it at this rate." in cell.reason
+    assert (
+        "Undecided at 6 of at most 120 subjects; about 14 subjects would decide it at this rate."
+        in cell.reason
+    )
 
 
 @pytest.mark.parametrize(
-    ("planned", "said"), [(False, "undecided after 1 subject"), (True, "undecided after 1 of at most 120 subjects")]
+    ("planned", "said"),
+    [
+        (False, "undecided after 1 subject"),
+        (True, "undecided after 1 of at most 120 subjects"),
+    ],
 )
 def test_one_subject_is_singular(sequential: Both, planned: bool, said: str) -> None:
     _, cell = sequential(PASSES)
     assert cell.game is not None
-    assert stopped(replace(cell, game=replace(cell.game, subjects=1, sequential=planned))).endswith(f", {said}")
+    assert stopped(
+        replace(cell, game=replace(cell.game, subjects=1, sequential=planned))
+    ).endswith(f", {said}")
 
 
 def test_subjects_of_a_later_set_are_not_counted(sequential: Both) -> None:
@@ -76,7 +98,9 @@ def test_a_hole_counts_against_either_verdict(sequential: Both) -> None:
     assert early.futile, "the budget is spent"
 
 
-def test_a_breakdown_of_every_subject_stops_the_cell_and_of_one_does_not(sequential: Both) -> None:
+def test_a_breakdown_of_every_subject_stops_the_cell_and_of_one_does_not(
+    sequential: Both,
+) -> None:
     asked, cell = sequential(*["!" * 20] * 6)
     assert (asked.decided, asked.futile) == (False, True)
     assert cell.verdict is Verdict.ERROR

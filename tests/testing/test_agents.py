@@ -43,7 +43,9 @@ class Good:
     def act(self, observation: str) -> Sequence[int]:
         return [self.random.randrange(4)]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None: ...
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None: ...
 
 
 class Names(Good):
@@ -83,7 +85,9 @@ class Parsing(Good):
 
 
 def spec_of(create: Callable[[AgentContext], Any], **fields: Any) -> AgentSpec:
-    return AgentSpec(**{"name": "mine", "create": create, "summary": "for tests", **fields})
+    return AgentSpec(
+        **{"name": "mine", "create": create, "summary": "for tests", **fields}
+    )
 
 
 def names(broken: Sequence[Any]) -> set[str]:
@@ -107,17 +111,25 @@ def test_a_good_agent_passes() -> None:
         (Parsing, "any observation"),
     ],
 )
-def test_a_wrong_agent_is_failed_by_the_name_of_the_rule(create: Callable[[AgentContext], Any], rule: str) -> None:
+def test_a_wrong_agent_is_failed_by_the_name_of_the_rule(
+    create: Callable[[AgentContext], Any], rule: str
+) -> None:
     assert rule in names(broken_agent_rules(spec_of(create)))
 
 
-@pytest.mark.parametrize("fields", [{"name": "my agent"}, {"name": "a/b"}, {"memory": "trial"}, {"summary": ""}])
+@pytest.mark.parametrize(
+    "fields",
+    [{"name": "my agent"}, {"name": "a/b"}, {"memory": "trial"}, {"summary": ""}],
+)
 def test_wrong_declarations(fields: dict[str, Any]) -> None:
     assert names(broken_agent_rules(spec_of(Good, **fields))) == {"declaration"}
 
 
 def test_the_error_names_the_agent_and_the_rules() -> None:
-    with pytest.raises(AssertionError, match=r"the agent 'mine': \d rules are broken\n  valid actions: answers with"):
+    with pytest.raises(
+        AssertionError,
+        match=r"the agent 'mine': \d rules are broken\n  valid actions: answers with",
+    ):
         assert_agent_sound(spec_of(Fifth))
     assert_agent_sound(spec_of(Parsing), but=["any observation"])
 
@@ -143,7 +155,9 @@ class Asking:
                 return [number]
         return [3]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         self.told.append(observation)
 
     def tally(self) -> Mapping[str, int]:
@@ -163,7 +177,12 @@ class Twice(Asking):
 
 class Strict(Asking):
     def read(self, reply: ChatReply) -> Sequence[int]:
-        return [("FORWARD", "ROTATE_LEFT").index(reply.text.split("ACTIONS: ")[1].split(",")[0]) % 4]
+        return [
+            ("FORWARD", "ROTATE_LEFT").index(
+                reply.text.split("ACTIONS: ")[1].split(",")[0]
+            )
+            % 4
+        ]
 
 
 class NeverGivesUp(Asking):
@@ -191,7 +210,9 @@ class Answering(Asking):
 
 class Marking(Asking):
     def prompt(self) -> tuple[Message, ...]:
-        return tuple(dataclasses.replace(message, stays=True) for message in super().prompt())
+        return tuple(
+            dataclasses.replace(message, stays=True) for message in super().prompt()
+        )
 
 
 class Dicing(Asking):
@@ -199,8 +220,12 @@ class Dicing(Asking):
         return [random.randrange(4)]
 
 
-def model_spec(create: Callable[[ModelAgentContext], Any], **fields: Any) -> ModelAgentSpec:
-    return ModelAgentSpec(**{"name": "asks", "create": create, "summary": "for tests", **fields})
+def model_spec(
+    create: Callable[[ModelAgentContext], Any], **fields: Any
+) -> ModelAgentSpec:
+    return ModelAgentSpec(
+        **{"name": "asks", "create": create, "summary": "for tests", **fields}
+    )
 
 
 def test_a_good_model_agent_passes() -> None:
@@ -222,7 +247,9 @@ def test_a_good_model_agent_passes() -> None:
         (Dicing, "same seed, same prompts"),
     ],
 )
-def test_a_wrong_model_agent_is_failed(create: Callable[[ModelAgentContext], Any], rule: str) -> None:
+def test_a_wrong_model_agent_is_failed(
+    create: Callable[[ModelAgentContext], Any], rule: str
+) -> None:
     assert rule in names(broken_agent_rules(model_spec(create)))
 
 
@@ -231,7 +258,9 @@ def refuse(settings: Mapping[str, Any]) -> None:
 
 
 def test_settings_must_be_plain_and_their_own_check_must_take_them() -> None:
-    assert names(broken_agent_rules(model_spec(Asking, settings={"x": {1, 2}}))) == {"settings"}
+    assert names(broken_agent_rules(model_spec(Asking, settings={"x": {1, 2}}))) == {
+        "settings"
+    }
     assert names(broken_agent_rules(model_spec(Asking, check=refuse))) == {"settings"}
 
 
@@ -242,7 +271,12 @@ def good(puzzle: Puzzle, question: str, seed: int) -> str:
 def test_respondents() -> None:
     spec = RespondentSpec("right", good, summary="for tests")
     assert_respondent_sound(spec)
-    dicing = dataclasses.replace(spec, reply=lambda puzzle, question, seed: str(random.random()))
-    assert names(broken_respondent_rules(dicing)) == {"same seed, same answer", "no global randomness"}
+    dicing = dataclasses.replace(
+        spec, reply=lambda puzzle, question, seed: str(random.random())
+    )
+    assert names(broken_respondent_rules(dicing)) == {
+        "same seed, same answer",
+        "no global randomness",
+    }
     silent = dataclasses.replace(spec, reply=lambda puzzle, question, seed: "")
     assert names(broken_respondent_rules(silent)) == {"answers in words"}

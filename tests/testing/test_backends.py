@@ -83,7 +83,9 @@ async def swallows(self: Wrong, request: ChatRequest) -> ChatReply:
         return ChatReply(text=f"error: {fault}")
 
 
-async def calls_everything_a_server_error(self: Wrong, request: ChatRequest) -> ChatReply:
+async def calls_everything_a_server_error(
+    self: Wrong, request: ChatRequest
+) -> ChatReply:
     try:
         return await self.inner.complete(request)
     except ChatFaultError as fault:
@@ -110,7 +112,9 @@ async def one_after_the_other(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 async def goes_on_when_cancelled(self: Wrong, request: ChatRequest) -> ChatReply:
-    return await asyncio.shield(self.inner.complete(dataclasses.replace(request, timeout=8)))
+    return await asyncio.shield(
+        self.inner.complete(dataclasses.replace(request, timeout=8))
+    )
 
 
 async def has_no_seed(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -119,7 +123,9 @@ async def has_no_seed(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 async def sets_what_is_none(self: Wrong, request: ChatRequest) -> ChatReply:
-    sampling = dataclasses.replace(request.sampling, temperature=request.sampling.temperature or 0.7)
+    sampling = dataclasses.replace(
+        request.sampling, temperature=request.sampling.temperature or 0.7
+    )
     return await self.inner.complete(dataclasses.replace(request, sampling=sampling))
 
 
@@ -128,7 +134,9 @@ async def forgets_the_served_settings(self: Wrong, request: ChatRequest) -> Chat
 
 
 async def leaves_out_the_system(self: Wrong, request: ChatRequest) -> ChatReply:
-    return await self.inner.complete(dataclasses.replace(request, messages=request.messages[-1:]))
+    return await self.inner.complete(
+        dataclasses.replace(request, messages=request.messages[-1:])
+    )
 
 
 async def counts_nothing(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -147,7 +155,10 @@ async def takes_empty_for_a_fault(self: Wrong, request: ChatRequest) -> ChatRepl
 
 
 async def drops_pictures(self: Wrong, request: ChatRequest) -> ChatReply:
-    messages = tuple(dataclasses.replace(message, parts=(message.text,)) for message in request.messages)
+    messages = tuple(
+        dataclasses.replace(message, parts=(message.text,))
+        for message in request.messages
+    )
     return await self.inner.complete(dataclasses.replace(request, messages=messages))
 
 
@@ -155,10 +166,14 @@ async def tells_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
     try:
         return await self.inner.complete(request)
     except ChatFaultError as fault:
-        raise ChatFaultError(fault.kind, f"{fault} (key {os.environ['OPENAI_API_KEY']})") from None
+        raise ChatFaultError(
+            fault.kind, f"{fault} (key {os.environ['OPENAI_API_KEY']})"
+        ) from None
 
 
-async def tells_the_key_where_nobody_listens(self: Wrong, request: ChatRequest) -> ChatReply:
+async def tells_the_key_where_nobody_listens(
+    self: Wrong, request: ChatRequest
+) -> ChatReply:
     try:
         return await self.inner.complete(request)
     except ChatFaultError as fault:
@@ -195,8 +210,14 @@ async def follows_with_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
     import aiohttp
 
     body = json.dumps({"model": request.model, "messages": []})
-    headers = {"X-Key": os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
-    async with aiohttp.ClientSession() as session, session.post(self.url, data=body, headers=headers) as answer:
+    headers = {
+        "X-Key": os.environ["OPENAI_API_KEY"],
+        "Content-Type": "application/json",
+    }
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(self.url, data=body, headers=headers) as answer,
+    ):
         return ChatReply(text=(await answer.json())["choices"][0]["message"]["content"])
 
 
@@ -222,16 +243,23 @@ async def asks_another_model(self: Wrong, request: ChatRequest) -> ChatReply:
 
 async def swaps_tokens(self: Wrong, request: ChatRequest) -> ChatReply:
     reply = await self.inner.complete(request)
-    usage = dataclasses.replace(reply.usage, prompt=reply.usage.completion, completion=reply.usage.prompt)
+    usage = dataclasses.replace(
+        reply.usage, prompt=reply.usage.completion, completion=reply.usage.prompt
+    )
     return dataclasses.replace(reply, usage=usage)
 
 
 async def counts_yes_or_no(self: Wrong, request: ChatRequest) -> ChatReply:
-    return dataclasses.replace(await self.inner.complete(request), usage=Usage(prompt=True))
+    return dataclasses.replace(
+        await self.inner.complete(request), usage=Usage(prompt=True)
+    )
 
 
 async def counts_no_number(self: Wrong, request: ChatRequest) -> ChatReply:
-    return dataclasses.replace(await self.inner.complete(request), usage=Usage(prompt=float("nan")))  # type: ignore[arg-type]
+    return dataclasses.replace(
+        await self.inner.complete(request),
+        usage=Usage(prompt=float("nan")),  # type: ignore[arg-type]
+    )
 
 
 async def never_gives_up(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -254,7 +282,9 @@ class ClosesTooLate(Wrong):
         url = urlsplit(self.url)
         _, self.held = await asyncio.open_connection(url.hostname, url.port)
         self.closing = asyncio.create_task(self._linger())
-        await asyncio.sleep(0.2)  # until the server, in a thread of its own, has taken notice
+        await asyncio.sleep(
+            0.2
+        )  # until the server, in a thread of its own, has taken notice
 
     async def _linger(self) -> None:
         try:
@@ -269,7 +299,9 @@ async def answers(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 def test_a_backend_that_does_not_close_is_failed() -> None:
-    spec = dataclasses.replace(GOOD, connect=lambda context: ClosesTooLate(context, answers))
+    spec = dataclasses.replace(
+        GOOD, connect=lambda context: ClosesTooLate(context, answers)
+    )
     assert broken(spec, "close", patience=3.0) == ["close"]
     assert broken(GOOD, "close") == []
 
@@ -286,11 +318,16 @@ async def lets_half_characters_through(self: Wrong, request: ChatRequest) -> Cha
 def broken(spec: BackendSpec, *rules: str, **call: Any) -> list[str]:
     """Return which of these rules (without any: of all) the backend breaks."""
     but = [name for name in (*RULES, *SERVER_RULES) if rules and name not in rules]
-    return [one.rule for one in broken_backend_rules(spec, but=but, key_env="OPENAI_API_KEY", **call)]
+    return [
+        one.rule
+        for one in broken_backend_rules(spec, but=but, key_env="OPENAI_API_KEY", **call)
+    ]
 
 
 def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
-    return dataclasses.replace(GOOD, connect=lambda context: Wrong(context, complete), **fields)
+    return dataclasses.replace(
+        GOOD, connect=lambda context: Wrong(context, complete), **fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,29 +372,50 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_a_wrong_backend_is_failed_by_the_name_of_the_rule(complete: Complete, rule: str) -> None:
+def test_a_wrong_backend_is_failed_by_the_name_of_the_rule(
+    complete: Complete, rule: str
+) -> None:
     assert broken(spec_of(complete), rule, patience=6.0) == [rule]
     assert broken(GOOD, rule) == []
 
 
 def test_what_is_declared_as_not_supported_need_not_be_sent() -> None:
-    assert broken(spec_of(has_no_seed, capabilities=Capabilities(seed=False)), "parameters") == []
-    assert broken(spec_of(drops_pictures, capabilities=Capabilities(images=False)), "pictures") == []
+    assert (
+        broken(
+            spec_of(has_no_seed, capabilities=Capabilities(seed=False)), "parameters"
+        )
+        == []
+    )
+    assert (
+        broken(
+            spec_of(drops_pictures, capabilities=Capabilities(images=False)), "pictures"
+        )
+        == []
+    )
 
 
 async def blocks(self: Wrong, request: ChatRequest) -> ChatReply:
     body = json.dumps({"model": request.model, "messages": []}).encode()
-    with urllib.request.urlopen(urllib.request.Request(self.url, data=body), timeout=30) as answer:
-        return ChatReply(text=json.loads(answer.read())["choices"][0]["message"]["content"])
+    with urllib.request.urlopen(
+        urllib.request.Request(self.url, data=body), timeout=30
+    ) as answer:
+        return ChatReply(
+            text=json.loads(answer.read())["choices"][0]["message"]["content"]
+        )
 
 
-def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along() -> None:
+def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along() -> (
+    None
+):
     but = [name for name in (*RULES, *SERVER_RULES) if name != "concurrent calls"]
     [found] = broken_backend_rules(spec_of(blocks), but=but, patience=0.1)
     assert found.rule == "concurrent calls"
     assert "blocks the event loop" in found.text or "is not done" in found.text
     [found] = broken_backend_rules(spec_of(blocks), but=but)
-    assert "the event loop was blocked for" in found.text or "blocks the event loop" in found.text
+    assert (
+        "the event loop was blocked for" in found.text
+        or "blocks the event loop" in found.text
+    )
 
 
 async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -365,8 +423,14 @@ async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
     return await self.inner.complete(request)
 
 
-def test_a_loop_that_stands_still_is_told_as_that_and_not_as_calls_that_do_not_end() -> None:
-    but = [name for name in (*RULES, *SERVER_RULES) if name not in ("concurrent calls", "each call its own reply")]
+def test_a_loop_that_stands_still_is_told_as_that_and_not_as_calls_that_do_not_end() -> (
+    None
+):
+    but = [
+        name
+        for name in (*RULES, *SERVER_RULES)
+        if name not in ("concurrent calls", "each call its own reply")
+    ]
     [found] = broken_backend_rules(spec_of(sleeps_long), but=but)
     assert "in `complete`" in found.text
 
@@ -379,14 +443,25 @@ def test_the_cause_comes_first_and_what_follows_from_it_is_left_out() -> None:
 def test_a_constant_is_told_as_one() -> None:
     but = [name for name in (*RULES, *SERVER_RULES) if name != "parameters"]
     [found] = broken_backend_rules(spec_of(sends_the_same_seed), but=but)
-    assert "seed is sent as 0, as a constant: send it, or declare Capabilities(seed=False)" in found.text
+    assert (
+        "seed is sent as 0, as a constant: send it, or declare Capabilities(seed=False)"
+        in found.text
+    )
 
 
-def test_what_is_printed_comes_out_and_logging_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
-    before = logging.getLogger().level, [(one, one.level) for one in logging.getLogger().handlers]
+def test_what_is_printed_comes_out_and_logging_is_as_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = (
+        logging.getLogger().level,
+        [(one, one.level) for one in logging.getLogger().handlers],
+    )
     broken(spec_of(prints_the_key), "model id")
     assert "asking with" in capsys.readouterr().out
-    assert before == (logging.getLogger().level, [(one, one.level) for one in logging.getLogger().handlers])
+    assert before == (
+        logging.getLogger().level,
+        [(one, one.level) for one in logging.getLogger().handlers],
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,11 +472,16 @@ def test_what_is_printed_comes_out_and_logging_is_as_it_was(capsys: pytest.Captu
         ({"options": {"base_url": 1}}, "does not map names to descriptions"),
         ({"capabilities": None}, "is not a Capabilities object"),
         ({"connect": None}, "is not callable"),
-        ({"account": lambda context: os.environ["OPENAI_API_KEY"]}, "account contains the key"),
+        (
+            {"account": lambda context: os.environ["OPENAI_API_KEY"]},
+            "account contains the key",
+        ),
     ],
 )
 def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
-    [found] = broken_backend_rules(dataclasses.replace(GOOD, **fields), key_env="OPENAI_API_KEY")
+    [found] = broken_backend_rules(
+        dataclasses.replace(GOOD, **fields), key_env="OPENAI_API_KEY"
+    )
     assert found.rule == "declaration"
     assert said in found.text
 
@@ -416,11 +496,17 @@ def test_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_error_names_every_broken_rule() -> None:
     spec = dataclasses.replace(GOOD, summary="", name="x y")
-    with pytest.raises(AssertionError, match=r"the backend 'x y': 1 rule is broken\n  declaration: the name"):
+    with pytest.raises(
+        AssertionError,
+        match=r"the backend 'x y': 1 rule is broken\n  declaration: the name",
+    ):
         assert_backend_sound(spec)
     with pytest.raises(UnknownNameError, match="no retries"):
         broken_backend_rules(GOOD, but=["no retrys"])
-    with pytest.raises(UnknownNameError, match=r"There is no rule 'quota'. Did you mean 'fault: quota'\?"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"There is no rule 'quota'. Did you mean 'fault: quota'\?",
+    ):
         broken_backend_rules(GOOD, but=["quota"])
 
 
@@ -453,7 +539,10 @@ class Other:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         sampling: Sampling = request.sampling
-        asked = {"name": request.model, "talk": [[message.role, message.text] for message in request.messages]}
+        asked = {
+            "name": request.model,
+            "talk": [[message.role, message.text] for message in request.messages],
+        }
         body = {**asked, "most": sampling.max_tokens, **request.extra}
         async with self.session.post("say", json=body) as response:
             answer = await response.json()
@@ -465,7 +554,9 @@ class Other:
 
 def test_a_backend_of_another_dialect_has_a_server_of_its_own() -> None:
     able = Capabilities(temperature=False, seed=False, stop=False, images=False)
-    spec = BackendSpec(name="other", connect=Other, capabilities=able, summary="another dialect")
+    spec = BackendSpec(
+        name="other", connect=Other, capabilities=able, summary="another dialect"
+    )
     rules = (
         "declaration",
         "messages arrive",
@@ -477,23 +568,32 @@ def test_a_backend_of_another_dialect_has_a_server_of_its_own() -> None:
         "no caching",
     )
     assert broken(spec, *rules, server=OtherServer) == []
-    assert broken(spec, "fault: server error", "usage", server=OtherServer) == ["usage", "fault: server error"]
+    assert broken(spec, "fault: server error", "usage", server=OtherServer) == [
+        "usage",
+        "fault: server error",
+    ]
 
 
 async def forgets_the_system(self: Any, request: ChatRequest) -> ChatReply:
-    reply: ChatReply = await self.inner.complete(dataclasses.replace(request, messages=request.messages[-1:]))
+    reply: ChatReply = await self.inner.complete(
+        dataclasses.replace(request, messages=request.messages[-1:])
+    )
     return reply
 
 
 class Whole:
-    """A client of the server on the page on plugins, with another ``complete`` if need be."""
+    """A client of the server on the page on plugins, with another ``complete`` if need
+    be.
+    """
 
     def __init__(self, context: BackendContext, complete: Any = None) -> None:
         import aiohttp
 
         key = os.environ["ACME_API_KEY"]
         self.url, self.key = f"{context.base_url}/models", key
-        self.session = aiohttp.ClientSession(headers={"X-Api-Key": key}, connector=aiohttp.TCPConnector(limit=0))
+        self.session = aiohttp.ClientSession(
+            headers={"X-Api-Key": key}, connector=aiohttp.TCPConnector(limit=0)
+        )
         self._complete = complete
         self.inner: Any = SimpleNamespace(complete=self._ask)
 
@@ -515,10 +615,18 @@ class Whole:
         }
         try:
             async with asyncio.timeout(request.timeout):
-                data = {name: value for name, value in body.items() if value is not None} | dict(request.extra)
+                data = {
+                    name: value for name, value in body.items() if value is not None
+                } | dict(request.extra)
                 url = f"{self.url}/{request.model}/say"
-                async with self.session.post(url, data=json.dumps(data), allow_redirects=False) as response:
-                    text = (await response.read()).decode("utf-8", "replace").replace(self.key, "[redacted]")
+                async with self.session.post(
+                    url, data=json.dumps(data), allow_redirects=False
+                ) as response:
+                    text = (
+                        (await response.read())
+                        .decode("utf-8", "replace")
+                        .replace(self.key, "[redacted]")
+                    )
         except TimeoutError:
             raise ChatFaultError("timeout", "no answer") from None
         except (aiohttp.ClientError, OSError):
@@ -532,14 +640,23 @@ class Whole:
                     401: "authentication",
                     404: "unknown_model",
                 }
-                kind = kinds.get(response.status, "server" if response.status == 500 else "bad_request")
+                kind = kinds.get(
+                    response.status,
+                    "server" if response.status == 500 else "bad_request",
+                )
                 wish = answer.get("retry_after_ms")
-                raise ChatFaultError(kind, text[:200], None if wish is None else wish / 1000)
+                raise ChatFaultError(
+                    kind, text[:200], None if wish is None else wish / 1000
+                )
             tokens = answer["tokens"]
             return ChatReply(
                 text=answer["said"].encode("utf-8", "replace").decode(),
                 finish="length" if answer["ended"] == "limit" else "stop",
-                usage=Usage(prompt=tokens["in"], cached=tokens["cached"], completion=tokens["out"]),
+                usage=Usage(
+                    prompt=tokens["in"],
+                    cached=tokens["cached"],
+                    completion=tokens["out"],
+                ),
             )
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ChatFaultError("malformed", f"no reply: {text[:200]}") from None
@@ -550,18 +667,34 @@ class Whole:
 
 def test_the_server_of_the_page_on_plugins_serves_a_backend() -> None:
     [block] = re.findall(
-        r"<!-- test: file: acme_server.py -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+        r"<!-- test: file: acme_server.py -->\n```python\n(.*?)```",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
     )
     names: dict[str, Any] = {}
     exec(block, names)
     able = Capabilities(temperature=False, stop=False, images=False)
-    spec = BackendSpec(name="acme", connect=Whole, capabilities=able, summary="another dialect")
+    spec = BackendSpec(
+        name="acme", connect=Whole, capabilities=able, summary="another dialect"
+    )
     but = ["fault: quota", "fault: context too long"]
     call: dict[str, Any] = {"server": names["AcmeServer"], "key_env": "ACME_API_KEY"}
     assert broken_backend_rules(spec, but=but, **call) == []
     # What the API does not have hides nothing else.
-    deaf = dataclasses.replace(spec, connect=lambda context: Whole(context, forgets_the_system))
-    mute = dataclasses.replace(spec, connect=lambda context: Whole(context, counts_nothing))
-    only = [name for name in (*RULES, *SERVER_RULES) if name not in ("messages arrive", "usage")]
-    assert [one.rule for one in broken_backend_rules(deaf, but=only, **call)] == ["messages arrive"]
-    assert [one.rule for one in broken_backend_rules(mute, but=only, **call)] == ["usage"]
+    deaf = dataclasses.replace(
+        spec, connect=lambda context: Whole(context, forgets_the_system)
+    )
+    mute = dataclasses.replace(
+        spec, connect=lambda context: Whole(context, counts_nothing)
+    )
+    only = [
+        name
+        for name in (*RULES, *SERVER_RULES)
+        if name not in ("messages arrive", "usage")
+    ]
+    assert [one.rule for one in broken_backend_rules(deaf, but=only, **call)] == [
+        "messages arrive"
+    ]
+    assert [one.rule for one in broken_backend_rules(mute, but=only, **call)] == [
+        "usage"
+    ]

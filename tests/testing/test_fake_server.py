@@ -20,10 +20,17 @@ import pytest
 from cheesebench.testing.fake_server import Answer, FakeServer
 
 
-def post(server: FakeServer, text: str = "?", key: str | None = None, model: str = "fake") -> Any:
+def post(
+    server: FakeServer, text: str = "?", key: str | None = None, model: str = "fake"
+) -> Any:
     body = {"model": model, "messages": [{"role": "user", "content": text}]}
-    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
-    request = urllib.request.Request(f"{server.base_url}/chat/completions", json.dumps(body).encode(), headers)
+    headers = {
+        "Content-Type": "application/json",
+        **({"Authorization": f"Bearer {key}"} if key else {}),
+    }
+    request = urllib.request.Request(
+        f"{server.base_url}/chat/completions", json.dumps(body).encode(), headers
+    )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=20) as response:
         return json.load(response)
@@ -59,11 +66,21 @@ def test_one_answer_a_list_of_them_or_a_function() -> None:
 
 
 def test_reply_and_usage() -> None:
-    with FakeServer(Answer(text="hi", reasoning="hm", usage={"prompt_tokens": 3}, finish="length")) as server:
+    with FakeServer(
+        Answer(text="hi", reasoning="hm", usage={"prompt_tokens": 3}, finish="length")
+    ) as server:
         reply = post(server)
     [choice] = reply["choices"]
-    assert choice["message"] == {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
-    assert (choice["finish_reason"], reply["usage"], reply["model"]) == ("length", {"prompt_tokens": 3}, "fake")
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": "hi",
+        "reasoning_content": "hm",
+    }
+    assert (choice["finish_reason"], reply["usage"], reply["model"]) == (
+        "length",
+        {"prompt_tokens": 3},
+        "fake",
+    )
 
 
 def test_key_and_models() -> None:
@@ -79,11 +96,21 @@ def test_capacity_lets_calls_wait() -> None:
         list(pool.map(lambda _: said(server), range(8)))
         assert (server.peak, server.count, server.in_flight) == (2, 8, 0)
         assert all(call.arrived <= call.begun < call.ended for call in server.calls)
-        assert sum(later.begun >= earlier.ended for earlier in server.calls for later in server.calls) >= 12
+        assert (
+            sum(
+                later.begun >= earlier.ended
+                for earlier in server.calls
+                for later in server.calls
+            )
+            >= 12
+        )
 
 
 def test_or_refuses_them() -> None:
-    with FakeServer(capacity=1, latency=0.3, refuse=True) as server, ThreadPoolExecutor(1) as pool:
+    with (
+        FakeServer(capacity=1, latency=0.3, refuse=True) as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
         first = pool.submit(said, server)
         wait_for(lambda: server.in_flight == 1)
         assert status(server) == 429
@@ -127,7 +154,9 @@ def test_connections_that_are_made_while_it_stops_are_closed() -> None:
 
 
 def knock(port: int) -> int:
-    """Connect without an end, until the server refuses; return how many connections were made."""
+    """Connect without an end, until the server refuses; return how many connections
+    were made.
+    """
     made = []
     with contextlib.suppress(OSError):
         while True:
@@ -138,12 +167,22 @@ def knock(port: int) -> int:
 
 
 def test_as_a_process_of_its_own() -> None:
-    command = [sys.executable, "-m", "cheesebench.testing.fake_server", "--text", "hello"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "cheesebench.testing.fake_server",
+        "--text",
+        "hello",
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}/models") as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            f"{url}/models"
+        ) as response:
             assert json.load(response)["data"][0]["id"] == "fake"
         process.stdin.close()
     assert process.returncode == 0
@@ -154,10 +193,16 @@ def test_it_says_how_much_of_its_capacity_is_used() -> None:
         before = server.stats()
         with ThreadPoolExecutor(4) as clients:
             list(clients.map(lambda _: said(server), range(4)))
-        with urllib.request.urlopen(server.base_url.removesuffix("/v1") + "/stats", timeout=20) as response:
+        with urllib.request.urlopen(
+            server.base_url.removesuffix("/v1") + "/stats", timeout=20
+        ) as response:
             after = json.load(response)
     assert after["calls"] - before["calls"] == 4
     assert after["in_flight"] == 0
     # Four calls of 0.3 s each were served, never more than two at a time.
-    assert 4 * 0.3 <= after["busy"] - before["busy"] <= 2 * (after["clock"] - before["clock"])
+    assert (
+        4 * 0.3
+        <= after["busy"] - before["busy"]
+        <= 2 * (after["clock"] - before["clock"])
+    )
     assert after["cpu"] > 0

@@ -9,7 +9,9 @@ from cheesebench.testing.backends import CALLS, standstill
 
 
 def measured(*blocked: int) -> float:
-    """Return what is found where these calls (-1: the first, which is not counted) stand still."""
+    """Return what is found where these calls (-1: the first, which is not counted)
+    stand still.
+    """
     numbers = iter(range(-1, CALLS))
 
     async def call() -> None:

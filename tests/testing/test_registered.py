@@ -25,7 +25,11 @@ CALLS: dict[str, dict[str, Any]] = {
     "openai": {"key_env": "OPENAI_API_KEY"},
     # A server that is already up is asked through the same client.
     "vllm": {"key_env": "VLLM_API_KEY"},
-    "litellm": {"model": "openai/tiny", "key_env": "GATE_KEY", "options": {"api_key_env": "GATE_KEY"}},
+    "litellm": {
+        "model": "openai/tiny",
+        "key_env": "GATE_KEY",
+        "options": {"api_key_env": "GATE_KEY"},
+    },
     "scripted": {"server": None},
 }
 
@@ -35,7 +39,9 @@ LOADING = {"llamacpp", "vllm-offline"}
 
 
 def test_every_backend_is_called() -> None:
-    assert set(PLUGINS.backends) - {*CALLS, *LOADING} == set(), "say in CALLS how these are called"
+    assert set(PLUGINS.backends) - {*CALLS, *LOADING} == set(), (
+        "say in CALLS how these are called"
+    )
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -51,12 +57,18 @@ def test_backends(name: str, tmp_path: Path) -> None:
     assert_backend_sound(PLUGINS.backend(name), **calls)
 
 
-@pytest.mark.parametrize("spec", [*PLUGINS.agents.values(), *PLUGINS.model_agents.values()], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec",
+    [*PLUGINS.agents.values(), *PLUGINS.model_agents.values()],
+    ids=lambda spec: spec.name,
+)
 def test_agents(spec: AgentSpec | ModelAgentSpec) -> None:
     assert_agent_sound(spec)
 
 
-@pytest.mark.parametrize("spec", PLUGINS.respondents.values(), ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", PLUGINS.respondents.values(), ids=lambda spec: spec.name
+)
 def test_respondents(spec: RespondentSpec) -> None:
     assert_respondent_sound(spec)
 
@@ -68,4 +80,12 @@ def test_views(view: View) -> None:
 
 def test_something_is_registered() -> None:
     assert PLUGINS.reloadable >= set(BUILT_INS)
-    assert all((PLUGINS.backends, PLUGINS.agents, PLUGINS.model_agents, PLUGINS.respondents, PLUGINS.views))
+    assert all(
+        (
+            PLUGINS.backends,
+            PLUGINS.agents,
+            PLUGINS.model_agents,
+            PLUGINS.respondents,
+            PLUGINS.views,
+        )
+    )

@@ -20,7 +20,9 @@ class Good:
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
         rows = ["".join(tile.glyph for tile in row) for row in scene.tiles]
-        return "\n".join([f"{HEADINGS[heading]:2}{column:2}{row:2}", *rows, *scene.text])
+        return "\n".join(
+            [f"{HEADINGS[heading]:2}{column:2}{row:2}", *rows, *scene.text]
+        )
 
     def max_length(self, scene: Scene) -> int:
         return len(self.render(scene, 0, 0, 0))
@@ -95,13 +97,16 @@ def test_a_good_view_passes() -> None:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Good) else "",
 )
-def test_a_wrong_view_is_failed_by_the_name_of_the_rule(view: Good, rule: str, said: str) -> None:
+def test_a_wrong_view_is_failed_by_the_name_of_the_rule(
+    view: Good, rule: str, said: str
+) -> None:
     found = {one.rule: one.text for one in broken_view_rules(view)}
     assert said in found[rule]
 
 
 def test_the_error_names_the_view() -> None:
     with pytest.raises(
-        AssertionError, match=r"the view 'letters': 1 rule is broken\n  heading: N and NE look the same"
+        AssertionError,
+        match=r"the view 'letters': 1 rule is broken\n  heading: N and NE look the same",
     ):
         assert_view_sound(NoHeading())

@@ -1,4 +1,6 @@
-"""The audit: does a paradigm measure what it claims to? The rules are explained in docs/audit.md."""
+"""The audit: does a paradigm measure what it claims to? The rules are explained in
+docs/audit.md.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +9,67 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSettings, View
+from cheesebench.interfaces import (
+    AUDIT_PARTS,
+    AuditFinding,
+    AuditPart,
+    AuditSettings,
+    View,
+)
 from cheesebench.paradigms.arena import ArenaParadigm
 
 #: Parts that need a protocol with a 'success'.
-JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards", "same-event", "lesions")
+JUDGING: tuple[AuditPart, ...] = (
+    "chance",
+    "blind",
+    "limit",
+    "solvable",
+    "rewards",
+    "same-event",
+    "lesions",
+)
 
 
-def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
-    """Yield the findings of all rules on a paradigm, one part after the other; see ``interfaces.Auditable``."""
+def audit(
+    paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
+) -> Iterator[AuditFinding]:
+    """Yield the findings of all rules on a paradigm, one part after the other; see
+    ``interfaces.Auditable``.
+    """
     from cheesebench.paradigms.arena.audit import chances, lesions, validity
     from cheesebench.paradigms.arena.audit.runs import Runner, Tally
 
     settings = replace(settings, seed=first_seed(settings.seed))
-    tallies: list[Tally] = []  # all that were played: the rule on rewards uses them, too
+    tallies: list[
+        Tally
+    ] = []  # all that were played: the rule on rewards uses them, too
     intact = cache(lambda: lesions.intact(paradigm, settings))
     # The part on animals needs the statistical test: the caller of the audit adds it.
-    wanted = [part for part in AUDIT_PARTS if part != "animal" and (settings.parts is None or part in settings.parts)]
+    wanted = [
+        part
+        for part in AUDIT_PARTS
+        if part != "animal" and (settings.parts is None or part in settings.parts)
+    ]
     if paradigm.specification.success is None:
         wanted = [part for part in wanted if part not in JUDGING]
-        yield AuditFinding("success", "note", "there is no 'success', so what asks for a pass rate is left out", {})
+        yield AuditFinding(
+            "success",
+            "note",
+            "there is no 'success', so what asks for a pass rate is left out",
+            {},
+        )
     with Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
-            "chance": lambda: chances.audit_chances(paradigm, settings, runner, tallies),
+            "chance": lambda: chances.audit_chances(
+                paradigm, settings, runner, tallies
+            ),
             "blind": lambda: chances.audit_blind(paradigm, settings, runner, tallies),
             "limit": lambda: chances.audit_limit(paradigm, settings, runner),
             "solvable": lambda: lesions.audit_decidable(
-                paradigm, settings, list(validity.audit_solvable(paradigm, settings)), intact
+                paradigm,
+                settings,
+                list(validity.audit_solvable(paradigm, settings)),
+                intact,
             ),
             "rewards": lambda: [
                 *validity.audit_rewards(paradigm, settings, tallies),
@@ -52,8 +88,16 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
 
 
 def first_seed(seed: int) -> int:
-    """Return the seed of an audit's first life; the others count up from it, so those of two audits must be far apart.
+    """Return the seed of an audit's first life; the others count up from it, so those
+    of two audits must be far apart.
 
-    Seed 0, with which the stored results of the shipped protocols were measured, stays as it is.
+    Seed 0, with which the stored results of the shipped protocols were measured, stays
+    as it is.
     """
-    return int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=5).digest(), "big") if seed else 0
+    return (
+        int.from_bytes(
+            hashlib.blake2b(str(seed).encode(), digest_size=5).digest(), "big"
+        )
+        if seed
+        else 0
+    )

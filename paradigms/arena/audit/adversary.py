@@ -1,8 +1,10 @@
-"""Adversaries: they know the protocol, lack what a lesion takes, and decide by rolling out plans within their belief.
+"""Adversaries: they know the protocol, lack what a lesion takes, and decide by rolling
+out plans within their belief.
 
-Following the plan of a hypothesis is right if that hypothesis is true, and otherwise teaches by what does not happen.
-Where the belief parts, the likeliest hypothesis of each part is followed. The first action is the one whose roll-out
-succeeds most often; what is learnt for later trials counts, too.
+Following the plan of a hypothesis is right if that hypothesis is true, and otherwise
+teaches by what does not happen. Where the belief parts, the likeliest hypothesis of
+each part is followed. The first action is the one whose roll-out succeeds most often;
+what is learnt for later trials counts, too.
 """
 
 from __future__ import annotations
@@ -35,23 +37,29 @@ from cheesebench.paradigms.arena.audit.search import Search
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
-#: Kinds of hypotheses whose plans are candidates, and kinds among which the nearest is followed.
+#: Kinds of hypotheses whose plans are candidates, and kinds among which the nearest is
+#: followed.
 LEADERS, NEAREST = 10, 5
-#: Hypotheses that represent the belief in each round of a decision, and candidates left after it.
+#: Hypotheses that represent the belief in each round of a decision, and candidates left
+#: after it.
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: How much better than following the likeliest a candidate must be.
 BETTER = 0.005
-#: Steps of hypotheses for the decisions of one trial, and of one life, with an effort of 1.
+#: Steps of hypotheses for the decisions of one trial, and of one life, with an effort
+#: of 1.
 TRIAL, LIFE = 1_600_000, 20_000_000
-#: A part of a belief that is less likely than this is not followed further: its leader's plan counts.
+#: A part of a belief that is less likely than this is not followed further: its
+#: leader's plan counts.
 NEGLIGIBLE = 0.004
 #: A part must be this likely for the manner of following to be chosen.
 LIKELY = 0.25
-#: Value of knowledge for later trials, in successes: of certainty about everything that lasts.
+#: Value of knowledge for later trials, in successes: of certainty about everything that
+#: lasts.
 LASTING, FULL_AFTER = 0.3, 5
 #: Macros: turns, then steps forward; waiting.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
-#: Number of hypotheses in which the likeliest one's plan would fail: the shortest way distinguishes these from it.
+#: Number of hypotheses in which the likeliest one's plan would fail: the shortest way
+#: distinguishes these from it.
 RIVALS = 3
 #: Vain attempts after which two kinds are assumed to look alike in a state.
 IN_VAIN = 3
@@ -72,7 +80,9 @@ class Worth:
 
 
 class Manner(NamedTuple):
-    """How the hypothesis to follow is chosen: the weight of its likelihood, and of a short plan."""
+    """How the hypothesis to follow is chosen: the weight of its likelihood, and of a
+    short plan.
+    """
 
     weight: int
     length: int
@@ -82,9 +92,11 @@ MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
 
 
 class Course(NamedTuple):
-    """Actions to begin with (none: follow the likeliest at once), then the manner of following.
+    """Actions to begin with (none: follow the likeliest at once), then the manner of
+    following.
 
-    They are taken for as long as ``leader`` stays possible; None: as long as most of the belief perceives the same.
+    They are taken for as long as ``leader`` stays possible; None: as long as most of
+    the belief perceives the same.
     """
 
     actions: tuple[int, ...] = ()
@@ -97,7 +109,9 @@ BASE = Course()
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Actions to take in order for as long as ``leader`` (None: any hypothesis) stays possible."""
+    """Actions to take in order for as long as ``leader`` (None: any hypothesis) stays
+    possible.
+    """
 
     actions: tuple[int, ...]
     leader: Node | None
@@ -111,16 +125,25 @@ class Planner:
         self.plans, self._nodes = world.plans, world.nodes
         self._known: dict[Hashable, Course] = {}
         turns = world.program.geometry.turns
-        self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
-        self._macros = [macro for macro in self._macros if macro] + [(STAY,) * n for n in WAITS]
+        self._macros = [
+            turn + stride
+            for turn in _turns(turns)
+            for stride in [(FORWARD,) * n for n in (0, *STRIDES)]
+        ]
+        self._macros = [macro for macro in self._macros if macro] + [
+            (STAY,) * n for n in WAITS
+        ]
 
         #: How often two kinds could not be distinguished in a state.
         self._in_vain: dict[Hashable, int] = {}
-        #: What may have been spent when no more is looked ahead: in this trial, and in this life.
+        #: What may have been spent when no more is looked ahead: in this trial, and in
+        #: this life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:
-        """Reset the budget for another life: none is led worse because others took much effort."""
+        """Reset the budget for another life: none is led worse because others took much
+        effort.
+        """
         self._life = self.world.spent + LIFE * self.effort
 
     def begin_trial(self) -> None:
@@ -139,7 +162,10 @@ class Planner:
             node = next(iter(cloud))
             return node, self._plan(node, steps)
         self.world.work += len(cloud)
-        return _nearest([(w, node, self._plan(node, steps)) for w, node in _kinds(cloud)[:NEAREST]], manner)
+        return _nearest(
+            [(w, node, self._plan(node, steps)) for w, node in _kinds(cloud)[:NEAREST]],
+            manner,
+        )
 
     def _plan(self, node: Node, steps: int) -> Plan:
         if node.plans is None:
@@ -151,23 +177,45 @@ class Planner:
 
     # -- looking ahead
 
-    def decide(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool = False) -> Decision:
-        """Return the next decision; ``is_settled``: the last one is carried out, and nothing was learnt from it.
+    def decide(
+        self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool = False
+    ) -> Decision:
+        """Return the next decision; ``is_settled``: the last one is carried out, and
+        nothing was learnt from it.
 
-        The last one assumed what would be followed now, so only the manner of following is decided.
+        The last one assumed what would be followed now, so only the manner of following
+        is decided.
         """
-        if len(cloud) == 1 or self.world.spent > self._life or all(node.waiting for node in cloud):
+        if (
+            len(cloud) == 1
+            or self.world.spent > self._life
+            or all(node.waiting for node in cloud)
+        ):
             return self.base(cloud, steps)
-        key: tuple[Hashable, ...] = signature(cloud), steps, min(trials_left, FULL_AFTER)
+        key: tuple[Hashable, ...] = (
+            signature(cloud),
+            steps,
+            min(trials_left, FULL_AFTER),
+        )
         if is_settled and key not in self._known:
             key = *key, "settled"
         if key not in self._known:
-            self._known[key] = self._best(cloud, steps, trials_left, is_settled=is_settled)
+            self._known[key] = self._best(
+                cloud, steps, trials_left, is_settled=is_settled
+            )
         course = self._known[key]
-        return Decision(course.actions, course.leader) if course.actions else self.base(cloud, steps, course.manner)
+        return (
+            Decision(course.actions, course.leader)
+            if course.actions
+            else self.base(cloud, steps, course.manner)
+        )
 
-    def _best(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool) -> Course:
-        """Return the best course: fewer and fewer candidates are tried on larger and larger samples of the belief."""
+    def _best(
+        self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool
+    ) -> Course:
+        """Return the best course: fewer and fewer candidates are tried on larger and
+        larger samples of the belief.
+        """
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun = self.world.spent
         allowed = min((self._trial - begun) / 3, self._life - begun)
@@ -177,26 +225,35 @@ class Planner:
                 break  # all of it has been used
             sample, size = sampled(cloud, most), most
             courses = (
-                [BASE, *(course for _, course in ranked)] if ranked else self._candidates(cloud, steps, is_settled)
+                [BASE, *(course for _, course in ranked)]
+                if ranked
+                else self._candidates(cloud, steps, is_settled)
             )
             ranked = []
             for course in dict.fromkeys(courses) if number > 1 else courses:
                 ranked.append((self._worth(sample, steps, course, learning), course))
                 is_certain = ranked[-1][0] >= CERTAIN * (1 + learning)
-                if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
+                if is_certain or self.world.spent - begun > allowed * number / len(
+                    ROUNDS
+                ):
                     break
             base = ranked[0][0]
             ranked.sort(key=lambda entry: (-entry[0], len(entry[1].actions)))
             ranked = ranked[:kept]
-        # Switching costs time: an alternative must be better by more than sampling error.
+        # Switching costs time: an alternative must be better by more than sampling
+        # error.
         return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
-    def _worth(self, cloud: Cloud, steps: int, course: Course, learning: float) -> float:
+    def _worth(
+        self, cloud: Cloud, steps: int, course: Course, learning: float
+    ) -> float:
         whole = sum(cloud.values())
         worth = self.play(cloud, steps, course, whole)
         return round((worth.success + learning * worth.learnt) / whole, 9)
 
-    def _candidates(self, cloud: Cloud, steps: int, is_settled: bool) -> Iterator[Course]:
+    def _candidates(
+        self, cloud: Cloud, steps: int, is_settled: bool
+    ) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
         yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
         if is_settled:
@@ -211,14 +268,20 @@ class Planner:
 
     def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
         leader, plan = self.leader(cloud, steps, MANNERS[0])
-        if not plan.success or self.world.relevance.trace:  # where the whole path matters, no node is met twice
+        if (
+            not plan.success or self.world.relevance.trace
+        ):  # where the whole path matters, no node is met twice
             return
         sample = sampled(cloud, ROUNDS[0][0])
-        for rival in mistaken(self._nodes, sample, leader, plan.actions, steps, self._is_alive)[:RIVALS]:
+        for rival in mistaken(
+            self._nodes, sample, leader, plan.actions, steps, self._is_alive
+        )[:RIVALS]:
             pair = leader.state, leader.kind, rival.kind
             if self._in_vain.get(pair, 0) == IN_VAIN:
                 continue
-            actions, spent = tell_apart(self._nodes, (leader, rival), steps, self._is_alive)
+            actions, spent = tell_apart(
+                self._nodes, (leader, rival), steps, self._is_alive
+            )
             self.world.work += spent
             if actions:
                 yield Course(actions, leader=leader)
@@ -235,7 +298,9 @@ class Planner:
         return parts
 
     def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
-        """Return the value of a course, after which each part of the belief follows its likeliest hypothesis."""
+        """Return the value of a course, after which each part of the belief follows its
+        likeliest hypothesis.
+        """
         actions, manner, leader = course
         if not actions:
             return self.follow(cloud, steps, whole, manner)
@@ -247,13 +312,20 @@ class Planner:
                 continue
             half, expected = sum(part.values()) / 2, None
             if leader is not None:
-                _, expected, leader = self._nodes.leads(leader, actions[done], steps + done)[0]
+                _, expected, leader = self._nodes.leads(
+                    leader, actions[done], steps + done
+                )[0]
             parts = self._step(part, actions[done], steps + done)
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Parts that perceive something else than the leader, or than most, decide anew; the others go on.
-                elif percept == expected if leader is not None else sum(there.values()) > half:
+                # Parts that perceive something else than the leader, or than most,
+                # decide anew; the others go on.
+                elif (
+                    percept == expected
+                    if leader is not None
+                    else sum(there.values()) > half
+                ):
                     pending.append((there, done + 1, leader))
                 elif next(iter(there)).waiting:
                     pending.append((there, done + 1, None))
@@ -277,7 +349,9 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                worth.learnt += certainty(part)  # no hypothesis in it is known to succeed
+                worth.learnt += certainty(
+                    part
+                )  # no hypothesis in it is known to succeed
                 continue
             if len(part) == 1:
                 weight = part[followed]
@@ -303,7 +377,9 @@ class Planner:
 
 
 def ended(cloud: Cloud) -> Worth:
-    return Worth(sum(weight for node, weight in cloud.items() if node.success), certainty(cloud))
+    return Worth(
+        sum(weight for node, weight in cloud.items() if node.success), certainty(cloud)
+    )
 
 
 def certainty(cloud: Cloud) -> float:
@@ -314,11 +390,18 @@ def certainty(cloud: Cloud) -> float:
     return max(kinds.values(), default=0.0)
 
 
-def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tuple[Node, Plan]:
-    """Return the hypothesis to follow: one whose plan succeeds, then by weight and length as in the manner."""
+def _nearest(
+    choices: Sequence[tuple[float, Node, Plan]], manner: Manner
+) -> tuple[Node, Plan]:
+    """Return the hypothesis to follow: one whose plan succeeds, then by weight and
+    length as in the manner.
+    """
     best: tuple[tuple[bool, float], Node, Plan] | None = None
     for weight, node, plan in choices:
-        score = (plan.success, weight**manner.weight / (len(plan.actions) + 10) ** manner.length)
+        score = (
+            plan.success,
+            weight**manner.weight / (len(plan.actions) + 10) ** manner.length,
+        )
         if best is None or score > best[0]:
             best = score, node, plan
     assert best is not None
@@ -326,7 +409,8 @@ def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tup
 
 
 def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
-    """Return weight and likeliest node of each kind (nodes with equal draws), the likeliest kind first.
+    """Return weight and likeliest node of each kind (nodes with equal draws), the
+    likeliest kind first.
 
     Kinds that differ only by rounding are in the order in which they were met.
     """
@@ -347,13 +431,18 @@ def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
 
 def _turns(turns: int) -> list[tuple[int, ...]]:
     half = turns // 2
-    return [(ROTATE_RIGHT,) * n if n <= half else (ROTATE_LEFT,) * (turns - n) for n in range(turns)]
+    return [
+        (ROTATE_RIGHT,) * n if n <= half else (ROTATE_LEFT,) * (turns - n)
+        for n in range(turns)
+    ]
 
 
-# -- real lives: adversaries know the protocol but not the outcomes of its draws, and lack channels
+# -- real lives: adversaries know the protocol but not the outcomes of its draws, and
+# lack channels
 
 
-#: Effort for finding how a trial ends, or enters a state, for all subjects that act like one (for an effort of 1).
+#: Effort for finding how a trial ends, or enters a state, for all subjects that act
+#: like one (for an effort of 1).
 TO_THE_END, PUSHED = 1_000_000, 1_000_000
 #: Steps of a search for a way to do an errand, and then for a shorter one.
 SEARCHED, POLISHED = 6_000, 200
@@ -363,7 +452,9 @@ _NONE: Rest = {}
 
 
 class Errand(NamedTuple):
-    """What is done in the first trials of a life, whatever it costs: to enter a state, or to end them in an outcome."""
+    """What is done in the first trials of a life, whatever it costs: to enter a state,
+    or to end them in an outcome.
+    """
 
     target: str
     trials: int
@@ -371,7 +462,9 @@ class Errand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """One trial of a real life: its place in the schedule, whether it is a success, and whether it is judged."""
+    """One trial of a real life: its place in the schedule, whether it is a success, and
+    whether it is judged.
+    """
 
     trial: int
     session: int
@@ -383,12 +476,26 @@ class Lived:
     reward: float = 0.0
 
 
-def lived_trial(life: ArenaSubject, number: int, specification: Specification, reward: float = 0.0) -> Lived:
+def lived_trial(
+    life: ArenaSubject, number: int, specification: Specification, reward: float = 0.0
+) -> Lived:
     result = life.result()
     judged, about = is_judged(result, specification) is not None, specification.judged
-    value = result.measures.get(about.measure) if about is not None and about.better is not None else None
+    value = (
+        result.measures.get(about.measure)
+        if about is not None and about.better is not None
+        else None
+    )
     measured = float(value) if isinstance(value, int | float) else None
-    return Lived(number, result.session, bool(result.success), judged, life.steps, measured, reward)
+    return Lived(
+        number,
+        result.session,
+        bool(result.success),
+        judged,
+        life.steps,
+        measured,
+        reward,
+    )
 
 
 class Adversary:
@@ -399,16 +506,25 @@ class Adversary:
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
         # Blocks after the last judged one decide nothing.
-        self._over = frozenset[str]() if lesion == INTACT else paradigm.specification.blocks_after_judged
+        self._over = (
+            frozenset[str]()
+            if lesion == INTACT
+            else paradigm.specification.blocks_after_judged
+        )
         self._pushed: dict[Hashable, Parts] = {}
         self._carried: dict[Hashable, Rest | None] = {}
         #: Reward of the latest trial.
         self._earned = 0.0
-        #: The least share of subjects that were followed to where something is forgotten.
+        #: The least share of subjects that were followed to where something is
+        #: forgotten.
         self.followed = 1.0
 
-    def live(self, seed: int, subject: int, trials: int, errand: Errand | None = None) -> list[Lived]:
-        """Lead a real life of at most ``trials`` trials. With a lesion it ends with the last judged block."""
+    def live(
+        self, seed: int, subject: int, trials: int, errand: Errand | None = None
+    ) -> list[Lived]:
+        """Lead a real life of at most ``trials`` trials. With a lesion it ends with the
+        last judged block.
+        """
         if self.world.relevance.subject:  # what the file reads, it may tell
             self.world = World(self._paradigm, self._lesion, subject)
             self.planner = Planner(self.world, self.planner.effort)
@@ -416,22 +532,42 @@ class Adversary:
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
         rest, lived = self.world.prior(), list[Lived]()
         self.planner.begin_life()
-        while len(lived) < trials and (observation := life.begin_trial()) is not None and life.block not in self._over:
+        while (
+            len(lived) < trials
+            and (observation := life.begin_trial()) is not None
+            and life.block not in self._over
+        ):
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
-            prescribed = None if errand is None or len(lived) >= errand.trials else self._run(life, errand)
+            prescribed = (
+                None
+                if errand is None or len(lived) >= errand.trials
+                else self._run(life, errand)
+            )
             actions, rest_after = self._trial(life, ensemble, percept, prescribed)
-            lived.append(lived_trial(life, len(lived), self._paradigm.specification, self._earned))
+            lived.append(
+                lived_trial(
+                    life, len(lived), self._paradigm.specification, self._earned
+                )
+            )
             if self._lesion.forgets_trials:
-                rest_after = self.carried(ensemble, actions, rest_after, is_errand=prescribed is not None)
+                rest_after = self.carried(
+                    ensemble, actions, rest_after, is_errand=prescribed is not None
+                )
             rest = rest_after
         return lived
 
     def _run(self, life: ArenaSubject, errand: Errand) -> Sequence[int]:
-        """Return actions that do an errand, whatever it costs; none: there is no way."""
+        """Return actions that do an errand, whatever it costs; none: there is no
+        way.
+        """
 
         def is_done(one: ArenaSubject, _: Specification) -> bool:
-            return errand.target in (one.outcome, one.state, *(event.state for event in one.events))
+            return errand.target in (
+                one.outcome,
+                one.state,
+                *(event.state for event in one.events),
+            )
 
         search = Search(self.world.program, self._paradigm.specification, is_done)
         found = search.solve(life, SEARCHED, POLISHED).shortest
@@ -445,7 +581,9 @@ class Adversary:
         percept: int,
         prescribed: Sequence[int] | None = None,
     ) -> tuple[list[int], Rest]:
-        """Live one trial, doing what is prescribed (then waiting); return the actions, and the belief at its end."""
+        """Live one trial, doing what is prescribed (then waiting); return the actions,
+        and the belief at its end.
+        """
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
         self.planner.begin_trial()
@@ -456,8 +594,13 @@ class Adversary:
             if life.state in remaining:
                 root = self.entries(root, forgotten, frozenset(remaining), life.state)
                 forgotten = life.steps
-                # Where not everybody was followed, what is true may be missing: it comes last, so it betrays nothing.
-                true = [(one, weight) for one, weight in progress.belief.items() if one[0].state == life.state]
+                # Where not everybody was followed, what is true may be missing: it
+                # comes last, so it betrays nothing.
+                true = [
+                    (one, weight)
+                    for one, weight in progress.belief.items()
+                    if one[0].state == life.state
+                ]
                 believed = dict(root.get(percept, {}))
                 for one, weight in true:
                     believed.setdefault(one, weight * UNLIKELY)
@@ -465,16 +608,22 @@ class Adversary:
                 remaining.discard(life.state)
             elif remaining:
                 progress.belief = {
-                    one: weight for one, weight in progress.belief.items() if one[0].state not in remaining
+                    one: weight
+                    for one, weight in progress.belief.items()
+                    if one[0].state not in remaining
                 }
             if prescribed is None:
                 action = self._act(progress, bool(remaining))
             else:
-                action = prescribed[len(taken)] if len(taken) < len(prescribed) else STAY
+                action = (
+                    prescribed[len(taken)] if len(taken) < len(prescribed) else STAY
+                )
             observation, reward, status = life.step(action)
             self._earned += reward
             taken.append(action)
-            percept = world.percept(observation, reward, status != RUNNING, life.waiting)
+            percept = world.percept(
+                observation, reward, status != RUNNING, life.waiting
+            )
             percept = percept if status == RUNNING else -1 - percept
             parts = world.step(progress.belief, action, progress.steps)
             progress.go_on(world, action, percept, possible(parts, percept))
@@ -487,45 +636,71 @@ class Adversary:
             return STAY
         if progress.decision is None or progress.is_over:
             progress.decision = decision = self._decide(progress, is_pushed)
-            progress.place, progress.size, progress.leader = 0, len(progress.belief), decision.leader
+            progress.place, progress.size, progress.leader = (
+                0,
+                len(progress.belief),
+                decision.leader,
+            )
         progress.place += 1
         return progress.decision.actions[progress.place - 1]
 
     def _decide(self, progress: Progress, is_pushed: bool) -> Decision:
-        """Decide; an action before something is forgotten must be one that other subjects would have taken, too."""
+        """Decide; an action before something is forgotten must be one that other
+        subjects would have taken, too.
+        """
         cloud = cloud_of(progress.belief)
         if is_pushed:
             return self.planner.base(cloud, progress.steps)
-        left = 0 if self._lesion.forgets_trials else self.world.plan_of(progress.belief).left
-        return self.planner.decide(cloud, progress.steps, left, is_settled=progress.is_settled)
+        left = (
+            0
+            if self._lesion.forgets_trials
+            else self.world.plan_of(progress.belief).left
+        )
+        return self.planner.decide(
+            cloud, progress.steps, left, is_settled=progress.is_settled
+        )
 
-    def entries(self, root: Parts, steps: int, states: frozenset[str], state: str) -> Parts:
+    def entries(
+        self, root: Parts, steps: int, states: frozenset[str], state: str
+    ) -> Parts:
         """Return how subjects that act as this one can enter a state, by percept.
 
-        They start from ``root``, ``steps`` into the trial. Early and late entries are merged, because the elapsed time
-        is forgotten, too.
+        They start from ``root``, ``steps`` into the trial. Early and late entries are
+        merged, because the elapsed time is forgotten, too.
         """
         key = _signature(root), steps, states, state
         if key not in self._pushed:
             self._pushed[key] = self._push(root, steps, states, state)
         return self._pushed[key]
 
-    def _push(self, root: Parts, steps: int, states: frozenset[str], state: str) -> Parts:
-        """Follow the largest groups of subjects that have perceived the same first, as far as the effort goes."""
+    def _push(
+        self, root: Parts, steps: int, states: frozenset[str], state: str
+    ) -> Parts:
+        """Follow the largest groups of subjects that have perceived the same first, as
+        far as the effort goes.
+        """
         entries: Parts = {}
         pending = [
             (-sum(part.values()), number, percept, Progress(part, steps))
             for number, (percept, part) in enumerate(root.items())
         ]
         heapify(pending)
-        count, most, lost = len(pending), self.world.spent + PUSHED * self.planner.effort, 0.0
+        count, most, lost = (
+            len(pending),
+            self.world.spent + PUSHED * self.planner.effort,
+            0.0,
+        )
         while pending:
             weight, _, percept, progress = heappop(pending)
             there = entries.setdefault(percept, {})
             for grain, share in progress.belief.items():
                 if grain[0].state == state:
                     there[grain] = there.get(grain, 0.0) + share
-            progress.belief = {one: share for one, share in progress.belief.items() if one[0].state not in states}
+            progress.belief = {
+                one: share
+                for one, share in progress.belief.items()
+                if one[0].state not in states
+            }
             if not progress.belief:
                 continue
             if self.world.spent > most:
@@ -534,9 +709,17 @@ class Adversary:
             for number, further in self._branches(progress, True):
                 if number >= 0:
                     count += 1
-                    heappush(pending, (-sum(further.belief.values()), count, number, further))
-        self.followed = min(self.followed, 1 - lost / sum(sum(part.values()) for part in root.values()))
-        return {percept: self.world.likeliest(part) for percept, part in entries.items() if part}
+                    heappush(
+                        pending, (-sum(further.belief.values()), count, number, further)
+                    )
+        self.followed = min(
+            self.followed, 1 - lost / sum(sum(part.values()) for part in root.values())
+        )
+        return {
+            percept: self.world.likeliest(part)
+            for percept, part in entries.items()
+            if part
+        }
 
     def carried(
         self,
@@ -546,24 +729,32 @@ class Adversary:
         *,
         is_errand: bool = False,
     ) -> Rest:
-        """Return the belief about the end of a trial that is forgotten: how it ends for subjects that act as this one.
+        """Return the belief about the end of a trial that is forgotten: how it ends for
+        subjects that act as this one.
 
-        They decide as this subject would have decided, whatever they perceive. Where that is too much work, or
-        something is also forgotten within the trial, all repeat the real ``actions``. The actual end (``real``) stays
-        possible.
+        They decide as this subject would have decided, whatever they perceive. Where
+        that is too much work, or something is also forgotten within the trial, all
+        repeat the real ``actions``. The actual end (``real``) stays possible.
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
             return self.world.rest(_together(root))
         key = _signature(root)
         if key not in self._carried and not is_errand:
-            self._carried[key] = None if self._lesion.forgets_at else self._to_the_end(root)
-        found = (None if is_errand else self._carried[key]) or self._repeated(root, actions)
-        # Last, and only if it is missing: otherwise the order would betray what was forgotten.
+            self._carried[key] = (
+                None if self._lesion.forgets_at else self._to_the_end(root)
+            )
+        found = (None if is_errand else self._carried[key]) or self._repeated(
+            root, actions
+        )
+        # Last, and only if it is missing: otherwise the order would betray what was
+        # forgotten.
         return found | {one: UNLIKELY for one in real if one not in found}
 
     def _to_the_end(self, root: Parts) -> Rest | None:
-        """Let all subjects that begin so decide for themselves until their trials end; None: too many ways."""
+        """Let all subjects that begin so decide for themselves until their trials end;
+        None: too many ways.
+        """
         self.planner.begin_trial()
         ended, most = Belief(), self.world.spent + TO_THE_END * self.planner.effort
         pending = [Progress(part) for part in root.values()]
@@ -577,9 +768,13 @@ class Adversary:
                     pending.append(further)
         return self.world.rest(self.world.likeliest(ended))
 
-    def _branches(self, progress: Progress, is_pushed: bool) -> Iterator[tuple[int, Progress]]:
+    def _branches(
+        self, progress: Progress, is_pushed: bool
+    ) -> Iterator[tuple[int, Progress]]:
         action = self._act(progress, is_pushed)
-        for percept, part in self.world.step(progress.belief, action, progress.steps).items():
+        for percept, part in self.world.step(
+            progress.belief, action, progress.steps
+        ).items():
             further = progress.copy()
             further.go_on(self.world, action, percept, part)
             yield percept, further
@@ -597,7 +792,9 @@ class Adversary:
 
 @dataclass(slots=True)
 class Progress:
-    """The belief after ``steps`` steps of a trial, and the decision being carried out."""
+    """The belief after ``steps`` steps of a trial, and the decision being carried
+    out.
+    """
 
     belief: Belief
     steps: int = 0
@@ -607,7 +804,9 @@ class Progress:
     leader: Node | None = None
 
     def copy(self) -> Progress:
-        return Progress(self.belief, self.steps, self.decision, self.place, self.size, self.leader)
+        return Progress(
+            self.belief, self.steps, self.decision, self.place, self.size, self.leader
+        )
 
     def go_on(self, world: World, action: int, percept: int, belief: Belief) -> None:
         """Continue after a step, with the belief that follows from it."""
@@ -619,12 +818,18 @@ class Progress:
     @property
     def is_settled(self) -> bool:
         """Whether the decision is carried out, and nothing was learnt from it."""
-        done = self.decision is not None and self.decision.leader is None and self.place >= len(self.decision.actions)
+        done = (
+            self.decision is not None
+            and self.decision.leader is None
+            and self.place >= len(self.decision.actions)
+        )
         return done and len(self.belief) == self.size
 
     @property
     def is_over(self) -> bool:
-        """Whether the decision is carried out, or rests on a hypothesis that is no longer possible."""
+        """Whether the decision is carried out, or rests on a hypothesis that is no
+        longer possible.
+        """
         assert self.decision is not None
         if self.place >= len(self.decision.actions):
             return True
@@ -634,14 +839,18 @@ class Progress:
 
 
 def begun(ensemble: Mapping[int | None, Belief]) -> Parts:
-    """Return the ways in which a trial begins, without those of subjects that have no trial left."""
+    """Return the ways in which a trial begins, without those of subjects that have no
+    trial left.
+    """
     return {percept: part for percept, part in ensemble.items() if percept is not None}
 
 
 def possible(parts: Parts, percept: int) -> Belief:
     """Return the belief after a percept."""
     belief = parts.get(percept)
-    assert belief, "what happened was not among the hypotheses: the planner's model of the protocol is wrong"
+    assert belief, (
+        "what happened was not among the hypotheses: the planner's model of the protocol is wrong"
+    )
     return belief
 
 
@@ -659,15 +868,21 @@ def _add(belief: Belief, other: Belief) -> None:
 
 def _signature(parts: Parts) -> Hashable:
     return frozenset(
-        [(percept, one.number, past, round(w, 9)) for percept, part in parts.items() for (one, past), w in part.items()]
+        [
+            (percept, one.number, past, round(w, 9))
+            for percept, part in parts.items()
+            for (one, past), w in part.items()
+        ]
     )
 
 
-#: Steps of a search for an effort of 1; lives on which a table is tried, and trials of each.
+#: Steps of a search for an effort of 1; lives on which a table is tried, and trials of
+#: each.
 STEPS, LIVES, TRIALS = 4_000_000, 30, 2
 
 
-# -- the memoryless: a table from what is seen to what is done, found by climbing from random beginnings
+# -- the memoryless: a table from what is seen to what is done, found by climbing from
+# random beginnings
 
 
 #: Number of lives whose beginnings a tour knows.
@@ -680,10 +895,15 @@ Actions = dict[str, int]
 class Climber:
     """Searches for a table; where a table lacks a percept, the action is STAY."""
 
-    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: str) -> None:
+    def __init__(
+        self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: str
+    ) -> None:
         self.view = World(paradigm, lesion).view
         self._program = paradigm.program
-        self._ways, self._events = ways_of(paradigm.program), events_of(paradigm.program)
+        self._ways, self._events = (
+            ways_of(paradigm.program),
+            events_of(paradigm.program),
+        )
         self._chance = random.Random(seed)
         self._left = STEPS * effort
 
@@ -705,8 +925,13 @@ class Climber:
         return best
 
     def lives(self, number: int = LIVES) -> list[ArenaSubject]:
-        """Return the lives on which tables are selected: never those on which they are measured."""
-        return [ArenaSubject(self._program, self.view, 77_000 + one, one) for one in range(number)]
+        """Return the lives on which tables are selected: never those on which they are
+        measured.
+        """
+        return [
+            ArenaSubject(self._program, self.view, 77_000 + one, one)
+            for one in range(number)
+        ]
 
     def _score(self, table: Actions) -> float:
         passed, paid, number = 0, 0.0, 0
@@ -726,11 +951,18 @@ class Climber:
 
     def _tours(self) -> list[Actions]:
         groups = self._program.geometry.arena.groups.values()
-        orders = [order for group in groups for order in (list(group), list(group)[::-1]) if len(order) > 1]
+        orders = [
+            order
+            for group in groups
+            for order in (list(group), list(group)[::-1])
+            if len(order) > 1
+        ]
         return [self._tour(order) for order in orders]
 
     def _tour(self, order: Sequence[str]) -> Actions:
-        """Return a table that goes from place to place; a percept met before gets the same action again."""
+        """Return a table that goes from place to place; a percept met before gets the
+        same action again.
+        """
         table: Actions = {}
         for life in self.lives(STARTS):
             for _ in range(TRIALS):
@@ -738,7 +970,11 @@ class Climber:
                     break
                 status, target = RUNNING, 0
                 while status == RUNNING:
-                    way = self._ways.to(life.tables, self._program.states[life.state].listen, order[target])
+                    way = self._ways.to(
+                        life.tables,
+                        self._program.states[life.state].listen,
+                        order[target],
+                    )
                     led = way.actions[life.pose >> 2]
                     action = STAY
                     if not life.waiting and led != NO_WAY:
@@ -766,10 +1002,14 @@ class Climber:
                     continue
                 action = other.get(observation)
                 if target is None and (life.steps == turning or action is None):
-                    places = self._events.of_state[life.state] or self._events.everywhere
+                    places = (
+                        self._events.of_state[life.state] or self._events.everywhere
+                    )
                     target = chance.choice(places) if places else None
                 if target is not None:
-                    way = self._ways.to(life.tables, self._program.states[life.state].listen, target)
+                    way = self._ways.to(
+                        life.tables, self._program.states[life.state].listen, target
+                    )
                     led = way.actions[life.pose >> 2]
                     if led == NO_WAY:
                         target = None
@@ -787,16 +1027,24 @@ class Climber:
 class Table:
     """A memoryless subject: its table was found on other lives."""
 
-    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: str) -> None:
+    def __init__(
+        self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: str
+    ) -> None:
         climber = Climber(paradigm, lesion, effort, seed)
-        self._view, self._actions, self._paradigm = climber.view, climber.climb(), paradigm
+        self._view, self._actions, self._paradigm = (
+            climber.view,
+            climber.climb(),
+            paradigm,
+        )
 
     def live(self, seed: int, subject: int) -> list[Lived]:
         """Lead a real life, until the end of the last judged block."""
         specification = self._paradigm.specification
         life = ArenaSubject(self._paradigm.program, self._view, seed, subject)
         trials: list[Lived] = []
-        while (observation := life.begin_trial()) is not None and life.block not in specification.blocks_after_judged:
+        while (
+            observation := life.begin_trial()
+        ) is not None and life.block not in specification.blocks_after_judged:
             status = RUNNING
             while status == RUNNING:
                 action = STAY if life.waiting else self._actions.get(observation, STAY)

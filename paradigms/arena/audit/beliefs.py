@@ -1,7 +1,9 @@
-"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by percepts.
+"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by
+percepts.
 
-A hypothesis in a trial is a node (what the rest of the trial depends on) and a history (draws and schedule, which stay
-as they are for the trial). Between trials it is a number that stands for all that later trials depend on.
+A hypothesis in a trial is a node (what the rest of the trial depends on) and a history
+(draws and schedule, which stay as they are for the trial). Between trials it is a
+number that stands for all that later trials depend on.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from cheesebench.lesions import MOST_SCENES, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.hypotheses import History, Hypothesis, Script
 from cheesebench.paradigms.arena.audit.relevance import Relevance
-from cheesebench.paradigms.arena.audit.search import WAIT, Found, Move, Search, SearchNode
+from cheesebench.paradigms.arena.audit.search import (
+    WAIT,
+    Found,
+    Move,
+    Search,
+    SearchNode,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import NEVER, Program
 from cheesebench.paradigms.arena.schedule import Schedule
@@ -29,14 +37,17 @@ from cheesebench.protocol.expressions import RuntimeValue
 EFFORT, POLISH = 3000, 600
 
 
-# -- plans of an adversary that knows which hypothesis is true: actions to success, by moves along distance tables
+# -- plans of an adversary that knows which hypothesis is true: actions to success, by
+# moves along distance tables
 
 
-#: What a step of a life, an expansion and a way of keeping on cost, in steps of nodes within beliefs.
+#: What a step of a life, an expansion and a way of keeping on cost, in steps of nodes
+#: within beliefs.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Failed searches after which no more are made in a stage that has had no success.
 IN_VAIN = 4
-#: Lists of moves to try before a search (for like circumstances; for the same state), and most cached plans.
+#: Lists of moves to try before a search (for like circumstances; for the same state),
+#: and most cached plans.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
 
 
@@ -49,23 +60,33 @@ class Plan:
 
 
 class Solver(Search):
-    """The search of the audit; hypotheses themselves say whether a trial is a success."""
+    """The search of the audit; hypotheses themselves say whether a trial is a
+    success.
+    """
 
     def __init__(self, program: Program, specification: Specification) -> None:
         super().__init__(program, specification)
-        self._groups = [tuple(group) for group in program.geometry.arena.groups.values() if len(group) > 2]
+        self._groups = [
+            tuple(group)
+            for group in program.geometry.arena.groups.values()
+            if len(group) > 2
+        ]
 
     def look(self, life: ArenaSubject, effort: int, polish: int) -> Found:
         return self._descend(life, Found(), effort, polish)
 
     def keep_on(self, life: ArenaSubject, found: Found) -> None:
-        """Add what repeating one action through the trial leads to; if that succeeds nowhere, what going round does."""
+        """Add what repeating one action through the trial leads to; if that succeeds
+        nowhere, what going round does.
+        """
         self._keep_on(life, found)
         if found.shortest is None:
             self._go_round(life, found)
 
     def _go_round(self, life: ArenaSubject, found: Found) -> None:
-        """Visit the members of each group in turn, from each one, in both directions, until the trial ends."""
+        """Visit the members of each group in turn, from each one, in both directions,
+        until the trial ends.
+        """
         for members in self._groups:
             for first, step in itertools.product(range(len(members)), (1, -1)):
                 node, place = SearchNode(life.twin()), first
@@ -82,32 +103,39 @@ class Solver(Search):
 
 
 class Plans:
-    """Plans for hypotheses, cached: a plan for one is tried first for others in like circumstances."""
+    """Plans for hypotheses, cached: a plan for one is tried first for others in like
+    circumstances.
+    """
 
     def __init__(self, program: Program, *, reads_clock: bool) -> None:
         self._solver = Solver(program, program.specification)
         self._places = {*program.geometry.arena.zones, *program.geometry.arena.solids}
         self._plans: dict[Hashable, Plan] = {}
-        #: Plans whose success does not depend on the time, and the steps after which each leaves the first state.
+        #: Plans whose success does not depend on the time, and the steps after which
+        #: each leaves the first state.
         self._timeless: dict[Hashable, list[tuple[Plan, int]]] = {}
         self._reads_clock = reads_clock
         #: What was spent on searching, in steps of hypotheses.
         self.work = 0
         #: Circumstances -> lists of moves that led to success, the latest first.
         self._moves: dict[Hashable, list[tuple[Move, ...]]] = {}
-        #: State -> lists of moves by the names of variables instead of their values, for other circumstances.
+        #: State -> lists of moves by the names of variables instead of their values,
+        #: for other circumstances.
         self._general: dict[str, list[tuple[Move, ...]]] = {}
-        #: Stage -> the fewest steps from there to success, ways to fail, and the number of failed searches.
+        #: Stage -> the fewest steps from there to success, ways to fail, and the number
+        #: of failed searches.
         self._soonest: dict[Hashable, int] = {}
         self._failures: dict[Hashable, list[tuple[Move, ...]]] = {}
         self._searched_in_vain: dict[Hashable, int] = {}
-        #: Circumstances -> the step from which success is not searched for any more, and the best failure.
+        #: Circumstances -> the step from which success is not searched for any more,
+        #: and the best failure.
         self._hopeless: dict[Hashable, tuple[int, tuple[Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
         """Return the plan for a hypothesis, which is left unchanged.
 
-        A success for which no clock matters is one at any time that leaves enough steps for it.
+        A success for which no clock matters is one at any time that leaves enough steps
+        for it.
         """
         timeless = life.matters, life.pose
         for known, leaves in self._timeless.get(timeless, ()):
@@ -139,12 +167,18 @@ class Plans:
         circumstances = life.matters
         if circumstances not in self._moves:
             general = self._general.get(life.state, ())
-            self._moves[circumstances] = list(dict.fromkeys(_instance(moves, life) for moves in general))
+            self._moves[circumstances] = list(
+                dict.fromkeys(_instance(moves, life) for moves in general)
+            )
         lists = self._moves[circumstances]
         best: Plan | None = None
         for number, moves in enumerate(lists):
             plan = self._follow(life, moves)
-            if plan is not None and plan.success and (best is None or len(plan.actions) < len(best.actions)):
+            if (
+                plan is not None
+                and plan.success
+                and (best is None or len(plan.actions) < len(best.actions))
+            ):
                 best, chosen = plan, number
         if best is not None:
             lists.insert(0, lists.pop(chosen))
@@ -158,7 +192,9 @@ class Plans:
         found = self._search(life)
         if found.shortest is not None:
             lists.insert(0, found.shortest.moves)
-            self._soonest[life.stage] = min(self._soonest.get(life.stage, NEVER), found.shortest.steps)
+            self._soonest[life.stage] = min(
+                self._soonest.get(life.stage, NEVER), found.shortest.steps
+            )
             general = self._general.setdefault(life.state, [])
             if (moves := _generalised(found.shortest.moves, life)) not in general:
                 general.insert(0, moves)
@@ -170,8 +206,14 @@ class Plans:
         if (ways := _generalised(moves, life)) in failures:
             failures.remove(ways)
         failures.insert(0, ways)
-        self._searched_in_vain[life.stage] = self._searched_in_vain.get(life.stage, 0) + 1
-        return Plan(found.best_failure.actions, False) if found.best_failure else self._wait(life)
+        self._searched_in_vain[life.stage] = (
+            self._searched_in_vain.get(life.stage, 0) + 1
+        )
+        return (
+            Plan(found.best_failure.actions, False)
+            if found.best_failure
+            else self._wait(life)
+        )
 
     def _search(self, life: Hypothesis) -> Found:
         found = self._solver.look(life, EFFORT, POLISH)
@@ -220,29 +262,43 @@ class Plans:
 
 
 def _generalised(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
-    """Return moves with the (marked) names of variables in place of the places that they hold now."""
-    names = {value: name for name, value in reversed(life.named.items()) if isinstance(value, str)}
-    return tuple((kind, f"={names[place]}" if place in names else place) for kind, place in moves)
+    """Return moves with the (marked) names of variables in place of the places that
+    they hold now.
+    """
+    names = {
+        value: name
+        for name, value in reversed(life.named.items())
+        if isinstance(value, str)
+    }
+    return tuple(
+        (kind, f"={names[place]}" if place in names else place) for kind, place in moves
+    )
 
 
 def _instance(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
     named = life.named
-    return tuple((kind, str(named.get(place[1:])) if place.startswith("=") else place) for kind, place in moves)
+    return tuple(
+        (kind, str(named.get(place[1:])) if place.startswith("=") else place)
+        for kind, place in moves
+    )
 
 
 #: Returns the number of a percept: observation, reward, ending and waiting.
 Perceive = Callable[[str, float, bool, bool], int]
 
 
-# -- nodes: hypotheses that differ in nothing are one, and what a step leads to is worked out once
+# -- nodes: hypotheses that differ in nothing are one, and what a step leads to is
+# worked out once
 #
-# A node keeps no time: all of a belief are at the same step, and the last one before the limit is another transition.
+# A node keeps no time: all of a belief are at the same step, and the last one before
+# the limit is another transition.
 
 
 class Node:
     """All hypotheses that agree in everything that the rest of the trial depends on.
 
-    One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has happened since. Few nodes hold a life.
+    One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has
+    happened since. Few nodes hold a life.
     """
 
     __slots__ = (
@@ -250,14 +306,18 @@ class Node:
         "success",
     )  # fmt: skip
 
-    def __init__(self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int) -> None:
+    def __init__(
+        self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int
+    ) -> None:
         #: Nodes have numbers, which depend only on the order in which they were met.
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.pose, self.ahead = kind, origin.pose, 0
-        #: What a trial can tell of what outlasts it, where it can (0: nothing), and the node without it.
+        #: What a trial can tell of what outlasts it, where it can (0: nothing), and the
+        #: node without it.
         self.lasting, self.bare = 0, self
-        #: Where the actions lead; then where they lead in the last step before the limit.
+        #: Where the actions lead; then where they lead in the last step before the
+        #: limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: By the steps that were taken in the trial.
         self.plans: dict[int, Plan] | None = None
@@ -282,13 +342,16 @@ Cloud = dict[Node, float]
 class Nodes:
     """The nodes of one world."""
 
-    def __init__(self, relevance: Relevance, script: Script, perceive: Perceive) -> None:
+    def __init__(
+        self, relevance: Relevance, script: Script, perceive: Perceive
+    ) -> None:
         self._relevance, self._script, self._perceive = relevance, script, perceive
         self._nodes: dict[Hashable, Node] = {}
         self._circumstances: dict[Hashable, int] = {}
         self._telling: dict[tuple[int, int], Node] = {}
         self._count = 0
-        #: What was spent on finding where actions lead, in steps of nodes within beliefs.
+        #: What was spent on finding where actions lead, in steps of nodes within
+        #: beliefs.
         self.work = 0
         #: Number of lives that nodes hold: these take the memory.
         self.lives = 0
@@ -297,14 +360,17 @@ class Nodes:
         return len(self._nodes)
 
     def clear(self) -> None:
-        """Forget all nodes; those that are still in use will not be shared with later ones."""
+        """Forget all nodes; those that are still in use will not be shared with later
+        ones.
+        """
         self._nodes.clear()
         self._telling.clear()
         self._circumstances.clear()
         self.lives = 0
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
-        """Return what an action leads to, the likeliest first; ``-1 - percept`` where the trial ends.
+        """Return what an action leads to, the likeliest first; ``-1 - percept`` where
+        the trial ends.
 
         ``steps`` is the number of steps taken in the trial.
         """
@@ -312,10 +378,17 @@ class Nodes:
         leads = node.leads[place]
         if leads is None and node.bare is not node:
             ways = self.leads(node.bare, action, steps)
-            leads = tuple([(chance, percept, self.telling(there, node.lasting)) for chance, percept, there in ways])
+            leads = tuple(
+                [
+                    (chance, percept, self.telling(there, node.lasting))
+                    for chance, percept, there in ways
+                ]
+            )
             node.leads[place] = leads
         elif leads is None:
-            leads = node.leads[place] = tuple(self._expanded(node, action, is_last=place >= 4))
+            leads = node.leads[place] = tuple(
+                self._expanded(node, action, is_last=place >= 4)
+            )
         return leads
 
     def telling(self, bare: Node, lasting: int) -> Node:
@@ -324,20 +397,25 @@ class Nodes:
         node = self._telling.get(key)
         if node is None:
             self._count += 1
-            node = self._telling[key] = Node(self._count, bare.origin, bare.limit, bare.circumstances, bare.kind)
+            node = self._telling[key] = Node(
+                self._count, bare.origin, bare.limit, bare.circumstances, bare.kind
+            )
             node.pose, node.ahead, node.success = bare.pose, bare.ahead, bare.success
             node.lasting, node.bare = lasting, bare
         return node
 
     def step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
-        """Return the clouds after an action, by percept; those whose trial has ended under ``-1 - percept``.
+        """Return the clouds after an action, by percept; those whose trial has ended
+        under ``-1 - percept``.
 
         ``steps`` is the number of steps taken in the trial.
         """
         parts: dict[int, Cloud] = {}
         for node, weight in cloud.items():
             place = action if steps + 1 < node.limit else action + 4
-            for chance, percept, there in node.leads[place] or self.leads(node, action, steps):
+            for chance, percept, there in node.leads[place] or self.leads(
+                node, action, steps
+            ):
                 part = parts.get(percept)
                 if part is None:
                     parts[percept] = {there: weight * chance}
@@ -346,7 +424,9 @@ class Nodes:
         return parts
 
     def release(self, cloud: Cloud) -> None:
-        """Forget what the nodes of a cloud lead to, where no others will ever share it."""
+        """Forget what the nodes of a cloud lead to, where no others will ever share
+        it.
+        """
         if self._relevance.trace:
             self._telling.clear()
             for node in cloud:
@@ -359,9 +439,17 @@ class Nodes:
     def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
         origin, ahead = node.origin, node.ahead
         self.work += PER_EXPANSION
-        if not is_last and not self._relevance.trace and (pose := origin.quietly(node.pose, ahead, action)) is not None:
+        if (
+            not is_last
+            and not self._relevance.trace
+            and (pose := origin.quietly(node.pose, ahead, action)) is not None
+        ):
             observation, reward, waiting = origin.seen_from(pose)
-            yield 1.0, self._perceive(observation, reward, False, waiting), self.moved(node, pose, ahead + 1)
+            yield (
+                1.0,
+                self._perceive(observation, reward, False, waiting),
+                self.moved(node, pose, ahead + 1),
+            )
             return
         life = origin.further(node.pose, ahead)
         if is_last:
@@ -371,9 +459,15 @@ class Nodes:
             twin = life.twin()
             return twin, twin.step(action)
 
-        ways = self._script.all_of(step) if life.can_branch(action) else [(1.0, (life, life.step(action)))]
+        ways = (
+            self._script.all_of(step)
+            if life.can_branch(action)
+            else [(1.0, (life, life.step(action)))]
+        )
         for chance, (twin, (observation, reward, status)) in ways:
-            percept = self._perceive(observation, reward, status != RUNNING, twin.waiting)
+            percept = self._perceive(
+                observation, reward, status != RUNNING, twin.waiting
+            )
             if status == RUNNING:
                 yield chance, percept, self.node(twin, node.limit)
             else:
@@ -381,7 +475,9 @@ class Nodes:
                 yield chance, -1 - percept, there
 
     def moved(self, node: Node, pose: int, ahead: int) -> Node:
-        """Return the node at another pose, ``ahead`` steps after its origin, where nothing else has happened."""
+        """Return the node at another pose, ``ahead`` steps after its origin, where
+        nothing else has happened.
+        """
         origin = node.origin
         key = node.circumstances, pose, *origin.clocks(ahead)
         there = self._nodes.get(key)
@@ -395,7 +491,9 @@ class Nodes:
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        circumstances = self._circumstances.setdefault(around, self._count + 1)  # never twice: bounds hold on to it
+        circumstances = self._circumstances.setdefault(
+            around, self._count + 1
+        )  # never twice: bounds hold on to it
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:
@@ -404,7 +502,9 @@ class Nodes:
         return node
 
     def _ended(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a trial that has ended: how, and what later trials may depend on."""
+        """Return the node of a trial that has ended: how, and what later trials may
+        depend on.
+        """
         success = life.worth
         recent = (life.outcome, life.noted) if self._relevance.behaviour else None
         key = "ended", success, recent, life.kept(), life.whereabouts
@@ -426,7 +526,8 @@ class Nodes:
 K = TypeVar("K")
 #: Most hypotheses that are kept; beyond that, the least likely are dropped.
 MOST = 20_000
-#: Most nodes, lives in nodes, and beginnings of trials that are kept; beyond that, all are forgotten.
+#: Most nodes, lives in nodes, and beginnings of trials that are kept; beyond that, all
+#: are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
@@ -434,13 +535,17 @@ Grain = tuple[Node, int]
 Belief = dict[Grain, float]
 """What is believed in a trial; weights need not add up to 1."""
 Past = tuple[int, tuple[RuntimeValue, ...]]
-"""What a trial leaves as it is: the number of a history, and the values that outlast the trial."""
+"""What a trial leaves as it is: the number of a history, and the values that outlast
+the trial.
+"""
 Ways = tuple[tuple[int, Node, float], ...]
 """How a trial can begin: percept, node and chance."""
 Rest = dict[int, float]
 """What is believed between trials."""
 Parts = dict[int, Belief]
-"""Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the trial has ended."""
+"""Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the
+trial has ended.
+"""
 
 
 class Everything:
@@ -461,7 +566,10 @@ class Everything:
         if kept is None:
             if len(self._kept) >= MOST_SCENES:
                 self._kept.clear()
-            kept = self._kept[id(scene)] = scene, self._numbers.setdefault(scene, len(self._numbers))
+            kept = self._kept[id(scene)] = (
+                scene,
+                self._numbers.setdefault(scene, len(self._numbers)),
+            )
         return f"{kept[1]} {column} {row} {heading}"
 
     def max_length(self, scene: Scene) -> int:
@@ -469,9 +577,13 @@ class Everything:
 
 
 class World:
-    """One protocol as a subject with a lesion meets it: which hypotheses there are, and what distinguishes them."""
+    """One protocol as a subject with a lesion meets it: which hypotheses there are, and
+    what distinguishes them.
+    """
 
-    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, subject: int = 0) -> None:
+    def __init__(
+        self, paradigm: ArenaParadigm, lesion: Lesion, subject: int = 0
+    ) -> None:
         self.paradigm, self.lesion, self._subject = paradigm, lesion, subject
         self.program = paradigm.program
         self._feels_nothing = lesion.feels_no_reward
@@ -482,17 +594,22 @@ class World:
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)
         #: Steps of nodes within beliefs.
         self.work = 0
-        #: Whether anything was dropped because it was too unlikely, and whether a trial has begun without it.
+        #: Whether anything was dropped because it was too unlikely, and whether a trial
+        #: has begun without it.
         self.has_dropped = self.is_partial = False
         self._percepts: dict[Hashable, int] = {}
         self.histories: list[History] = []
         self._history_numbers: dict[Hashable, int] = {}
-        #: Between trials: the numbers of hypotheses, a life for each, and how its next trial begins.
+        #: Between trials: the numbers of hypotheses, a life for each, and how its next
+        #: trial begins.
         self._resting: dict[Hashable, int] = {}
         self._lives: list[Hypothesis] = []
         self._begun: dict[int, list[tuple[float, Past, int]]] = {}
-        self._alike: dict[Hashable, list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]] = {}
-        #: The ways in which trials begin; pasts for which they are the same are told apart by nothing in the trial.
+        self._alike: dict[
+            Hashable, list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]
+        ] = {}
+        #: The ways in which trials begin; pasts for which they are the same are told
+        #: apart by nothing in the trial.
         self._ways: list[Ways] = []
         self._way_numbers: dict[Hashable, int] = {}
         #: Distributions of pasts.
@@ -502,7 +619,9 @@ class World:
 
     @property
     def spent(self) -> int:
-        """Everything that was done, in steps of nodes within beliefs: the measure of all effort."""
+        """Everything that was done, in steps of nodes within beliefs: the measure of
+        all effort.
+        """
         return self.work + self.nodes.work + self.plans.work
 
     def prior(self) -> Rest:
@@ -510,22 +629,39 @@ class World:
         whole = self.program, self.view, self.script, self.relevance, self._subject
         return {self._rest("prior", lambda: Hypothesis(*whole)): 1.0}
 
-    def percept(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
-        """Return the number of what is perceived in a step; two hypotheses must agree on it."""
-        percept = observation, 0.0 if self._feels_nothing else reward, ended, waiting and not ended
+    def percept(
+        self, observation: str, reward: float, ended: bool, waiting: bool
+    ) -> int:
+        """Return the number of what is perceived in a step; two hypotheses must agree
+        on it.
+        """
+        percept = (
+            observation,
+            0.0 if self._feels_nothing else reward,
+            ended,
+            waiting and not ended,
+        )
         return self._percepts.setdefault(percept, len(self._percepts))
 
     # -- trials
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
-        """Begin the next trial in each hypothesis; return them by percept (None: the schedule is over)."""
+        """Begin the next trial in each hypothesis; return them by percept (None: the
+        schedule is over).
+        """
         self.is_partial = self.has_dropped
-        if len(self.nodes) > MOST_NODES or self.nodes.lives > MOST_LIVES or self._room < 0:
+        if (
+            len(self.nodes) > MOST_NODES
+            or self.nodes.lives > MOST_LIVES
+            or self._room < 0
+        ):
             self.nodes.clear()
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):
                 kept.clear()
             self._room = MOST_BEGINNINGS
-            gc.collect()  # they lead to one another, and the audit does not look for garbage by itself
+            # they lead to one another, and the audit does not look for garbage by
+            # itself
+            gc.collect()
         parts: dict[int | None, Belief] = defaultdict(dict)
         alike: dict[int, dict[Past, float]] = defaultdict(dict)
         for number, weight in rest.items():
@@ -542,55 +678,82 @@ class World:
             before = self._past(pasts, whole)
             self.work += len(self._ways[ways])
             for percept, node, chance in self._ways[ways]:
-                grain = node if len(alike) == 1 else self.nodes.telling(node, ways + 1), before
+                grain = (
+                    node if len(alike) == 1 else self.nodes.telling(node, ways + 1),
+                    before,
+                )
                 part = parts[percept]
                 part[grain] = part.get(grain, 0.0) + whole * chance
         return {percept: self.likeliest(part) for percept, part in parts.items()}
 
     def likeliest(self, belief: Belief) -> Belief:
-        """Return the belief without its least likely hypotheses, where there are too many."""
+        """Return the belief without its least likely hypotheses, where there are too
+        many.
+        """
         if len(belief) <= MOST:
             return belief
         self.has_dropped = True
         return dict(sorted(belief.items(), key=lambda entry: -entry[1])[:MOST])
 
     def _past(self, pasts: dict[Past, float], whole: float) -> int:
-        key = tuple([(past, round(weight / whole, 12)) for past, weight in pasts.items()])
+        key = tuple(
+            [(past, round(weight / whole, 12)) for past, weight in pasts.items()]
+        )
         number = self._past_numbers.setdefault(key, len(self._pasts))
         if number == len(self._pasts):
             self._pasts.append(key)
         return number
 
     def _beginnings(self, number: int) -> list[tuple[float, Past, int]]:
-        """Return what may have come before the next trial, how likely it is, and how the trial begins then."""
+        """Return what may have come before the next trial, how likely it is, and how
+        the trial begins then.
+        """
         life = self._lives[number]
         plan, key = life.beginning()
         if key is None:
             return []
         if key not in self._alike:
             self._alike[key] = self._begin(life)
-        found: dict[Past, dict[tuple[int, Node], float]] = defaultdict(lambda: defaultdict(float))
+        found: dict[Past, dict[tuple[int, Node], float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
         for chance, percept, node, history, held in self._alike[key]:
-            past = self._history(History(plan, history.sequences, (plan.key(), history.key[1]))), held
+            past = (
+                self._history(
+                    History(plan, history.sequences, (plan.key(), history.key[1]))
+                ),
+                held,
+            )
             found[past][percept, node] += chance
         begun = []
         for past, ways in found.items():
             whole = sum(ways.values())
             shares = {one: chance / whole for one, chance in ways.items()}
-            alike = frozenset([(percept, node.number, round(p, 12)) for (percept, node), p in shares.items()])
+            alike = frozenset(
+                [
+                    (percept, node.number, round(p, 12))
+                    for (percept, node), p in shares.items()
+                ]
+            )
             kind = self._way_numbers.setdefault(alike, len(self._ways))
             if kind == len(self._ways):
-                self._ways.append(tuple([(percept, node, p) for (percept, node), p in shares.items()]))
+                self._ways.append(
+                    tuple([(percept, node, p) for (percept, node), p in shares.items()])
+                )
                 self._room -= len(shares)
             begun.append((whole, past, kind))
         return begun
 
-    def _begin(self, life: Hypothesis) -> list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]:
+    def _begin(
+        self, life: Hypothesis
+    ) -> list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]:
         def begin() -> tuple[Hypothesis, str | None]:
             twin = life.twin()
             return twin, twin.begin_trial()
 
-        found: dict[Hashable, tuple[float, int, Node, History, tuple[RuntimeValue, ...]]] = {}
+        found: dict[
+            Hashable, tuple[float, int, Node, History, tuple[RuntimeValue, ...]]
+        ] = {}
         for chance, (twin, observation) in self.script.all_of(begin):
             assert observation is not None
             percept = self.percept(observation, 0.0, False, twin.waiting)
@@ -603,7 +766,9 @@ class World:
         return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
-        """Return the beliefs after an action, by percept; ``steps`` have been taken in the trial."""
+        """Return the beliefs after an action, by percept; ``steps`` have been taken in
+        the trial.
+        """
         parts: Parts = {}
         self.work += len(belief)
         leads = self.nodes.leads
@@ -625,10 +790,19 @@ class World:
             kept, whereabouts = life.kept(), life.whereabouts
             for (number, held), share in self._pasts[before]:
                 history = self.histories[number]
-                recent = (life.outcome, life.noted) if history.plan.counts_outcomes or self.relevance.last else None
-                resting = self._resting.get(key := (number, held, kept, whereabouts, recent))
+                recent = (
+                    (life.outcome, life.noted)
+                    if history.plan.counts_outcomes or self.relevance.last
+                    else None
+                )
+                resting = self._resting.get(
+                    key := (number, held, kept, whereabouts, recent)
+                )
                 if resting is None:
-                    resting = self._rest(key, lambda one=life, own=history, out=held: one.resting(own, out))  # type: ignore[misc]
+                    resting = self._rest(
+                        key,
+                        lambda one=life, own=history, out=held: one.resting(own, out),  # type: ignore[misc]
+                    )
                 rest[resting] += weight * share
         return normalised(rest)
 
@@ -664,7 +838,9 @@ def normalised(weights: dict[K, float]) -> dict[K, float]:
 
 
 def sampled(cloud: Cloud, size: int) -> Cloud:
-    """Return a systematic sample of at most ``size`` hypotheses, so that equal beliefs give equal samples."""
+    """Return a systematic sample of at most ``size`` hypotheses, so that equal beliefs
+    give equal samples.
+    """
     if len(cloud) <= size:
         return cloud
     stride, place, chosen, so_far = sum(cloud.values()) / size, 0.5, Cloud(), 0.0
@@ -682,26 +858,38 @@ def sampled(cloud: Cloud, size: int) -> Cloud:
 def signature(cloud: Cloud) -> Hashable:
     """Return a key that equal clouds share."""
     whole = sum(cloud.values())
-    return frozenset([(node.number, round(weight / whole, 9)) for node, weight in cloud.items()])
+    return frozenset(
+        [(node.number, round(weight / whole, 9)) for node, weight in cloud.items()]
+    )
 
 
-#: Most pairs examined for one question, and most circumstances that are checked for possible success.
+#: Most pairs examined for one question, and most circumstances that are checked for
+#: possible success.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]
 """Returns whether success is still possible from a node after so many steps."""
 
 
-# -- the shortest actions after which two hypotheses differ in percepts, before it is too late
+# -- the shortest actions after which two hypotheses differ in percepts, before it is
+# too late
 #
-# Following the plan of a hypothesis shows that it was wrong, but often only by the mistake itself. This searches
-# everything that two hypotheses could do in step, so it finds a wall to feel where no plan and no macro leads.
+# Following the plan of a hypothesis shows that it was wrong, but often only by the
+# mistake itself. This searches everything that two hypotheses could do in step, so it
+# finds a wall to feel where no plan and no macro leads.
 
 
 def mistaken(
-    nodes: Nodes, cloud: Cloud, leader: Node, actions: tuple[int, ...], steps: int, is_alive: IsAlive
+    nodes: Nodes,
+    cloud: Cloud,
+    leader: Node,
+    actions: tuple[int, ...],
+    steps: int,
+    is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan fails before it shows that it is wrong; the likeliest first."""
+    """Return the hypotheses in which the leader's plan fails before it shows that it is
+    wrong; the likeliest first.
+    """
     percepts, there = [], leader
     for number, action in enumerate(actions):
         _, percept, there = nodes.leads(there, action, steps + number)[0]
@@ -714,18 +902,31 @@ def mistaken(
         for number, expected in enumerate(percepts):
             _, percept, here = nodes.leads(here, actions[number], steps + number)[0]
             if percept < 0 or percept != expected:
-                if not (here.success if percept < 0 else is_alive(here, steps + number + 1)):
+                if not (
+                    here.success if percept < 0 else is_alive(here, steps + number + 1)
+                ):
                     found.append((weight, node))
                 break
-    return [node for _, node in sorted(found, key=lambda entry: (-entry[0], entry[1].number))]
+    return [
+        node
+        for _, node in sorted(found, key=lambda entry: (-entry[0], entry[1].number))
+    ]
 
 
 def tell_apart(
-    nodes: Nodes, pair: tuple[Node, Node], steps: int, is_alive: IsAlive, *, pairs: int = PAIRS, asked: int = ASKED
+    nodes: Nodes,
+    pair: tuple[Node, Node],
+    steps: int,
+    is_alive: IsAlive,
+    *,
+    pairs: int = PAIRS,
+    asked: int = ASKED,
 ) -> tuple[tuple[int, ...], int]:
-    """Return the actions after which two hypotheses differ and both can still succeed, and the effort in steps.
+    """Return the actions after which two hypotheses differ and both can still succeed,
+    and the effort in steps.
 
-    No actions: none were found within the bounds. The likeliest outcome of random events is assumed.
+    No actions: none were found within the bounds. The likeliest outcome of random
+    events is assumed.
     """
     pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(*pair, ())])
     seen = {(pair[0].number, pair[1].number)}
@@ -745,7 +946,9 @@ def tell_apart(
             spent += 2
             _, percept, here = nodes.leads(one, action, steps + len(taken))[0]
             _, opposite, there = nodes.leads(other, action, steps + len(taken))[0]
-            if is_lost(here, percept, len(taken) + 1) or is_lost(there, opposite, len(taken) + 1):
+            if is_lost(here, percept, len(taken) + 1) or is_lost(
+                there, opposite, len(taken) + 1
+            ):
                 continue
             if percept != opposite:
                 return (*taken, action), spent

@@ -1,14 +1,28 @@
-"""Rules on chance: pass rates of uniform, event-driven and blind policies, and how they depend on the step limit."""
+"""Rules on chance: pass rates of uniform, event-driven and blind policies, and how they
+depend on the step limit.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
 
-from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.interfaces import (
+    ACTION_LETTERS,
+    AuditFinding,
+    AuditSettings,
+    AuditVerdict,
+)
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.policies import CYCLE, cycles, judged, mutated, spelt, variations
+from cheesebench.paradigms.arena.audit.policies import (
+    CYCLE,
+    cycles,
+    judged,
+    mutated,
+    spelt,
+    variations,
+)
 from cheesebench.paradigms.arena.audit.runs import (
     Z99,
     Order,
@@ -25,14 +39,17 @@ from cheesebench.protocol.expressions import Variable, walk
 
 #: Default ceiling of blind policies, and the highest that a choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: How many of the best policies are tried again on other lives, and how many of these get all trials.
+#: How many of the best policies are tried again on other lives, and how many of these
+#: get all trials.
 SEMIFINAL, FINAL = 8, 3
 #: Fewest fixed cycles that are tried, however short the audit.
 FEWEST_CYCLES = 40
-#: Search for a fixed string of actions: trials of the audit for each starting string, and for each generation (at
-#: least one); strings that survive a generation, and offspring.
+#: Search for a fixed string of actions: trials of the audit for each starting string,
+#: and for each generation (at least one); strings that survive a generation, and
+#: offspring.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Fewest judged trials with which a ceiling counts as kept although the interval exceeds it.
+#: Fewest judged trials with which a ceiling counts as kept although the interval
+#: exceeds it.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding that has no trials.
@@ -44,22 +61,40 @@ APART = 1_000_000
 def ceiling(specification: Specification) -> tuple[float, str]:
     """Return the highest rate that a blind policy may reach, and why.
 
-    It is the chance of a hidden choice in `checks`; or what `construct` says is left without the picture, or without
-    part of it (a cue, say, that is visible from the start, and so hidden nowhere); or the default.
+    It is the chance of a hidden choice in `checks`; or what `construct` says is left
+    without the picture, or without part of it (a cue, say, that is visible from the
+    start, and so hidden nowhere); or the default.
     """
-    stated = [(one.chance, f"the chance of '{one.hidden}' in `checks`") for one in specification.document.checks]
+    stated = [
+        (one.chance, f"the chance of '{one.hidden}' in `checks`")
+        for one in specification.document.checks
+    ]
     if (construct := specification.construct) is not None:
-        lacking = [(most, lesion) for lesion, most in construct.abolished_by if BLIND.leaves_no_more_than(lesion)]
+        lacking = [
+            (most, lesion)
+            for lesion, most in construct.abolished_by
+            if BLIND.leaves_no_more_than(lesion)
+        ]
         if lacking:
             most, lesion = min(lacking)
             stated.append((most, f"what '{lesion}' leaves, in `construct`"))
     most, why = max(stated, default=(CEILING, ""), key=lambda one: one[0])
-    return (min(HIGHEST_CEILING, most), why) if most > CEILING else (CEILING, "the default ceiling")
+    return (
+        (min(HIGHEST_CEILING, most), why)
+        if most > CEILING
+        else (CEILING, "the default ceiling")
+    )
 
 
 def blind_remedy(specification: Specification, most: float, reached: float) -> str:
-    """Return the remedy where a policy that never looks succeeds in ``reached`` of the trials, more than ``most``."""
-    varied = [one for one in specification.draws if one.per == "trial" and (one.sample or len(set(one.rows)) > 1)]
+    """Return the remedy where a policy that never looks succeeds in ``reached`` of the
+    trials, more than ``most``.
+    """
+    varied = [
+        one
+        for one in specification.draws
+        if one.per == "trial" and (one.sample or len(set(one.rows)) > 1)
+    ]
     drawn = [name for draw in varied for name in draw.columns]
     if not drawn:
         return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that no fixed actions have it"
@@ -73,41 +108,72 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
             )
         check = f"{{at: {state}, hidden: {hidden}, chance: 0.5}}"
         return f"If success is a hidden choice of two, add 'checks: [{check}]', which sets the ceiling to .50"
-    return (
-        f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that no fixed actions have it"
-    )
+    return f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that no fixed actions have it"
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
-    """Return a state that may end the trial, and the column that its rules read and it does not show.
+    """Return a state that may end the trial, and the column that its rules read and it
+    does not show.
 
-    The column is None where every column that is read is shown there (then it is a visible cue).
+    The column is None where every column that is read is shown there (then it is a
+    visible cue).
     """
-    varied = {name for one in specification.draws if one.sample or len(set(one.rows)) > 1 for name in one.columns}
-    ends = [state for state in specification.states.values() if any(rule.end for rule in state.rules)]
+    varied = {
+        name
+        for one in specification.draws
+        if one.sample or len(set(one.rows)) > 1
+        for name in one.columns
+    }
+    ends = [
+        state
+        for state in specification.states.values()
+        if any(rule.end for rule in state.rules)
+    ]
     for state in ends:
-        shown_here = {place.name for pair in state.show for place in pair if place.variable}
+        shown_here = {
+            place.name for pair in state.show for place in pair if place.variable
+        }
         for rule in state.rules:
             trees = (rule.guard, rule.effects.reward, specification.success)
-            read = {node.name for tree in trees for node in walk(tree) if isinstance(node, Variable)}
+            read = {
+                node.name
+                for tree in trees
+                for node in walk(tree)
+                if isinstance(node, Variable)
+            }
             if rule.target is not None and rule.target.variable:
                 read.add(rule.target.name)
-            if hidden := [name for name in specification.columns if name in (read & varied) - shown_here]:
+            if hidden := [
+                name
+                for name in specification.columns
+                if name in (read & varied) - shown_here
+            ]:
                 return state.name, hidden[0]
     return "", None
 
 
 def audit_chances(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: list[Tally]
+    paradigm: ArenaParadigm,
+    settings: AuditSettings,
+    runner: Runner,
+    chances: list[Tally],
 ) -> Iterator[AuditFinding]:
-    trials, seed, document = settings.trials, settings.seed, paradigm.specification.document
+    trials, seed, document = (
+        settings.trials,
+        settings.seed,
+        paradigm.specification.document,
+    )
     (uniform,) = runner.run([Order("uniform", trials, seed)])
     chances.append(uniform)
     measured = uniform.rate()
-    yield AuditFinding("chance: uniform", "note", _of_trials(uniform), measured.numbers())
+    yield AuditFinding(
+        "chance: uniform", "note", _of_trials(uniform), measured.numbers()
+    )
     stated = document.chance
     if not measured.trials:
-        yield AuditFinding("chance: as stated", "note", _of_trials(uniform), measured.numbers())
+        yield AuditFinding(
+            "chance: as stated", "note", _of_trials(uniform), measured.numbers()
+        )
     elif stated is None:
         lines = f"chance: {{value: {measured.value:.4g}, trials: {measured.trials}, how: ...}}"
         text = f"no chance is stated; write {lines}"
@@ -115,12 +181,24 @@ def audit_chances(
     else:
         wrong = differ(measured, stated.value * stated.trials, stated.trials)
         text = f"stated {shown(stated.value)} of {stated.trials} trials, measured {measured}"
-        numbers = measured.numbers() | {"stated": stated.value, "stated_trials": stated.trials}
-        yield AuditFinding("chance: as stated", "FAIL" if wrong else "ok", text, numbers)
-    for name, choice in (("event-random", event_random), ("always-first", lambda _: always_first)):
-        tally = walk_subjects(paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART))
+        numbers = measured.numbers() | {
+            "stated": stated.value,
+            "stated_trials": stated.trials,
+        }
+        yield AuditFinding(
+            "chance: as stated", "FAIL" if wrong else "ok", text, numbers
+        )
+    for name, choice in (
+        ("event-random", event_random),
+        ("always-first", lambda _: always_first),
+    ):
+        tally = walk_subjects(
+            paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART)
+        )
         chances.append(tally)
-        yield AuditFinding(f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers())
+        yield AuditFinding(
+            f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers()
+        )
 
 
 def _of_trials(tally: Tally) -> str:
@@ -131,11 +209,15 @@ def _of_trials(tally: Tally) -> str:
 
 
 def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
-    """Return the verdict on a ceiling; where the trials are too few to tell, also what would settle it."""
+    """Return the verdict on a ceiling; where the trials are too few to tell, also what
+    would settle it.
+    """
     rates = [tally.rate(Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
         return "FAIL", ""
-    fewest = min((rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED)
+    fewest = min(
+        (rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED
+    )
     if fewest >= FEWEST_JUDGED:
         return "ok", ""
     text = f"; {NOT_JUDGED}: after {fewest} trials it may still be above; {FEWEST_JUDGED - fewest} more are needed"
@@ -143,14 +225,22 @@ def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
 
 
 def audit_blind(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: list[Tally]
+    paradigm: ArenaParadigm,
+    settings: AuditSettings,
+    runner: Runner,
+    chances: list[Tally],
 ) -> Iterator[AuditFinding]:
     specification = paradigm.specification
     finalists = contest(settings, runner, chances)
     best = finalists[0]
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
-    rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances)
+    rate, tried = (
+        best.rate(Z99),
+        sum(
+            tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances
+        ),
+    )
     text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
     if verdict == "FAIL":
         text += f". {blind_remedy(specification, most, rate.value)}"
@@ -164,70 +254,126 @@ def audit_blind(
     yield from _under_the_rodent(specification, best)
 
 
-def _under_the_rodent(specification: Specification, best: Tally) -> Iterator[AuditFinding]:
+def _under_the_rodent(
+    specification: Specification, best: Tally
+) -> Iterator[AuditFinding]:
     reference = specification.reference
     if reference is None:
-        yield AuditFinding("blind, below the rodent", "note", "there is no reference for 'success'", {})
+        yield AuditFinding(
+            "blind, below the rodent", "note", "there is no reference for 'success'", {}
+        )
         return
     rate, most = best.rate(Z99), reference.value - specification.document.margin
     verdict, unsettled = under([best], most)
     text = f"{best.name} {rate}; the rodent {shown(reference.value)} less the margin is {shown(most)}{unsettled}"
-    numbers = rate.numbers() | {"policy": best.name, "reference": reference.value, "most": most}
+    numbers = rate.numbers() | {
+        "policy": best.name,
+        "reference": reference.value,
+        "most": most,
+    }
     yield AuditFinding("blind, below the rodent", verdict, text, numbers)
 
 
-def contest(settings: AuditSettings, runner: Runner, chances: list[Tally]) -> list[Tally]:
-    """Return the best blind policies, best first, with rates from lives on which nothing was selected."""
+def contest(
+    settings: AuditSettings, runner: Runner, chances: list[Tally]
+) -> list[Tally]:
+    """Return the best blind policies, best first, with rates from lives on which
+    nothing was selected.
+    """
     trials, seed = settings.trials, settings.seed
-    # Fixed cycles learn nothing, so a few trials of every subject are as informative as complete lives.
+    # Fixed cycles learn nothing, so a few trials of every subject are as informative as
+    # complete lives.
     few, some = max(16, trials // 40), max(16, trials // 6)
     orders = [Order(name, some, seed + 2 * APART) for name in judged()]
-    orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
+    orders += [
+        Order(name, few, seed + 2 * APART)
+        for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))
+    ]
     report = settings.progress or (lambda _: None)
-    first = runner.run(orders, lambda done: report(f"blind policies {done} of {len(orders)}"))
+    first = runner.run(
+        orders, lambda done: report(f"blind policies {done} of {len(orders)}")
+    )
     report("search for a blind string of actions")
     first += climb(first, settings, runner, few)
     chances += first
     names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
     report("the best blind policies again, on other subjects")
-    second = runner.run([Order(name, max(32, trials // 4), seed + 3 * APART) for name in names])
+    second = runner.run(
+        [Order(name, max(32, trials // 4), seed + 3 * APART) for name in names]
+    )
     names = [tally.name for tally in _ranked(second)[:FINAL]]
     final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])
     chances += final
     return _ranked(final)
 
 
-def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trials: int) -> list[Tally]:
-    """Hill climbing over fixed strings with a bounded effort, starting from good and random ones."""
+def climb(
+    first: Sequence[Tally], settings: AuditSettings, runner: Runner, trials: int
+) -> list[Tally]:
+    """Hill climbing over fixed strings with a bounded effort, starting from good and
+    random ones.
+    """
     chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
     strings = variations(settings.seed)
-    names = [CYCLE + spelt(next(strings)) for _ in range(1 + settings.trials // PER_BEGINNING)]
+    names = [
+        CYCLE + spelt(next(strings))
+        for _ in range(1 + settings.trials // PER_BEGINNING)
+    ]
     found = runner.run([Order(name, trials, seed) for name in names])
-    best = _ranked([*found, *(tally for tally in first if tally.name.startswith(CYCLE))])[:PARENTS]
+    best = _ranked(
+        [*found, *(tally for tally in first if tally.name.startswith(CYCLE))]
+    )[:PARENTS]
     for generation in range(1 + settings.trials // PER_GENERATION):
-        parents = [[ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)] for tally in best]
+        parents = [
+            [ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)]
+            for tally in best
+        ]
         names = [tally.name for tally in best]
-        names += [CYCLE + spelt(mutated(chance.choice(parents), chance)) for _ in range(OFFSPRING)]
-        # Each generation uses other lives: the best strings of the last one were partly lucky.
-        orders = [Order(name, 2 * trials, seed + 1000 * (generation + 1)) for name in dict.fromkeys(names)]
+        names += [
+            CYCLE + spelt(mutated(chance.choice(parents), chance))
+            for _ in range(OFFSPRING)
+        ]
+        # Each generation uses other lives: the best strings of the last one were partly
+        # lucky.
+        orders = [
+            Order(name, 2 * trials, seed + 1000 * (generation + 1))
+            for name in dict.fromkeys(names)
+        ]
         best = _ranked(runner.run(orders))[:PARENTS]
     return best
 
 
 def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
     """Best first; ties are broken by reward, which may indicate partial solutions."""
-    return sorted(tallies, key=lambda tally: (-tally.rate().value, -tally.reward / max(1, tally.outcomes.total())))
+    return sorted(
+        tallies,
+        key=lambda tally: (
+            -tally.rate().value,
+            -tally.reward / max(1, tally.outcomes.total()),
+        ),
+    )
 
 
-def audit_limit(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
+def audit_limit(
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner
+) -> Iterator[AuditFinding]:
     limit = paradigm.specification.limit
     if not isinstance(limit, int):
-        yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', so it was not varied", {})
+        yield AuditFinding(
+            "step limit",
+            "note",
+            f"the limit is the variable '{limit}', so it was not varied",
+            {},
+        )
         return
     trials = max(16, settings.trials // 2)
     limits = (max(1, limit // 2), limit, 2 * limit)
-    tallies = runner.run([Order("uniform", trials, settings.seed, steps) for steps in limits])
+    tallies = runner.run(
+        [Order("uniform", trials, settings.seed, steps) for steps in limits]
+    )
     rates = {steps: tally.rate() for steps, tally in zip(limits, tallies, strict=True)}
-    text = "; ".join(f"{steps} steps: uniform {shown(rate.value)}" for steps, rate in rates.items())
+    text = "; ".join(
+        f"{steps} steps: uniform {shown(rate.value)}" for steps, rate in rates.items()
+    )
     numbers = {str(steps): rate.numbers() for steps, rate in rates.items()}
     yield AuditFinding("step limit", "note", text, numbers)

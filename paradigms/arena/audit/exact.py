@@ -1,14 +1,17 @@
 """Upper bounds by dynamic programming over beliefs, where these are few.
 
-The bound is over one trial, so it holds where no trial tells anything about the next: under amnesia between trials, or
-where all that is drawn is drawn for the trial alone, or where no trial tells what lasts. Elsewhere the problem is
-relaxed: the subject is told all that earlier trials could have told it, which can only help. Clocks after which a
-trial fails for certain are stopped, which can only help, too.
+The bound is over one trial, so it holds where no trial tells anything about the next:
+under amnesia between trials, or where all that is drawn is drawn for the trial alone,
+or where no trial tells what lasts. Elsewhere the problem is relaxed: the subject is
+told all that earlier trials could have told it, which can only help. Clocks after which
+a trial fails for certain are stopped, which can only help, too.
 
-Where there are too many beliefs, the problem is relaxed once more: each step may be taken from anywhere (``Stages``),
-or the subject is told what its hypotheses do not share, and takes the shortest way to each event (``Walks``).
+Where there are too many beliefs, the problem is relaxed once more: each step may be
+taken from anywhere (``Stages``), or the subject is told what its hypotheses do not
+share, and takes the shortest way to each event (``Walks``).
 
-Time is not counted (unless a rule reads it), and a subject may let it run out at will: this can only help, too.
+Time is not counted (unless a rule reads it), and a subject may let it run out at will:
+this can only help, too.
 """
 
 from __future__ import annotations
@@ -34,7 +37,14 @@ from cheesebench.paradigms.arena.audit.beliefs import (
 )
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
 from cheesebench.paradigms.arena.audit.relevance import holds_of
-from cheesebench.paradigms.arena.audit.walks import EQUAL, TooManyError, Walks, shares, succeeded, without_deadlines
+from cheesebench.paradigms.arena.audit.walks import (
+    EQUAL,
+    TooManyError,
+    Walks,
+    shares,
+    succeeded,
+    without_deadlines,
+)
 from cheesebench.protocol.expressions import (
     ARITHMETIC_SIGNS,
     Binary,
@@ -48,11 +58,13 @@ from cheesebench.protocol.expressions import (
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials begin (for an effort of 1).
+#: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials
+#: begin (for an effort of 1).
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
 #: Most lives held in the beliefs of a bound, whatever the effort: a limit of memory.
 LIVES = 60_000
-#: Most different beginnings of a trial for a bound; and most of them, by what earlier trials have told.
+#: Most different beginnings of a trial for a bound; and most of them, by what earlier
+#: trials have told.
 BEGINNINGS, KNOWN = 16, 16
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
 FREE_STEPS, STAGES = 250_000, 4_000
@@ -60,13 +72,16 @@ FREE_STEPS, STAGES = 250_000, 4_000
 TINY = 1e-200
 #: A bound at or above this says nothing.
 CERTAIN = 0.999
-#: The bound is given up if the first of several beginnings predicts a total above this multiple of the rest.
+#: The bound is given up if the first of several beginnings predicts a total above this
+#: multiple of the rest.
 HOPEFUL = 2
 
 
 @dataclass(slots=True)
 class Option:
-    """One action in a belief: the immediate gain, and where the rest of the weight goes."""
+    """One action in a belief: the immediate gain, and where the rest of the weight
+    goes.
+    """
 
     cloud: Cloud
     gains: list[float] = field(default_factory=list)
@@ -74,11 +89,15 @@ class Option:
     value: float = 0.0
 
 
-def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0) -> float | None:
-    """Return a bound on how often a subject with the adversary's lesion succeeds in a trial; None: not proved.
+def upper_bound(
+    adversary: Adversary, effort: float = 1.0, at_most: float = 0.0
+) -> float | None:
+    """Return a bound on how often a subject with the adversary's lesion succeeds in a
+    trial; None: not proved.
 
-    A bound that is not above ``at_most`` need not be the least. There is none where the verdict is about a measure that
-    is not proved to fall short of what the verdict asks.
+    A bound that is not above ``at_most`` need not be the least. There is none where the
+    verdict is about a measure that is not proved to fall short of what the verdict
+    asks.
     """
     specification = adversary.world.program.specification
     about = specification.judged
@@ -86,26 +105,42 @@ def upper_bound(adversary: Adversary, effort: float = 1.0, at_most: float = 0.0)
         if about.range is None or about.better == "alike":
             return None
         written = adversary.world.relevance.written
-        fixed = [name for name, one in specification.variables.items() if one.per == "block" and name not in written]
-        rotas = [one for one in specification.draws if one.order == "cycle" and one.keep_if is None]
+        fixed = [
+            name
+            for name, one in specification.variables.items()
+            if one.per == "block" and name not in written
+        ]
+        rotas = [
+            one
+            for one in specification.draws
+            if one.order == "cycle" and one.keep_if is None
+        ]
         fixed += [column for one in rotas for column in one.columns]
         worth, asked = _worth(specification.measures[about.measure], about, fixed)
-        worthy = ArenaParadigm(replace(specification, success=worth, measures={GRADED: worth}))
+        worthy = ArenaParadigm(
+            replace(specification, success=worth, measures={GRADED: worth})
+        )
         bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
         if bound is None or bound > asked + EQUAL:
             return None
     return _least(adversary, effort, at_most)
 
 
-def _worth(measure: Expression, about: ReferenceSpec, fixed: Sequence[str]) -> tuple[Expression, float]:
-    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; what is ``fixed`` hangs on the date.
+def _worth(
+    measure: Expression, about: ReferenceSpec, fixed: Sequence[str]
+) -> tuple[Expression, float]:
+    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; what
+    is ``fixed`` hangs on the date.
 
-    A trial without a value counts most, for it may be chosen, except where only its date says that it has none.
+    A trial without a value counts most, for it may be chosen, except where only its
+    date says that it has none.
     """
     low, high = about.range or (0.0, 0.0)
     value, counts = measure, cast(Expression, Number(1))
     match measure:
-        case Binary("/", part, Binary(sign) as has) if sign not in ARITHMETIC_SIGNS and not _selects(has, fixed):
+        case Binary("/", part, Binary(sign) as has) if (
+            sign not in ARITHMETIC_SIGNS and not _selects(has, fixed)
+        ):
             value, counts = part, has
     if about.better == "lower":
         value, low, high = Binary("-", Number(0), value), -high, -low
@@ -120,9 +155,16 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     if _hangs_on_the_past(world) or _selects(specification.where):
         return None
     hasty = without_deadlines(specification)
-    unhurried = adversary if hasty is specification else Adversary(ArenaParadigm(hasty), world.lesion, effort)
+    unhurried = (
+        adversary
+        if hasty is specification
+        else Adversary(ArenaParadigm(hasty), world.lesion, effort)
+    )
     # Unlimited time can only help. Where that is too much work, the deadlines count.
-    ways: list[tuple[Bound, Adversary]] = [(from_anywhere, unhurried), (by_walks, adversary)]
+    ways: list[tuple[Bound, Adversary]] = [
+        (from_anywhere, unhurried),
+        (by_walks, adversary),
+    ]
     if _forgets(world):
         ways += [(_of_one_trial, unhurried), (_of_one_trial, adversary)]
     else:
@@ -139,12 +181,15 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     return min(bounds, default=None)
 
 
-#: Returns a bound, or raises ``TooManyError`` where it does not hold, or there is too much to do.
+#: Returns a bound, or raises ``TooManyError`` where it does not hold, or there is too
+#: much to do.
 Bound = Callable[[Adversary, float], float]
 
 
 def _forgets(world: World) -> bool:
-    """Return whether nothing that other trials tell is known: what is forgotten at a state is of this trial alone."""
+    """Return whether nothing that other trials tell is known: what is forgotten at a
+    state is of this trial alone.
+    """
     return world.lesion.forgets_trials or _stands_alone(world)
 
 
@@ -158,7 +203,9 @@ def _told_all(adversary: Adversary, effort: float) -> float:
 
 
 def _informed(adversary: Adversary, effort: float) -> float:
-    """Return the bound of a subject that knows what trials have told it, whatever it did to be told most."""
+    """Return the bound of a subject that knows what trials have told it, whatever it
+    did to be told most.
+    """
     world = adversary.world
     specification = world.program.specification
     judged, over = specification.judged_blocks, specification.blocks_after_judged
@@ -170,7 +217,10 @@ def _informed(adversary: Adversary, effort: float) -> float:
         further: dict[Hashable, Rest] = {}
         for rest in rests:
             parts = begun(world.begin(rest))
-            if not parts or (block := world.plan_of(next(iter(parts.values()))).block) in over:
+            if (
+                not parts
+                or (block := world.plan_of(next(iter(parts.values()))).block) in over
+            ):
                 return most
             key = _signature(parts)
             if key not in known:
@@ -183,9 +233,21 @@ def _informed(adversary: Adversary, effort: float) -> float:
             most = max(most, value) if block in judged else most
             before = _lasting(map(cloud_of, parts.values()))
             for after in told:
-                whole = [grain for part in parts.values() for grain in part.items() if grain[0][0].lasting in after]
-                later = world.rest({one: w * after[one[0].lasting] / before[one[0].lasting] for one, w in whole})
-                further[frozenset((one, round(weight, 9)) for one, weight in later.items())] = later
+                whole = [
+                    grain
+                    for part in parts.values()
+                    for grain in part.items()
+                    if grain[0][0].lasting in after
+                ]
+                later = world.rest(
+                    {
+                        one: w * after[one[0].lasting] / before[one[0].lasting]
+                        for one, w in whole
+                    }
+                )
+                further[
+                    frozenset((one, round(weight, 9)) for one, weight in later.items())
+                ] = later
             if max(len(known), len(further)) > KNOWN or most > CERTAIN:
                 raise TooManyError
         rests = list(further.values())
@@ -193,7 +255,9 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
-    """Return the bound of ``Stages``, in seconds; raise ``TooManyError`` where a rule reads the way."""
+    """Return the bound of ``Stages``, in seconds; raise ``TooManyError`` where a rule
+    reads the way.
+    """
     if adversary.world.relevance.way:
         raise TooManyError
     return _relaxed(adversary, Stages(adversary.world, effort).value, effort)
@@ -204,7 +268,9 @@ def by_walks(adversary: Adversary, effort: float) -> float:
     return _relaxed(adversary, Walks(adversary.world, effort).value, effort)
 
 
-def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: float) -> float:
+def _relaxed(
+    adversary: Adversary, value: Callable[[Parts], float], effort: float
+) -> float:
     if _forgets(adversary.world):
         return max(map(value, _beginnings(adversary, effort)))
     means, values = [], dict[int, float]()
@@ -218,31 +284,55 @@ def _relaxed(adversary: Adversary, value: Callable[[Parts], float], effort: floa
 
 
 def _hangs_on_the_past(world: World) -> bool:
-    """Return whether what a trial can be depends on what was done in earlier ones, or on what no belief holds."""
+    """Return whether what a trial can be depends on what was done in earlier ones, or
+    on what no belief holds.
+    """
     lesion, relevance = world.lesion, world.relevance
-    # Real rounds are composed where few permutations keep `max_run`: these are not equally likely.
-    dealt = any(one.order == "shuffle" and one.max_run for one in world.program.specification.draws)
+    # Real rounds are composed where few permutations keep `max_run`: these are not
+    # equally likely.
+    dealt = any(
+        one.order == "shuffle" and one.max_run
+        for one in world.program.specification.draws
+    )
     # Which of several states is entered may be chosen, so that it is a note, too.
-    outlasts = len(lesion.forgets_at) > 1 or (bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at))
-    return outlasts or dealt or lesion.memoryless or relevance.behaviour or relevance.trace or relevance.subject
+    outlasts = len(lesion.forgets_at) > 1 or (
+        bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
+    )
+    return (
+        outlasts
+        or dealt
+        or lesion.memoryless
+        or relevance.behaviour
+        or relevance.trace
+        or relevance.subject
+    )
 
 
 def _selects(where: Expression | None, fixed: Sequence[str] = ()) -> bool:
-    """Return whether the trials that are judged may be better ones: a bound on all of them is none on these."""
+    """Return whether the trials that are judged may be better ones: a bound on all of
+    them is none on these.
+    """
     # A subject's number may stand for its row.
     dates = [*map(BuiltIn, ("block", "session", "trial")), *map(Variable, fixed)]
     nodes = () if where is None else walk(where)
-    return not all(isinstance(one, Binary | Constant | Number) or one in dates for one in nodes)
+    return not all(
+        isinstance(one, Binary | Constant | Number) or one in dates for one in nodes
+    )
 
 
 def _stands_alone(world: World) -> bool:
     draws = world.program.specification.draws
-    alone = all(one.per == "trial" and one.order in ("random", "cycle") and not one.max_run for one in draws)
+    alone = all(
+        one.per == "trial" and one.order in ("random", "cycle") and not one.max_run
+        for one in draws
+    )
     return alone and not any(draw.keep_if for draw in draws)
 
 
 def _priors(adversary: Adversary) -> Iterator[Rest]:
-    """Yield the belief before each judged trial of a subject that has been told nothing."""
+    """Yield the belief before each judged trial of a subject that has been told
+    nothing.
+    """
     world = adversary.world
     specification, rest = world.program.specification, world.prior()
     judged, over = specification.judged_blocks, specification.blocks_after_judged
@@ -259,7 +349,9 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
 
 
 def _entered(adversary: Adversary, parts: Parts) -> Parts:
-    """Return how the state is entered at which all is forgotten, in trials that begin so; or the same parts."""
+    """Return how the state is entered at which all is forgotten, in trials that begin
+    so; or the same parts.
+    """
     for state in adversary.world.lesion.forgets_at:
         parts = adversary.entries(parts, 0, frozenset({state}), state)
     return parts
@@ -277,7 +369,9 @@ def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
 
 
 def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Parts]]]:
-    """Yield, for each trial, how it can begin for a subject that knows all that earlier trials tell, and how often."""
+    """Yield, for each trial, how it can begin for a subject that knows all that earlier
+    trials tell, and how often.
+    """
     seen: set[Hashable] = set()
     keys: dict[int, Hashable] = {}
     known: dict[Hashable, Parts] = {}
@@ -302,7 +396,8 @@ def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Par
 def _signature(parts: Parts) -> Hashable:
     whole = sum(sum(part.values()) for part in parts.values())
     return frozenset(
-        (percept, signature(cloud_of(part)), round(sum(part.values()) / whole, 9)) for percept, part in parts.items()
+        (percept, signature(cloud_of(part)), round(sum(part.values()) / whole, 9))
+        for percept, part in parts.items()
     )
 
 
@@ -311,7 +406,11 @@ class Beliefs:
 
     def __init__(self, world: World, effort: float, *, tells: bool = False) -> None:
         self._nodes, self._tells = world.nodes, tells
-        self._left, self._room, self._most_lives = STEPS * effort, BELIEFS * effort, world.nodes.lives + LIVES
+        self._left, self._room, self._most_lives = (
+            STEPS * effort,
+            BELIEFS * effort,
+            world.nodes.lives + LIVES,
+        )
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
@@ -327,17 +426,28 @@ class Beliefs:
     def mean(self, ways: list[tuple[float, Parts]]) -> float:
         """Return the value of beginnings by their weights."""
         whole = sum(weight for weight, _ in ways)
-        return sum(weight * value for (weight, _), value in zip(ways, self._values(ways), strict=True)) / whole
+        return (
+            sum(
+                weight * value
+                for (weight, _), value in zip(ways, self._values(ways), strict=True)
+            )
+            / whole
+        )
 
     def _values(self, ways: list[tuple[float, Parts]]) -> list[float]:
         roots = []
         for number, (_, parts) in enumerate(ways):
             before, room = self._left, len(self._options)
             clouds = _clouds(parts, by_limit=self._ends_at_the_limit)
-            roots.append([(sum(cloud.values()), self._number(cloud)) for cloud in clouds])
+            roots.append(
+                [(sum(cloud.values()), self._number(cloud)) for cloud in clouds]
+            )
             self._expand()
             rest = len(ways) - number - 1
-            if rest * (before - self._left) > HOPEFUL * self._left and len(self._options) - room:
+            if (
+                rest * (before - self._left) > HOPEFUL * self._left
+                and len(self._options) - room
+            ):
                 raise TooManyError
         self._iterate()
         values = []
@@ -352,15 +462,22 @@ class Beliefs:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._options)
-            self._options.append(Option(cloud if sum(cloud.values()) > TINY else normalised(cloud)))
+            self._options.append(
+                Option(cloud if sum(cloud.values()) > TINY else normalised(cloud))
+            )
             self._pending.append(number)
         return number
 
     def _expand(self) -> None:
         while self._pending:
-            if len(self._options) > self._room or self._left < 0 or self._nodes.lives > self._most_lives:
+            if (
+                len(self._options) > self._room
+                or self._left < 0
+                or self._nodes.lives > self._most_lives
+            ):
                 raise TooManyError
-            # A belief is first reached with the fewest steps, and so with the most steps left.
+            # A belief is first reached with the fewest steps, and so with the most
+            # steps left.
             option = self._options[self._pending.popleft()]
             cloud, whole = option.cloud, sum(option.cloud.values())
             waiting = next(iter(cloud)).waiting
@@ -379,7 +496,9 @@ class Beliefs:
                 option.gains.append(gain)
                 option.leads.append(leads)
                 if self._ends_at_the_limit:
-                    ends = list(self._nodes.step(cloud, action, _last_step(cloud)).values())
+                    ends = list(
+                        self._nodes.step(cloud, action, _last_step(cloud)).values()
+                    )
                     for part in ends:
                         self._tell(part)
                     option.gains.append(sum(map(succeeded, ends)) / whole)
@@ -388,12 +507,17 @@ class Beliefs:
     def _tell(self, ended: Cloud) -> None:
         if self._tells:
             lasting = _lasting([ended])
-            self.told.setdefault(frozenset((one, round(share, 9)) for one, share in lasting.items()), lasting)
+            self.told.setdefault(
+                frozenset((one, round(share, 9)) for one, share in lasting.items()),
+                lasting,
+            )
             if len(self.told) > KNOWN:
                 raise TooManyError
 
     def _iterate(self) -> None:
-        """Set the value of every belief to the largest chance of success (value iteration, the last beliefs first)."""
+        """Set the value of every belief to the largest chance of success (value
+        iteration, the last beliefs first).
+        """
         options, change = self._options, 1.0
         while change > EQUAL:
             change = 0.0
@@ -414,7 +538,9 @@ def _last_step(cloud: Cloud) -> int:
 
 
 def _clouds(parts: Parts, *, by_limit: bool) -> list[Cloud]:
-    """Return what is believed as trials begin; with ``by_limit``, by subjects that are told when time is up."""
+    """Return what is believed as trials begin; with ``by_limit``, by subjects that are
+    told when time is up.
+    """
     clouds = [cloud_of(part) for part in parts.values()]
     if not by_limit:
         return clouds
@@ -428,24 +554,31 @@ def _clouds(parts: Parts, *, by_limit: bool) -> list[Cloud]:
 
 @dataclass(slots=True)
 class Stage:
-    """What all hypotheses of a belief share, which ones these may be, and at most how likely each is."""
+    """What all hypotheses of a belief share, which ones these may be, and at most how
+    likely each is.
+    """
 
     cloud: Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
-    """For each step the weights that go on, the largest chance with which they do, and where."""
+    """For each step the weights that go on, the largest chance with which they do, and
+    where.
+    """
     value: float = 0.0
     is_pending: bool = False
 
 
 class Stages:
-    """Bounds of an easier problem: a subject may take each step from anywhere, and is told what is not shared.
+    """Bounds of an easier problem: a subject may take each step from anywhere, and is
+    told what is not shared.
 
-    It always knows where it stands: steps that lead to different places would be more than one step from anywhere.
+    It always knows where it stands: steps that lead to different places would be more
+    than one step from anywhere.
 
-    Which hypotheses have been ruled out is forgotten, as far as what the others share does not show it: of all
-    beliefs with equal shares, one stage holds every hypothesis at its largest weight. The value of a stage, in weights,
-    is not below that of any belief in it, because no step gains more from fewer hypotheses.
+    Which hypotheses have been ruled out is forgotten, as far as what the others share
+    does not show it: of all beliefs with equal shares, one stage holds every hypothesis
+    at its largest weight. The value of a stage, in weights, is not below that of any
+    belief in it, because no step gains more from fewer hypotheses.
     """
 
     def __init__(self, world: World, effort: float) -> None:
@@ -455,7 +588,9 @@ class Stages:
         self._steps: dict[Hashable, list[int]] = {}
         self._somewhere: dict[Hashable, Node] = {}
         self._leads: dict[tuple[int, int], list[tuple[float, int, Node]]] = {}
-        self._waits_for_success = holds_of(world.program.specification.success, TIMEOUT) is not False
+        self._waits_for_success = (
+            holds_of(world.program.specification.success, TIMEOUT) is not False
+        )
         self._has_doors = bool(world.program.specification.arena.doors)
 
     def value(self, parts: Parts) -> float:
@@ -467,23 +602,33 @@ class Stages:
         by_limit: dict[int, list[Cloud]] = defaultdict(list)
         for cloud in clouds:
             by_limit[_last_step(cloud)].append(cloud)
-        return min(1.0, sum(map(self._begun, by_limit.values())) + max(0.0, 1.0 - whole))
+        return min(
+            1.0, sum(map(self._begun, by_limit.values())) + max(0.0, 1.0 - whole)
+        )
 
     def _begun(self, clouds: list[Cloud]) -> float:
-        """Return how much of the weight succeeds, at most, in trials with one limit (or that fail at it)."""
+        """Return how much of the weight succeeds, at most, in trials with one limit (or
+        that fail at it).
+        """
         total, most = 0.0, 0.0
         while clouds:
             waiting = [one for one in clouds if next(iter(one)).waiting]
-            total += sum(self._decided(one) for one in clouds if not next(iter(one)).waiting)
+            total += sum(
+                self._decided(one) for one in clouds if not next(iter(one)).waiting
+            )
             if self._waits_for_success:  # time may be up now
-                most = max(most, total + sum(self._at_the_limit(one, STAY) for one in waiting))
+                most = max(
+                    most, total + sum(self._at_the_limit(one, STAY) for one in waiting)
+                )
             further: dict[Hashable, Cloud] = {}
             total += sum(self._waited(one, further) for one in waiting)
             clouds = list(further.values())
         return max(most, total)
 
     def _waited(self, cloud: Cloud, further: dict[Hashable, Cloud]) -> float:
-        """Take a step in which there is nothing to decide: what is perceived is not forgotten."""
+        """Take a step in which there is nothing to decide: what is perceived is not
+        forgotten.
+        """
         self._left -= len(cloud)
         if self._left < 0:
             raise TooManyError
@@ -500,7 +645,8 @@ class Stages:
     def _decided(self, cloud: Cloud) -> float:
         groups: dict[tuple[int, Hashable, Hashable], Cloud] = {}
         for node, weight in cloud.items():
-            # Later pictures are told at once: what is left does not depend on which they are.
+            # Later pictures are told at once: what is left does not depend on which
+            # they are.
             _, pictures = self._world.relevance.told(node.origin)
             here, key = self._apart(node)
             group = groups.setdefault((node.pose, pictures, key), {})
@@ -511,15 +657,25 @@ class Stages:
         )
 
     def _value_of(self, key: Hashable, doors: Hashable, cloud: Cloud) -> float:
-        """Return how much of the weight succeeds, at most: as much of it as in a cloud with the same shares."""
+        """Return how much of the weight succeeds, at most: as much of it as in a cloud
+        with the same shares.
+        """
         whole, told = sum(cloud.values()), self._world.relevance.told
-        alike = key, doors, shares((told(node.origin)[0], weight) for node, weight in cloud.items())
+        alike = (
+            key,
+            doors,
+            shares((told(node.origin)[0], weight) for node, weight in cloud.items()),
+        )
         if alike not in self._values:
-            self._values[alike] = self._solved(key, {node: weight / whole for node, weight in cloud.items()})
+            self._values[alike] = self._solved(
+                key, {node: weight / whole for node, weight in cloud.items()}
+            )
         return self._values[alike] * whole
 
     def _apart(self, node: Node) -> tuple[Node, Hashable]:
-        """Return the node wherever it is, and what hypotheses that are not told apart share with it."""
+        """Return the node wherever it is, and what hypotheses that are not told apart
+        share with it.
+        """
         clocks = node.origin.clocks(node.ahead)
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
         return here, (node.waiting, clocks, node.origin.shared, id(node.origin.tables))
@@ -541,7 +697,9 @@ class Stages:
                     stage.leads[-1].append((sum(group.values()), most, number))
                     there = stages[number]
                     for node, weight in group.items():
-                        share = min(1.0, weight / most)  # no belief weighs more than the one at the beginning
+                        share = min(
+                            1.0, weight / most
+                        )  # no belief weighs more than the one at the beginning
                         if share > there.cloud.get(node, 0.0) + EQUAL:
                             there.cloud[node] = share
                             pending += [] if there.is_pending else [number]
@@ -554,16 +712,28 @@ class Stages:
             change = 0.0
             for stage in reversed(stages):
                 values = [
-                    gain + sum(min(weight, most * stages[number].value) for weight, most, number in leads)
+                    gain
+                    + sum(
+                        min(weight, most * stages[number].value)
+                        for weight, most, number in leads
+                    )
                     for gain, leads in zip(stage.gains, stage.leads, strict=True)
                 ]
                 best = min(max(values, default=0.0), sum(stage.cloud.values()))
-                change, stage.value = max(change, best - stage.value), max(best, stage.value)
+                change, stage.value = (
+                    max(change, best - stage.value),
+                    max(best, stage.value),
+                )
         return stages[0].value
 
     def _at_the_limit(self, cloud: Cloud, entry: int) -> float:
         there = cloud if next(iter(cloud)).waiting else self._placed(cloud, entry)
-        return sum(map(succeeded, self._nodes.step(there, entry & 3, _last_step(there)).values()))
+        return sum(
+            map(
+                succeeded,
+                self._nodes.step(there, entry & 3, _last_step(there)).values(),
+            )
+        )
 
     def _placed(self, cloud: Cloud, entry: int) -> Cloud:
         there = Cloud()
@@ -575,8 +745,13 @@ class Stages:
     def _step(
         self, cloud: Cloud, entry: int
     ) -> tuple[float, dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]]]:
-        """Return the weight that succeeds; by what is told and shared, the largest chance and what is left."""
-        gain, groups = 0.0, dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]]()
+        """Return the weight that succeeds; by what is told and shared, the largest
+        chance and what is left.
+        """
+        gain, groups = (
+            0.0,
+            dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]](),
+        )
         self._left -= len(cloud)
         for node, weight in cloud.items():
             often: dict[tuple[Hashable, Hashable], float] = defaultdict(float)
@@ -585,7 +760,10 @@ class Stages:
                     gain += weight * chance * there.success
                     continue
                 here, key = self._apart(there)
-                told = (percept, there.pose), key  # even a blind subject is told where it stands
+                told = (
+                    (percept, there.pose),
+                    key,
+                )  # even a blind subject is told where it stands
                 often[told] += chance
                 most, group = groups.get(told, (0.0, {}))
                 group[here] = group.get(here, 0.0) + weight * chance
@@ -596,20 +774,40 @@ class Stages:
         found = self._leads.get((node.number, entry))
         if found is None:
             placed = self._nodes.moved(node, entry & ~3, node.ahead)
-            found = self._leads[node.number, entry] = list(self._nodes.leads(placed, entry & 3, 0))
+            found = self._leads[node.number, entry] = list(
+                self._nodes.leads(placed, entry & 3, 0)
+            )
         return found
 
     def _entries(self, cloud: Cloud) -> list[int]:
-        """Return poses and actions, one for each way in which something can happen to any of these."""
+        """Return poses and actions, one for each way in which something can happen to
+        any of these.
+        """
         first, program = next(iter(cloud)), self._world.program
-        tables = list({id(one): one for one in (node.origin.tables for node in cloud)}.values())
+        tables = list(
+            {id(one): one for one in (node.origin.tables for node in cloud)}.values()
+        )
         key = first.state, first.waiting, *map(id, tables)
         if key not in self._steps:
-            geometry, listen, found = program.geometry, program.states[first.state].listen, dict[Hashable, int]()
-            for entry in range(STAY, geometry.poses * 4, 4) if first.waiting else range(geometry.poses * 4):
+            geometry, listen, found = (
+                program.geometry,
+                program.states[first.state].listen,
+                dict[Hashable, int](),
+            )
+            for entry in (
+                range(STAY, geometry.poses * 4, 4)
+                if first.waiting
+                else range(geometry.poses * 4)
+            ):
                 cells = [geometry.cell(one.moves[entry]) for one in tables]
-                where = [members[cell] for members in geometry.member_at.values() for cell in cells]
-                found.setdefault((*where, *[one.events[entry] & listen for one in tables]), entry)
+                where = [
+                    members[cell]
+                    for members in geometry.member_at.values()
+                    for cell in cells
+                ]
+                found.setdefault(
+                    (*where, *[one.events[entry] & listen for one in tables]), entry
+                )
             self._steps[key] = list(found.values())
         return self._steps[key]
 

@@ -27,9 +27,11 @@ T = TypeVar("T")
 
 
 class Script(Stream):
-    """A stream whose choices can be prescribed: each has its probabilities, and a script says which one is taken.
+    """A stream whose choices can be prescribed: each has its probabilities, and a
+    script says which one is taken.
 
-    Beyond the script, the likeliest alternative is taken. ``happens`` and ``below`` are choices, too.
+    Beyond the script, the likeliest alternative is taken. ``happens`` and ``below`` are
+    choices, too.
     """
 
     def __init__(self) -> None:
@@ -52,15 +54,19 @@ class Script(Stream):
         return 0 if self.is_mute else self.choose((1 / n,) * n)
 
     def happens(self, p: float, key: str) -> bool:
-        """Return whether something of probability ``p`` happens; certain events are no choices."""
+        """Return whether something of probability ``p`` happens; certain events are no
+        choices.
+        """
         if p >= 1 or not p > 0:
             return p >= 1
         return self.choose((p, 1 - p)) == 0
 
     def all_of(self, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
-        """Do something once for each combination of its choices; yield probability and result of each.
+        """Do something once for each combination of its choices; yield probability and
+        result of each.
 
-        ``do`` must start from the same situation every time. The first run takes the likeliest choices.
+        ``do`` must start from the same situation every time. The first run takes the
+        likeliest choices.
         """
         done: set[tuple[int, ...]] = set()
         pending: list[tuple[int, ...]] = [()]
@@ -74,12 +80,18 @@ class Script(Stream):
             done.add(choices)
             for number in range(len(taken) - 1, len(prefix) - 1, -1):
                 choice, chances = taken[number]
-                pending += [(*choices[:number], other) for other, p in enumerate(chances) if other != choice and p > 0]
+                pending += [
+                    (*choices[:number], other)
+                    for other, p in enumerate(chances)
+                    if other != choice and p > 0
+                ]
             yield math.prod(chances[choice] for choice, chances in taken), result
 
 
 class OpenSequence:
-    """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of the script."""
+    """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of
+    the script.
+    """
 
     def __init__(self, spec: DrawSpec, script: Script) -> None:
         self._spec, self._script = spec, script
@@ -90,7 +102,9 @@ class OpenSequence:
         if spec.pick is None or spec.sample is not None:
             self.rows: Sequence[Row] = spec.rows
         else:
-            self.rows = [as_sets(subset) for subset in combinations(spec.rows, spec.pick)]
+            self.rows = [
+                as_sets(subset) for subset in combinations(spec.rows, spec.pick)
+            ]
 
     def copy(self) -> Self:
         twin = object.__new__(type(self))
@@ -104,11 +118,16 @@ class OpenSequence:
             if self._spec.pick is None:
                 rows = list(permutations(dealt, len(self._spec.columns)))
             else:
-                rows = [as_sets([(member,) for member in few]) for few in combinations(dealt, self._spec.pick)]
+                rows = [
+                    as_sets([(member,) for member in few])
+                    for few in combinations(dealt, self._spec.pick)
+                ]
             self.count += 1
             return rows[self._script.choose((1 / len(rows),) * len(rows))]
         if order == "by_subject":
-            row = self._row = rows[subject % len(rows)] if self._row is None else self._row
+            row = self._row = (
+                rows[subject % len(rows)] if self._row is None else self._row
+            )
         elif order == "cycle":
             row = rows[self.count % len(rows)]
         else:
@@ -116,7 +135,11 @@ class OpenSequence:
             choice = self._script.choose(chances) if len(rows) > 1 else 0
             row = rows[choice]
             if order == "shuffle":
-                self._left = (*self._left[:choice], self._left[choice] - 1, *self._left[choice + 1 :])
+                self._left = (
+                    *self._left[:choice],
+                    self._left[choice] - 1,
+                    *self._left[choice + 1 :],
+                )
         self.count += 1
         if self._spec.max_run:
             self._run = (*self._run, row[0])[-self._spec.max_run :]
@@ -132,23 +155,42 @@ class OpenSequence:
 
     def _too_long(self, row: Row) -> bool:
         longest = self._spec.max_run
-        return longest is not None and len(self._run) == longest and {*self._run} == {row[0]}
+        return (
+            longest is not None
+            and len(self._run) == longest
+            and {*self._run} == {row[0]}
+        )
 
     def _shuffled(self) -> Sequence[float]:
-        """Return the chance of each row: the share of the permutations of the rest that begin with it."""
+        """Return the chance of each row: the share of the permutations of the rest that
+        begin with it.
+        """
         rows = self.rows
         if self.count % (len(rows) * self._spec.copies) == 0:
             self._left = (self._spec.copies,) * len(rows)
         firsts = tuple(row[0] for row in rows)
-        run = next((n for n, value in enumerate(reversed(self._run)) if value != self._run[-1]), len(self._run))
+        run = next(
+            (
+                n
+                for n, value in enumerate(reversed(self._run))
+                if value != self._run[-1]
+            ),
+            len(self._run),
+        )
         weights = [
-            float(often) * _ways(firsts, _without(self._left, n), row[0], *self._after(row, run))
+            float(often)
+            * _ways(firsts, _without(self._left, n), row[0], *self._after(row, run))
             if often and not self._too_long(row)
             else 0.0
             for n, (row, often) in enumerate(zip(rows, self._left, strict=True))
         ]
-        # Where no permutation keeps `max_run`, rows are composed otherwise: any remaining row may come.
-        return [w / sum(weights) for w in weights] if sum(weights) else [n / sum(self._left) for n in self._left]
+        # Where no permutation keeps `max_run`, rows are composed otherwise: any
+        # remaining row may come.
+        return (
+            [w / sum(weights) for w in weights]
+            if sum(weights)
+            else [n / sum(self._left) for n in self._left]
+        )
 
     def _after(self, row: Row, run: int) -> tuple[int, int | None]:
         same = bool(self._run) and self._run[-1] == row[0]
@@ -160,7 +202,12 @@ class OpenSequence:
         if order == "shuffle":
             size = len(self.rows) * self._spec.copies
             return self.count % size, self._left, self._run, bool(self.count)
-        return (self.count % len(self.rows) if order == "cycle" else 0), self._row, self._run, bool(self.count)
+        return (
+            (self.count % len(self.rows) if order == "cycle" else 0),
+            self._row,
+            self._run,
+            bool(self.count),
+        )
 
 
 def _without(left: tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -169,9 +216,15 @@ def _without(left: tuple[int, ...], n: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=100_000)
 def _ways(
-    firsts: tuple[RuntimeValue, ...], left: tuple[int, ...], last: RuntimeValue, run: int, most: int | None
+    firsts: tuple[RuntimeValue, ...],
+    left: tuple[int, ...],
+    last: RuntimeValue,
+    run: int,
+    most: int | None,
 ) -> float:
-    """Return how many permutations of the remaining rows keep ``max_run``; ``last`` has come ``run`` times."""
+    """Return how many permutations of the remaining rows keep ``max_run``; ``last`` has
+    come ``run`` times.
+    """
     if most is None or not any(left):
         return 1.0
     total = 0.0
@@ -183,18 +236,33 @@ def _ways(
 
 
 class Hypothesis(ArenaSubject):
-    """A life that a subject may be leading. Its twins can begin further trials; they share nothing mutable with it."""
+    """A life that a subject may be leading. Its twins can begin further trials; they
+    share nothing mutable with it.
+    """
 
-    def __init__(self, program: Program, view: View, script: Script, relevance: Relevance, subject: int = 0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        view: View,
+        script: Script,
+        relevance: Relevance,
+        subject: int = 0,
+    ) -> None:
         super().__init__(program, view, 0, subject)
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
-        self._schedule = Schedule(())  # deaf: the end of a trial is noted when the next one begins, in a copy
-        self._open = [(draw, OpenSequence(draw, script)) for draw in program.specification.draws]
+        self._schedule = Schedule(
+            ()
+        )  # deaf: the end of a trial is noted when the next one begins, in a copy
+        self._open = [
+            (draw, OpenSequence(draw, script)) for draw in program.specification.draws
+        ]
         #: The subject's number, and from how many it is drawn where it cannot be known.
         self._number = subject if relevance.subject else None
-        self._numbers = math.lcm(*(len(one.rows) for draw, one in self._open if draw.order == "by_subject"))
+        self._numbers = math.lcm(
+            *(len(one.rows) for draw, one in self._open if draw.order == "by_subject")
+        )
         self._fired = 0
         self._counts = [0] * len(relevance.timed_places)
         self._note = self._noting()
@@ -212,7 +280,9 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        return 0 if number is None else self._counts[number]  # what decides nothing is not counted
+        return (
+            0 if number is None else self._counts[number]
+        )  # what decides nothing is not counted
 
     def twin(self) -> Self:
         """Return an independent copy, which may begin further trials."""
@@ -252,15 +322,25 @@ class Hypothesis(ArenaSubject):
 
     def _enter(self, name: str) -> float:
         for draw, sequence in self._open:
-            if draw.name in self._relevance.late[self.block].get(name, ()) and self.values[draw.columns[0]] is None:
+            if (
+                draw.name in self._relevance.late[self.block].get(name, ())
+                and self.values[draw.columns[0]] is None
+            ):
                 self.values.update(zip(draw.columns, sequence.once(), strict=True))
-        was_mute, self._script.is_mute = self._script.is_mute, name in self._relevance.stuck
+        was_mute, self._script.is_mute = (
+            self._script.is_mute,
+            name in self._relevance.stuck,
+        )
         reward = super()._enter(name)
         self._script.is_mute = was_mute
         return reward
 
     def _draw_rows(self, began: set[Scope]) -> None:
-        late = {name for names in self._relevance.late[self.block].values() for name in names}
+        late = {
+            name
+            for names in self._relevance.late[self.block].values()
+            for name in names
+        }
         for draw, sequence in self._open:
             if draw.name in late:
                 self.values.update(dict.fromkeys(draw.columns))
@@ -270,7 +350,9 @@ class Hypothesis(ArenaSubject):
                     members = dealt(draw, self._geometry.arena.groups, self.values)
                     if draw.order == "by_subject" and self._number is None:
                         self._number = self._script.below(self._numbers, "subject")
-                    self._script.is_mute = draw.name in self._relevance.unread[self.block]
+                    self._script.is_mute = (
+                        draw.name in self._relevance.unread[self.block]
+                    )
                     row = sequence.next(members, self._number or 0)
                     self.values.update(zip(draw.columns, row, strict=True))
                     self._script.is_mute = False
@@ -295,12 +377,19 @@ class Hypothesis(ArenaSubject):
     def can_branch(self, action: int) -> bool:
         """Whether the next step may need a choice."""
         mask, by_itself = self._relevance.chance[self.state]
-        return bool(self._bits[self._pose + action] & mask or (by_itself and self.steps + 1 >= self._wake))
+        return bool(
+            self._bits[self._pose + action] & mask
+            or (by_itself and self.steps + 1 >= self._wake)
+        )
 
     @property
     def named(self) -> dict[str, RuntimeValue]:
         """The values of the variables that matter."""
-        return {name: self.values[name] for name in self._relevance.variables if name in self.values}
+        return {
+            name: self.values[name]
+            for name in self._relevance.variables
+            if name in self.values
+        }
 
     @property
     def kind(self) -> int:
@@ -309,21 +398,41 @@ class Hypothesis(ArenaSubject):
 
     @property
     def matters(self) -> Hashable:
-        """What the rest of the trial depends on, except where the subject is, and since when."""
-        return self.state, self.kind, self._relevance.live(self), *self.occupied.values(), *self._counts, *self._told
+        """What the rest of the trial depends on, except where the subject is, and since
+        when.
+        """
+        return (
+            self.state,
+            self.kind,
+            self._relevance.live(self),
+            *self.occupied.values(),
+            *self._counts,
+            *self._told,
+        )
 
     @property
     def shared(self) -> Hashable:
         """What matters, without what was drawn."""
-        return self.state, self._relevance.live(self), *self.occupied.values(), *self._told
+        return (
+            self.state,
+            self._relevance.live(self),
+            *self.occupied.values(),
+            *self._told,
+        )
 
     @property
     def due(self) -> int:
-        """Steps until a clock of the state strikes (0: something may happen in every step)."""
+        """Steps until a clock of the state strikes (0: something may happen in every
+        step).
+        """
         state = self._current
         if state.busy:
             return 0
-        durations = [math.ceil(max(timer(self), 0)) for timer in state.timers if math.isfinite(timer(self))]
+        durations = [
+            math.ceil(max(timer(self), 0))
+            for timer in state.timers
+            if math.isfinite(timer(self))
+        ]
         due: int = min(state.due, *durations, NEVER)
         return self._entered + due - self.steps
 
@@ -333,23 +442,41 @@ class Hypothesis(ArenaSubject):
         return self._entered
 
     def clocks(self, ahead: int) -> tuple[int, int]:
-        """Return timer and clock, where they matter, ``ahead`` steps later if nothing happens."""
+        """Return timer and clock, where they matter, ``ahead`` steps later if nothing
+        happens.
+        """
         steps = self.steps + ahead
-        return steps - self._entered if self._current.timed else 0, steps if self._relevance.clock else 0
+        return (
+            steps - self._entered if self._current.timed else 0,
+            steps if self._relevance.clock else 0,
+        )
 
     def quietly(self, pose: int, ahead: int, action: int) -> int | None:
-        """Return the next pose if nothing can happen in this step, ``ahead`` such steps later; else None."""
-        if self._bits[pose + action] & self._listen or self.steps + ahead + 1 >= self._wake:
+        """Return the next pose if nothing can happen in this step, ``ahead`` such steps
+        later; else None.
+        """
+        if (
+            self._bits[pose + action] & self._listen
+            or self.steps + ahead + 1 >= self._wake
+        ):
             return None
         there = self._moves[pose + action]
         return None if self._counts and self._relevance.counts_at(there) else there
 
     def seen_from(self, pose: int) -> tuple[str, float, bool]:
-        """Return observation, reward and waiting after a step to a pose in which nothing happens."""
-        return self._frames[pose >> 2] or self._gallery.draw(self._look, pose), self._pay, self.waiting
+        """Return observation, reward and waiting after a step to a pose in which
+        nothing happens.
+        """
+        return (
+            self._frames[pose >> 2] or self._gallery.draw(self._look, pose),
+            self._pay,
+            self.waiting,
+        )
 
     def further(self, pose: int, ahead: int) -> Self:
-        """Return a copy ``ahead`` steps later, at a pose; nothing has happened in between."""
+        """Return a copy ``ahead`` steps later, at a pose; nothing has happened in
+        between.
+        """
         twin = self.twin()
         twin._pose, twin.steps = pose, twin.steps + ahead
         return twin
@@ -359,7 +486,9 @@ class Hypothesis(ArenaSubject):
         self._limit, self._wake = limit, min(self._wake, limit)
 
     def at(self, steps: int, limit: int) -> Self:
-        """Return a copy that has taken ``steps`` steps and has another limit; clocks of states are as they are here."""
+        """Return a copy that has taken ``steps`` steps and has another limit; clocks of
+        states are as they are here.
+        """
         twin = self.twin()
         twin._entered += steps - twin.steps
         twin.steps, twin._limit = steps, limit
@@ -368,51 +497,83 @@ class Hypothesis(ArenaSubject):
 
     @property
     def stage(self) -> Hashable:
-        """Return the state, and the trial where that matters: in some blocks nothing may be a success."""
+        """Return the state, and the trial where that matters: in some blocks nothing
+        may be a success.
+        """
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
-        """Return the schedule once the next trial has begun, and what its beginning depends on besides histories."""
+        """Return the schedule once the next trial has begun, and what its beginning
+        depends on besides histories.
+        """
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
             plan.note(self.noted)
         position = plan.next()
         if position is None:
             return plan, None
-        numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.dates} else ()
+        numbers = (
+            (position.session, position.trial)
+            if {"session", "trial"} & {*self._relevance.dates}
+            else ()
+        )
         began = position.block.name, frozenset(position.began), numbers
         recent = self.last if self._relevance.last else None
-        return plan, (began, self.history.key[1], self.kept(), self.held(), recent, self.whereabouts)
+        return plan, (
+            began,
+            self.history.key[1],
+            self.kept(),
+            self.held(),
+            recent,
+            self.whereabouts,
+        )
 
     @property
     def whereabouts(self) -> Hashable:
-        """Where the subject is and was when a trial ends, and in which state, if the next one may depend on it."""
-        return (self._pose, self.state, *self.occupied.values()) if self._relevance.carry else None
+        """Where the subject is and was when a trial ends, and in which state, if the
+        next one may depend on it.
+        """
+        return (
+            (self._pose, self.state, *self.occupied.values())
+            if self._relevance.carry
+            else None
+        )
 
     @property
     def history(self) -> History:
         """What stays the same for the whole trial: the schedule, and the draws."""
         plan, sequences = self._plan, tuple([sequence for _, sequence in self._open])
-        return History(plan, sequences, (plan.key(), tuple([sequence.key() for sequence in sequences])))
+        return History(
+            plan,
+            sequences,
+            (plan.key(), tuple([sequence.key() for sequence in sequences])),
+        )
 
     def resting(self, history: History, held: tuple[RuntimeValue, ...]) -> Self:
         """Return a copy, after its trial, with this history."""
         twin = self.twin()
         twin.values.update(zip(self._relevance.held, held, strict=True))
         twin._plan = history.plan
-        twin._open = [(draw, sequence) for (draw, _), sequence in zip(self._open, history.sequences, strict=True)]
+        twin._open = [
+            (draw, sequence)
+            for (draw, _), sequence in zip(self._open, history.sequences, strict=True)
+        ]
         return twin
 
     @property
     def worth(self) -> float:
-        """What the trial, which has ended, counts: 1 for a success; what a measure is worth (what has no worth, 1)."""
+        """What the trial, which has ended, counts: 1 for a success; what a measure is
+        worth (what has no worth, 1).
+        """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
         worth = float(self._program.success(self))
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:
-        """Remove the limit of a trial that begins: whatever continues it keeps the time."""
+        """Remove the limit of a trial that begins: whatever continues it keeps the
+        time.
+        """
         self._limit = NEVER
         self._look_around()
         return self
@@ -432,7 +593,9 @@ class Hypothesis(ArenaSubject):
 
 
 class History(NamedTuple):
-    """What a life has before a trial and keeps through it: the schedule and the draws; ``key`` identifies it."""
+    """What a life has before a trial and keeps through it: the schedule and the draws;
+    ``key`` identifies it.
+    """
 
     plan: Schedule
     sequences: tuple[OpenSequence, ...]

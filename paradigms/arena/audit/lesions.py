@@ -1,4 +1,6 @@
-"""Highest pass rates under each lesion: from real lives of adversaries, and proven bounds."""
+"""Highest pass rates under each lesion: from real lives of adversaries, and proven
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,20 @@ from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Lives on which a ceiling is measured, and their most trials together (but at least two lives).
+#: Lives on which a ceiling is measured, and their most trials together (but at least
+#: two lives).
 LIVES, TRIALS = 8, 480
-#: Effort, in steps of hypotheses, after which no third life begins (for an effort of 1).
+#: Effort, in steps of hypotheses, after which no third life begins (for an effort of
+#: 1).
 STEPS = 30_000_000
-#: Stop after this many lives where a limit is proved or, without a requirement, if the interval is this narrow.
+#: Stop after this many lives where a limit is proved or, without a requirement, if the
+#: interval is this narrow.
 FEWEST, NARROW = 3, 0.06
-#: Or, without one, after this share of the steps; and the share of effort for lives that only show what is proved.
+#: Or, without one, after this share of the steps; and the share of effort for lives
+#: that only show what is proved.
 ENOUGH, SHOWN = 0.3, 0.2
-#: While a lesion with a requirement is undecided, up to this many times the lives and steps are spent.
+#: While a lesion with a requirement is undecided, up to this many times the lives and
+#: steps are spent.
 MORE_LIVES, MORE_STEPS = 200, 2
 #: Trials in which it is seen which states are entered by chance.
 WANDERED = 60
@@ -56,7 +63,9 @@ _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What an adversary with a lesion achieved: ``lives`` holds the trials of each life."""
+    """What an adversary with a lesion achieved: ``lives`` holds the trials of each
+    life.
+    """
 
     lesion: Lesion
     lives: tuple[tuple[Lived, ...], ...]
@@ -67,32 +76,53 @@ class Ceiling:
     how: str = ""
     """What was done before, where that was an errand."""
     followed: float = 1.0
-    """The least share of subjects that were followed to where a memory is lost: the others were too much work."""
+    """The least share of subjects that were followed to where a memory is lost: the
+    others were too much work.
+    """
 
     @property
     def found(self) -> Rate:
         """The pass rate over judged trials."""
-        return rate([_counted([one for one in life if one.judged]) for life in self.lives])
+        return rate(
+            [_counted([one for one in life if one.judged]) for life in self.lives]
+        )
 
     @property
     def surely(self) -> float:
-        """Lower end of a 99 % interval, as many lesions of many protocols are judged."""
-        return rate([_counted([one for one in life if one.judged]) for life in self.lives], Z99).low
+        """Lower end of a 99 % interval, as many lesions of many protocols are
+        judged.
+        """
+        return rate(
+            [_counted([one for one in life if one.judged]) for life in self.lives], Z99
+        ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return what is known of a limit: what was found may refute it, and only a bound confirms it."""
+        """Return what is known of a limit: what was found may refute it, and only a
+        bound confirms it.
+        """
         is_proved = self.is_proved(at_most)
-        if self.is_contradicted or self._goes_beyond or (self.surely > at_most + 1e-9 and not is_proved):
+        if (
+            self.is_contradicted
+            or self._goes_beyond
+            or (self.surely > at_most + 1e-9 and not is_proved)
+        ):
             return "FAIL"
         return "ok" if is_proved else "undecided"
 
     def is_open(self, at_most: float) -> bool:
-        return self.verdict(at_most) == "undecided" and (self.asked is not None or self.found.value > at_most)
+        return self.verdict(at_most) == "undecided" and (
+            self.asked is not None or self.found.value > at_most
+        )
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether more was found than is proved to be possible: then the proof is wrong, or the planner."""
-        found = rate([_counted([one for one in life if one.judged]) for life in self.lives], Z_MANY)
+        """Whether more was found than is proved to be possible: then the proof is
+        wrong, or the planner.
+        """
+        found = rate(
+            [_counted([one for one in life if one.judged]) for life in self.lives],
+            Z_MANY,
+        )
         return self.proven is not None and found.low > self.proven + 1e-9
 
     def is_proved(self, at_most: float) -> bool:
@@ -104,22 +134,37 @@ class Ceiling:
         if self.measured is None or self.asked is None or self.asked.better == "alike":
             return False
         _, low, high = self.measured
-        return low > self.asked.bar if self.asked.better == "higher" else high < self.asked.bar
+        return (
+            low > self.asked.bar
+            if self.asked.better == "higher"
+            else high < self.asked.bar
+        )
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
-        """The mean of the measure that the verdict is about, over lives, with the ends of a 95 % interval; or None."""
-        values = [[one.measured for one in life if one.judged and one.measured is not None] for life in self.lives]
+        """The mean of the measure that the verdict is about, over lives, with the ends
+        of a 95 % interval; or None.
+        """
+        values = [
+            [one.measured for one in life if one.judged and one.measured is not None]
+            for life in self.lives
+        ]
         means = [statistics.mean(own) for own in values if own]
         if not means:
             return None
         mean = statistics.mean(means)
-        error = Z95 * statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else math.inf
+        error = (
+            Z95 * statistics.stdev(means) / len(means) ** 0.5
+            if len(means) > 1
+            else math.inf
+        )
         return mean, mean - error, mean + error
 
     @property
     def at_last(self) -> Rate:
-        """The pass rate over the last third of each life's judged trials, when learning is over."""
+        """The pass rate over the last third of each life's judged trials, when learning
+        is over.
+        """
         counts = []
         for life in self.lives:
             judged = [one for one in life if one.judged]
@@ -133,7 +178,10 @@ class Ceiling:
         for life in self.lives:
             for one in life:
                 points.setdefault(one.session, []).append(one.success)
-        return {number: sum(points[number]) / len(points[number]) for number in sorted(points)}
+        return {
+            number: sum(points[number]) / len(points[number])
+            for number in sorted(points)
+        }
 
 
 def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
@@ -141,7 +189,9 @@ def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
 
 
 def battery(specification: Specification) -> list[Lesion]:
-    """Return the lesions to try: none, the standard ones, and those that the construct names."""
+    """Return the lesions to try: none, the standard ones, and those that the construct
+    names.
+    """
     texts = ["blind", "pose-only", "anhedonia", f"amnesia={TRIAL}", "memoryless"]
     if specification.arena.landmarks:
         texts.append(f"hide={LANDMARKS}")
@@ -160,25 +210,45 @@ class Order:
     effort: float
     seed: int
     is_brief: bool = False
-    """Whether a rate that is known well enough is not looked at for longer: for lesions of which nothing is asked."""
+    """Whether a rate that is known well enough is not looked at for longer: for lesions
+    of which nothing is asked.
+    """
     trials: int = TRIALS
     """Most trials of all lives together (but two lives at least)."""
     at_most: float | None = None
     """What may be left; None: nothing is asked, so no bound is looked for."""
     targets: tuple[str, ...] = ()
-    """States and outcomes that are worth an errand: what they lead to may be in a later trial."""
+    """States and outcomes that are worth an errand: what they lead to may be in a later
+    trial.
+    """
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Let an adversary with the lesion lead real lives, until what was asked of it is decided."""
-    lesion = Lesion(_SAME.get(order.lesion.words, order.lesion.words), order.lesion.amnesia, order.lesion.hide)
+    """Let an adversary with the lesion lead real lives, until what was asked of it is
+    decided.
+    """
+    lesion = Lesion(
+        _SAME.get(order.lesion.words, order.lesion.words),
+        order.lesion.amnesia,
+        order.lesion.hide,
+    )
     planned = paradigm.specification.planned_trials
     group = subjects(paradigm.specification)
-    number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned))
-    # Subjects of one seed are balanced: no row of a draw that holds for life is more frequent by luck.
-    seeds = [(order.seed + APART + one // group, one % group) for one in range(MORE_LIVES * number)]
+    number = max(
+        2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned)
+    )
+    # Subjects of one seed are balanced: no row of a draw that holds for life is more
+    # frequent by luck.
+    seeds = [
+        (order.seed + APART + one // group, one % group)
+        for one in range(MORE_LIVES * number)
+    ]
     about = paradigm.specification.judged
-    so_far = Ceiling(order.lesion, (), asked=about if about is not None and about.better is not None else None)
+    so_far = Ceiling(
+        order.lesion,
+        (),
+        asked=about if about is not None and about.better is not None else None,
+    )
     if lesion.memoryless:
         table = Table(paradigm, lesion, order.effort, f"{seeds[:number]}")
         for seed in seeds:
@@ -187,20 +257,38 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
                 break
         return so_far
     gc.collect()  # what was kept for the lesion before
-    gc.disable()  # tens of thousands of lives are kept, and collecting takes half of the time
+    # tens of thousands of lives are kept, and collecting takes half of the time
+    gc.disable()
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
-        proven = None if order.at_most is None else upper_bound(adversary, order.effort, order.at_most)
-        if order.at_most is not None and replace(so_far, proven=proven).is_proved(order.at_most):
+        proven = (
+            None
+            if order.at_most is None
+            else upper_bound(adversary, order.effort, order.at_most)
+        )
+        if order.at_most is not None and replace(so_far, proven=proven).is_proved(
+            order.at_most
+        ):
             adversary.planner.effort *= SHOWN
         begun = adversary.world.spent
         for seed in seeds:
             lives = (*so_far.lives, tuple(adversary.live(*seed, planned)))
-            so_far = replace(so_far, lives=lives, proven=proven, followed=adversary.followed)
-            if _is_enough(so_far, number, (adversary.world.spent - begun) / (STEPS * order.effort), order):
+            so_far = replace(
+                so_far, lives=lives, proven=proven, followed=adversary.followed
+            )
+            if _is_enough(
+                so_far,
+                number,
+                (adversary.world.spent - begun) / (STEPS * order.effort),
+                order,
+            ):
                 break
         is_open = order.at_most is not None and not so_far.is_proved(order.at_most)
-        errands = [Errand(one, trials) for trials in (1, 2) for one in order.targets] if is_open else []
+        errands = (
+            [Errand(one, trials) for trials in (1, 2) for one in order.targets]
+            if is_open
+            else []
+        )
         for errand in errands:
             if (other := _after(errand, adversary, so_far, seeds, planned)) is not None:
                 so_far = other
@@ -211,32 +299,52 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
 
 
 def _after(
-    errand: Errand, adversary: Adversary, plain: Ceiling, seeds: Sequence[tuple[int, int]], planned: int
+    errand: Errand,
+    adversary: Adversary,
+    plain: Ceiling,
+    seeds: Sequence[tuple[int, int]],
+    planned: int,
 ) -> Ceiling | None:
-    """Return what was found by an errand in the first trials of each life, if that is surely more than without."""
+    """Return what was found by an errand in the first trials of each life, if that is
+    surely more than without.
+    """
     found = replace(plain, lives=(), how=f", after {errand.trials} x '{errand.target}'")
     for number, seed in enumerate(seeds[ERRANDS : ERRANDS + LIVES], 1):
-        found = replace(found, lives=(*found.lives, tuple(adversary.live(*seed, planned, errand))))
+        found = replace(
+            found, lives=(*found.lives, tuple(adversary.live(*seed, planned, errand)))
+        )
         if number == ERRANDS and found.found.value <= plain.found.high:
             return None
     return found if found.surely > plain.found.value else None
 
 
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
-    """Return whether the rate is known well enough; ``spent`` is the share of ``STEPS``."""
+    """Return whether the rate is known well enough; ``spent`` is the share of
+    ``STEPS``.
+    """
     if len(so_far.lives) < 2:
         return False
-    is_clear = order.is_brief and (so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH)
+    is_clear = order.is_brief and (
+        so_far.found.high - so_far.found.low <= NARROW or spent > ENOUGH
+    )
     is_proved = order.at_most is not None and so_far.is_proved(order.at_most)
-    if len(so_far.lives) >= FEWEST and (is_clear or (is_proved and so_far.found.low <= (so_far.proven or 0.0))):
+    if len(so_far.lives) >= FEWEST and (
+        is_clear or (is_proved and so_far.found.low <= (so_far.proven or 0.0))
+    ):
         return True
     if len(so_far.lives) < number and spent <= 1:
         return False
-    return order.at_most is None or spent > MORE_STEPS or not so_far.is_open(order.at_most)
+    return (
+        order.at_most is None or spent > MORE_STEPS or not so_far.is_open(order.at_most)
+    )
 
 
-def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
-    """Return the ceilings under these lesions, in parallel where there are processes."""
+def ceilings(
+    lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner
+) -> list[Ceiling]:
+    """Return the ceilings under these lesions, in parallel where there are
+    processes.
+    """
     construct = runner.paradigm.specification.construct
     asked, limits = {INTACT}, dict[Lesion, float]()
     if construct is not None:
@@ -244,45 +352,95 @@ def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner)
         asked |= {*limits, *construct.spared_by}
     targets = _targets(runner.paradigm, settings.seed)
     orders = [
-        Order(one, settings.effort, settings.seed, one not in asked, at_most=limits.get(one), targets=targets)
+        Order(
+            one,
+            settings.effort,
+            settings.seed,
+            one not in asked,
+            at_most=limits.get(one),
+            targets=targets,
+        )
         for one in lesions
     ]
-    return shared(runner.map(measure, orders, settings.progress, lambda one: f"{one.lesion}: found {one.found}"))
+    return shared(
+        runner.map(
+            measure,
+            orders,
+            settings.progress,
+            lambda one: f"{one.lesion}: found {one.found}",
+        )
+    )
 
 
 def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
-    """Return states that are rarely entered, and outcomes, if the file tells outcomes apart or has such states."""
+    """Return states that are rarely entered, and outcomes, if the file tells outcomes
+    apart or has such states.
+    """
     specification = paradigm.specification
     entered: set[str] = set()
     for own_seed, subject, count in lives_for(specification, WANDERED, seed):
-        walker = Walker(paradigm.program, event_random(random.Random(f"{own_seed}|{subject}|states")))
+        walker = Walker(
+            paradigm.program,
+            event_random(random.Random(f"{own_seed}|{subject}|states")),
+        )
         life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
-        for _ in walk(life, walker, specification, count, lambda one, _: entered.add(one.state), every_block=True):
+        for _ in walk(
+            life,
+            walker,
+            specification,
+            count,
+            lambda one, _: entered.add(one.state),
+            every_block=True,
+        ):
             pass
     rare = [name for name in specification.states if name not in entered]
     rules = [rule for state in specification.states.values() for rule in state.rules]
     begun = [one.guard for one in (*specification.entry, *rules)]
     nodes = [node for tree in begun for node in expressions.walk(tree)]
-    tells = any(isinstance(node, expressions.Recent) or node == expressions.BuiltIn("last") for node in nodes)
-    return (*rare, *dict.fromkeys((TIMEOUT, *specification.outcomes))) if rare or tells else ()
+    tells = any(
+        isinstance(node, expressions.Recent) or node == expressions.BuiltIn("last")
+        for node in nodes
+    )
+    return (
+        (*rare, *dict.fromkeys((TIMEOUT, *specification.outcomes)))
+        if rare or tells
+        else ()
+    )
 
 
 def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
-    """Return the ceilings, each with the least bound that holds: a subject with more lesions does no better."""
-    proofs = [one for one in found if one.proven is not None and not one.lesion.forgets_at]
+    """Return the ceilings, each with the least bound that holds: a subject with more
+    lesions does no better.
+    """
+    proofs = [
+        one for one in found if one.proven is not None and not one.lesion.forgets_at
+    ]
     together = []
     for one in found:
-        # What forgets at a state keeps other things: only what keeps nothing does no better.
+        # What forgets at a state keeps other things: only what keeps nothing does no
+        # better.
         others = found if one.lesion.memoryless else (one, *proofs)
-        bounds = [other.proven for other in others if one.lesion.leaves_no_more_than(other.lesion)]
-        together.append(replace(one, proven=min([bound for bound in bounds if bound is not None], default=None)))
+        bounds = [
+            other.proven
+            for other in others
+            if one.lesion.leaves_no_more_than(other.lesion)
+        ]
+        together.append(
+            replace(
+                one,
+                proven=min(
+                    [bound for bound in bounds if bound is not None], default=None
+                ),
+            )
+        )
     return together
 
 
 # -- the rule: rates compared with what the construct abolishes or spares
 
 
-#: The pass rate that an intact subject must finally reach; below it, too little effort may look like validity.
+#: The pass rate that an intact subject must finally reach; below it, too little effort
+#: may look like validity.
 INTACT_AT_LAST = 0.99
 #: The least rate under a lesion that spares the construct.
 SPARED = 0.95
@@ -290,13 +448,16 @@ SPARED = 0.95
 ERRANDS = 2
 #: A share of subjects above which none was left out.
 WHOLE = 0.999
-#: Added where the observed rate exceeds the limit, but the interval or a proof allows for it.
+#: Added where the observed rate exceeds the limit, but the interval or a proof allows
+#: for it.
 EXCESS = "; the excess is within chance"
 CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
-def audit_lesions(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
+def audit_lesions(
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner
+) -> Iterator[AuditFinding]:
     """Yield what is left under each lesion, and whether the construct allows it."""
     construct = paradigm.specification.construct
     if construct is None:
@@ -304,23 +465,36 @@ def audit_lesions(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runn
         if settings.parts is None:
             return  # minutes of work that were not asked for
     else:
-        yield AuditFinding("construct", "note", f"{construct.name}", {"name": construct.name})
+        yield AuditFinding(
+            "construct", "note", f"{construct.name}", {"name": construct.name}
+        )
     found = ceilings(battery(paradigm.specification), settings, runner)
     intact = next(one for one in found if one.lesion == INTACT)
     is_void = intact.at_last.value < INTACT_AT_LAST
     at_most = dict(construct.abolished_by) if construct else {}
     spared = construct.spared_by if construct else ()
     for ceiling in found:
-        yield _finding(ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void)
+        yield _finding(
+            ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void
+        )
 
 
-def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: bool) -> AuditFinding:
+def _finding(
+    ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: bool
+) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
     text = f"found {found} in {found.trials} trials{ceiling.how}"
-    text += f", proven at most {shown(ceiling.proven)}" if ceiling.proven is not None else ""
+    text += (
+        f", proven at most {shown(ceiling.proven)}"
+        if ceiling.proven is not None
+        else ""
+    )
     verdict: AuditVerdict = "note"
     if not found.trials:
-        text, verdict = "not judged: the estimand counts none of the trials", "FAIL" if lesion == INTACT else "note"
+        text, verdict = (
+            "not judged: the estimand counts none of the trials",
+            "FAIL" if lesion == INTACT else "note",
+        )
     elif lesion == INTACT:
         text += f"; at last {shown(ceiling.at_last.value)}"
         verdict = "note" if not is_void else "FAIL"
@@ -330,7 +504,11 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
         verdict, remark = _abolished(ceiling, at_most, is_void)
         text += f"; at most {shown(at_most)} may remain{remark}"
     elif is_spared:
-        verdict = "ok" if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST else "FAIL"
+        verdict = (
+            "ok"
+            if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST
+            else "FAIL"
+        )
         text += f"; must not matter ({shown(SPARED)})"
     if ceiling.followed < WHOLE:
         text += f"; {shown(ceiling.followed)} of the subjects were followed to where they forget"
@@ -346,7 +524,9 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
     return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
 
 
-def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVerdict, str]:
+def _abolished(
+    ceiling: Ceiling, at_most: float, is_void: bool
+) -> tuple[AuditVerdict, str]:
     verdict, remark = ceiling.verdict(at_most), ""
     if verdict == "FAIL":
         return verdict, CONTRADICTED if ceiling.is_contradicted else ""
@@ -366,27 +546,52 @@ def _curve(ceiling: Ceiling) -> str:
 
 def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
     """Return what a subject does that lacks nothing, but does not know the draws."""
-    return measure(paradigm, Order(INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)))
+    return measure(
+        paradigm,
+        Order(
+            INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)
+        ),
+    )
 
 
 def audit_life_rewards(
-    paradigm: ArenaParadigm, settings: AuditSettings, tallies: Sequence[Tally], passing: Ceiling
+    paradigm: ArenaParadigm,
+    settings: AuditSettings,
+    tallies: Sequence[Tally],
+    passing: Ceiling,
 ) -> Iterator[AuditFinding]:
-    """Yield whether a subject that fails can earn more over its life than one that passes."""
+    """Yield whether a subject that fails can earn more over its life than one that
+    passes.
+    """
     reference = paradigm.specification.reference
-    bar = SPARED if reference is None else reference.value - paradigm.specification.document.margin
-    earned = [statistics.mean(one.reward for one in life) for life in passing.lives if life]
+    bar = (
+        SPARED
+        if reference is None
+        else reference.value - paradigm.specification.document.margin
+    )
+    earned = [
+        statistics.mean(one.reward for one in life) for life in passing.lives if life
+    ]
     if passing.found.value < bar or len(earned) < 2:
         return
-    mean, error = statistics.mean(earned), Z99 * statistics.stdev(earned) / len(earned) ** 0.5
+    mean, error = (
+        statistics.mean(earned),
+        Z99 * statistics.stdev(earned) / len(earned) ** 0.5,
+    )
     failing = [one for one in tallies if one.rate().trials and one.rate().high < bar]
-    best = max(failing, key=lambda one: one.reward / sum(one.outcomes.values()), default=None)
+    best = max(
+        failing, key=lambda one: one.reward / sum(one.outcomes.values()), default=None
+    )
     if best is None:
         return
     other = best.reward / sum(best.outcomes.values())
     text = f"one that passes earns {mean:.3g} a trial; of those that fail, {best.name} earns most, {other:.3g}"
     is_odd = other > mean + error + EQUAL
-    numbers: dict[str, object] = {"passing": mean, "failing": other, "policy": best.name}
+    numbers: dict[str, object] = {
+        "passing": mean,
+        "failing": other,
+        "policy": best.name,
+    }
     yield AuditFinding("reward over a life", "FAIL" if is_odd else "ok", text, numbers)
 
 
@@ -396,7 +601,9 @@ def audit_decidable(
     solvable: Sequence[AuditFinding],
     intact: Callable[[], Ceiling],
 ) -> Iterator[AuditFinding]:
-    """Yield what the solver found; where it succeeds, also whether a subject that does not know the draws can."""
+    """Yield what the solver found; where it succeeds, also whether a subject that does
+    not know the draws can.
+    """
     yield from solvable
     if any(one.verdict == "FAIL" for one in solvable):
         return
@@ -404,13 +611,22 @@ def audit_decidable(
     at_last = ceiling.at_last
     if not at_last.trials:
         return
-    lucky = any(rule.p is not None for state in paradigm.specification.states.values() for rule in state.rules)
-    text = (
-        f"a subject that knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
+    lucky = any(
+        rule.p is not None
+        for state in paradigm.specification.states.values()
+        for rule in state.rules
     )
+    text = f"a subject that knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST:
         verdict = "note" if lucky else "FAIL"
-        text += "; chance (`p`) plays a part" if lucky else ": nothing reveals the right answer"
-    numbers: dict[str, object] = {"found": ceiling.found.numbers(), "at_last": at_last.numbers()}
+        text += (
+            "; chance (`p`) plays a part"
+            if lucky
+            else ": nothing reveals the right answer"
+        )
+    numbers: dict[str, object] = {
+        "found": ceiling.found.numbers(),
+        "at_last": at_last.numbers(),
+    }
     yield AuditFinding("decidable", verdict, text, numbers)

@@ -1,6 +1,7 @@
 """Policies that never observe: their success is no evidence of perception.
 
-They get the reward of the last step and whether FORWARD was blocked, which not every view shows.
+They get the reward of the last step and whether FORWARD was blocked, which not every
+view shows.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from cheesebench.interfaces import ACTION_LETTERS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.interfaces import (
+    ACTION_LETTERS,
+    FORWARD,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+)
 
 #: Rewards above this are wins; smaller ones are step costs.
 WIN = 0.05
@@ -28,7 +35,9 @@ class Policy:
         """Begin a trial."""
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next action; ``bumped`` and ``reward`` are results of the last one."""
+        """Return the next action; ``bumped`` and ``reward`` are results of the last
+        one.
+        """
         raise NotImplementedError
 
     def end(self, total: float) -> None:
@@ -42,7 +51,9 @@ class Weighted(Policy):
     """Independent actions with fixed weights (F L R S)."""
 
     def __init__(self, chance: random.Random, weights: Sequence[int]) -> None:
-        self._actions = [action for action, weight in enumerate(weights) for _ in range(weight)]
+        self._actions = [
+            action for action, weight in enumerate(weights) for _ in range(weight)
+        ]
         self._random = chance.random
 
     def act(self, bumped: bool, reward: float) -> int:
@@ -64,15 +75,23 @@ class Cycle(Policy):
 
 
 class Bump(Policy):
-    """Goes straight on; when blocked, turns by ``eighths`` (0: one to four, drawn) to a side.
+    """Goes straight on; when blocked, turns by ``eighths`` (0: one to four, drawn) to a
+    side.
 
     ``jitter`` adds random turns.
     """
 
     feels = True
 
-    def __init__(self, chance: random.Random, eighths: int, side: str, jitter: float = 0.0) -> None:
-        self._chance, self._eighths, self._side, self._jitter = chance, eighths, side, jitter
+    def __init__(
+        self, chance: random.Random, eighths: int, side: str, jitter: float = 0.0
+    ) -> None:
+        self._chance, self._eighths, self._side, self._jitter = (
+            chance,
+            eighths,
+            side,
+            jitter,
+        )
         self._turns: list[int] = []
         self._last = ROTATE_RIGHT
 
@@ -98,7 +117,9 @@ class Bump(Policy):
 
 
 class Wall(Policy):
-    """Follows a wall by touch: turns towards it after a step, away from it when blocked."""
+    """Follows a wall by touch: turns towards it after a step, away from it when
+    blocked.
+    """
 
     feels = True
 
@@ -117,7 +138,9 @@ class Wall(Policy):
 
 
 class WinStayAction(Policy):
-    """Repeats an action while it costs nothing; takes another after a loss (with ``shift`` also after nothing)."""
+    """Repeats an action while it costs nothing; takes another after a loss (with
+    ``shift`` also after nothing).
+    """
 
     def __init__(self, chance: random.Random, shift: float) -> None:
         self._chance, self._shift, self._action = chance, shift, chance.randrange(4)
@@ -149,11 +172,15 @@ class Switch(Policy):
     def end(self, total: float) -> None:
         self._best = max(self._best, total)
         if total <= WIN or total < self._best - 1e-6:
-            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
+            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(
+                self._pool
+            )
 
 
 class SwitchWithin(Policy):
-    """Within a trial: keeps a way of moving while it pays, and draws another after ``PATIENCE`` unpaid steps."""
+    """Within a trial: keeps a way of moving while it pays, and draws another after
+    ``PATIENCE`` unpaid steps.
+    """
 
     feels = True
 
@@ -171,13 +198,17 @@ class SwitchWithin(Policy):
             self._unpaid = 0
         elif self._unpaid > PATIENCE:
             self._unpaid = 0
-            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(self._pool)
+            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(
+                self._pool
+            )
             self._pool[self._now].begin()
         return self._pool[self._now].act(bumped, reward)
 
 
 class Replay(Policy):
-    """Replays the actions of the best trial so far, then (or before the first one) moves as ``inner`` does."""
+    """Replays the actions of the best trial so far, then (or before the first one)
+    moves as ``inner`` does.
+    """
 
     feels = True
 
@@ -206,7 +237,9 @@ class Replay(Policy):
 
 
 class WinStayString(Policy):
-    """Within a trial: repeats the actions between the last two rewards until they earn nothing."""
+    """Within a trial: repeats the actions between the last two rewards until they earn
+    nothing.
+    """
 
     feels = True
 
@@ -258,27 +291,43 @@ PATIENCE = 40
 
 
 def cycles(seed: int, most: int) -> list[str]:
-    """Return the names of ``most`` fixed cycles: short ones, laps and zigzags, and random longer ones.
+    """Return the names of ``most`` fixed cycles: short ones, laps and zigzags, and
+    random longer ones.
 
     The constant actions are always among them.
     """
-    sequences = [list(actions) for length in (1, 2, 3) for actions in itertools.product(range(4), repeat=length)]
+    sequences = [
+        list(actions)
+        for length in (1, 2, 3)
+        for actions in itertools.product(range(4), repeat=length)
+    ]
     for straight in range(1, STRAIGHT + 1):
         for turn in (1, 2, 3, 4):
             left, right = [ROTATE_LEFT] * turn, [ROTATE_RIGHT] * turn
             forward = [FORWARD] * straight
-            sequences += [forward + left, forward + right, forward + left + forward + right]
+            sequences += [
+                forward + left,
+                forward + right,
+                forward + left + forward + right,
+            ]
             # There and back, then on to the neighbour.
             sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
     chance = random.Random(f"{seed}|cycles")
     for _ in range(RANDOM_CYCLES):
         weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
         sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
-    # Rotations of one cycle differ only in their beginning, but in a short trial both may matter.
-    moving = (actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1)
+    # Rotations of one cycle differ only in their beginning, but in a short trial both
+    # may matter.
+    moving = (
+        actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1
+    )
     names = list(dict.fromkeys(CYCLE + spelt(actions) for actions in moving))
     constant, others = names[: len(ACTION_LETTERS)], names[len(ACTION_LETTERS) :]
-    return names if len(names) <= most else constant + chance.sample(others, most - len(constant))
+    return (
+        names
+        if len(names) <= most
+        else constant + chance.sample(others, most - len(constant))
+    )
 
 
 def judged() -> dict[str, Factory]:
@@ -294,7 +343,9 @@ def judged() -> dict[str, Factory]:
         found[f"win-stay within trials {name}"] = _switching_within(pool)
     for name, inner in _inner().items():
         found[f"replay, else {name}"] = _around(inner, partial(Replay, loop=False))
-        found[f"replay in a loop, else {name}"] = _around(inner, partial(Replay, loop=True))
+        found[f"replay in a loop, else {name}"] = _around(
+            inner, partial(Replay, loop=True)
+        )
         found[f"win-stay string, else {name}"] = _around(inner, WinStayString)
     return found
 
@@ -308,19 +359,25 @@ def _bumps() -> dict[str, Factory]:
             name = f"bump {degrees} randomly, jitter {jitter:g}"
             found[name] = partial(Bump, eighths=eighths, side="randomly", jitter=jitter)
     for eighths, (side, turn) in itertools.product((1, 2), SIDES.items()):
-        found[f"along the wall {TURNS[eighths]} {side}"] = partial(Wall, eighths=eighths, side=turn)
+        found[f"along the wall {TURNS[eighths]} {side}"] = partial(
+            Wall, eighths=eighths, side=turn
+        )
     return found
 
 
 def _pools() -> dict[str, _Pool]:
     """Return the sets of ways of moving that win-stay policies choose from."""
-    pools: dict[str, _Pool] = {f"bump {TURNS[eighths]} L/R": _turns(eighths) for eighths in (1, 2, 3)}
+    pools: dict[str, _Pool] = {
+        f"bump {TURNS[eighths]} L/R": _turns(eighths) for eighths in (1, 2, 3)
+    }
     pools["bump, any turn"] = _turns(1, 2, 3, 4)
     return pools
 
 
 def _turns(*eighths: int) -> _Pool:
-    return lambda chance: [Bump(chance, number, side) for number in eighths for side in SIDES]
+    return lambda chance: [
+        Bump(chance, number, side) for number in eighths for side in SIDES
+    ]
 
 
 def _inner() -> dict[str, Factory]:
@@ -328,7 +385,9 @@ def _inner() -> dict[str, Factory]:
         "uniform": partial(Weighted, weights=(1, 1, 1, 1)),
         "forward 4:1:1": partial(Weighted, weights=(4, 1, 1, 0)),
     }
-    return found | {f"bump {TURNS[k]}": partial(Bump, eighths=k, side="randomly") for k in (1, 2, 3)}
+    return found | {
+        f"bump {TURNS[k]}": partial(Bump, eighths=k, side="randomly") for k in (1, 2, 3)
+    }
 
 
 def _switching(pool: _Pool) -> Factory:
@@ -345,7 +404,9 @@ def _around(inner: Factory, outer: Callable[[Policy], Policy]) -> Factory:
 
 def policy(name: str, chance: random.Random) -> Policy:
     if name.startswith(CYCLE):
-        return Cycle([ACTION_LETTERS.index(letter) for letter in name.removeprefix(CYCLE)])
+        return Cycle(
+            [ACTION_LETTERS.index(letter) for letter in name.removeprefix(CYCLE)]
+        )
     return judged()[name](chance)
 
 
@@ -357,12 +418,16 @@ def variations(seed: int) -> Iterator[list[int]]:
 
 
 def mutated(actions: list[int], chance: random.Random) -> list[int]:
-    """Return the string with one to three small changes: actions inserted, removed or replaced."""
+    """Return the string with one to three small changes: actions inserted, removed or
+    replaced.
+    """
     result = list(actions)
     for _ in range(chance.choice((1, 1, 2, 3))):
         kind, at = chance.random(), chance.randrange(len(result) + 1)
         if kind < 0.4:
-            result[at:at] = chance.choices(range(4), (5, 2, 2, 1)) * chance.choice((1, 1, 2, 4, 8))
+            result[at:at] = chance.choices(range(4), (5, 2, 2, 1)) * chance.choice(
+                (1, 1, 2, 4, 8)
+            )
         elif kind < 0.7 and len(result) > 3:
             del result[at : at + chance.choice((1, 1, 2, 3))]
         elif at < len(result):

@@ -1,8 +1,10 @@
-"""What of a life can matter to what is to come: two lives that agree in it are one hypothesis.
+"""What of a life can matter to what is to come: two lives that agree in it are one
+hypothesis.
 
-The key of a life knows nothing of what the draws of a protocol mean. It holds the variables that may be read before
-they are set; where they stay as they are, only the values of the largest expressions made of them (for each member
-that a rule may be about), and the pictures, as the lesion leaves them, of the states that may still come.
+The key of a life knows nothing of what the draws of a protocol mean. It holds the
+variables that may be read before they are set; where they stay as they are, only the
+values of the largest expressions made of them (for each member that a rule may be
+about), and the pictures, as the lesion leaves them, of the states that may still come.
 """
 
 from __future__ import annotations
@@ -37,16 +39,25 @@ from cheesebench.protocol.expressions import (
     walk,
 )
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import DrawSpec, EffectsSpec, RuleSpec, Specification, StateSpec
+from cheesebench.protocol.specification import (
+    DrawSpec,
+    EffectsSpec,
+    RuleSpec,
+    Specification,
+    StateSpec,
+)
 
-#: Built-in names that do not change within a trial (``last``: except in what is asked when it has ended).
+#: Built-in names that do not change within a trial (``last``: except in what is asked
+#: when it has ended).
 DATES = ("block", "session", "trial", "subject", "last")
 Tabulated = Callable[[Any], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What of the variables matters in a state: some as they are, of others (``still``) only tables and pictures."""
+    """What of the variables matters in a state: some as they are, of others (``still``)
+    only tables and pictures.
+    """
 
     live: tuple[str, ...]
     still: tuple[str, ...]
@@ -56,94 +67,195 @@ class Key:
     vain: tuple[Tabulated, ...]
     """Pictures that are only seen once the trial has failed."""
     form: int
-    """A number for what the tables are about: in another block, other rules may give the same values."""
+    """A number for what the tables are about: in another block, other rules may give
+    the same values.
+    """
 
 
 class Relevance:
-    """What of a life can matter for its future; measures cannot, as only reports use them."""
+    """What of a life can matter for its future; measures cannot, as only reports use
+    them.
+    """
 
-    def __init__(self, program: Program, lesion: Lesion = INTACT, view: View | None = None) -> None:
+    def __init__(
+        self, program: Program, lesion: Lesion = INTACT, view: View | None = None
+    ) -> None:
         specification = self._specification = program.specification
         self._program, self._lesion, self._view = program, lesion, view
         is_blind = lesion.sees_nothing
-        scope = {name: variable.per for name, variable in specification.variables.items()}
-        scope |= {column: draw.per for draw in specification.draws for column in draw.columns}
-        written = self.written = {name for one in program.all_effects() for name in written_by(one)}
+        scope = {
+            name: variable.per for name, variable in specification.variables.items()
+        }
+        scope |= {
+            column: draw.per for draw in specification.draws for column in draw.columns
+        }
+        written = self.written = {
+            name for one in program.all_effects() for name in written_by(one)
+        }
         passed_on, later = {""}, set[str]()
-        while passed_on != later:  # what a later trial reads may make this one read more
+        while (
+            passed_on != later
+        ):  # what a later trial reads may make this one read more
             passed_on = later
-            self._flow = {one.name: Flow(program, lesion, one.name, passed_on) for one in specification.schedule}
+            self._flow = {
+                one.name: Flow(program, lesion, one.name, passed_on)
+                for one in specification.schedule
+            }
             named = {name for flow in self._flow.values() for name in flow.named}
-            later = passed_on | {name for name in named & written if scope.get(name, "trial") != "trial"}
+            later = passed_on | {
+                name for name in named & written if scope.get(name, "trial") != "trial"
+            }
         self._keys: dict[tuple[str, str], Key] = {}
         self._numbers: dict[Hashable, int] = {}
         self._tabulated: dict[Hashable, int] = {}
         self._forms: dict[Hashable, int] = {}
         asked = [site for flow in self._flow.values() for site in flow.asked]
         trees = [tree for tree, _, _ in asked]
-        #: Whether a rule, an end or success reads where the subject has been, or the steps of the trial.
+        #: Whether a rule, an end or success reads where the subject has been, or the
+        #: steps of the trial.
         self.trace = any(map(reads_trace, trees))
-        #: Where a trace is only read for the time in some places, these steps are counted instead: place -> its number.
+        #: Where a trace is only read for the time in some places, these steps are
+        #: counted instead: place -> its number.
         self.timed_places: dict[tuple[str, ...], int] = {}
         self.timed: list[list[bool]] = []
         if self.trace and (timed := _timed_places(trees, specification)) is not None:
             self.trace = False
             self.timed_places = {places: number for number, places in enumerate(timed)}
-            self.timed = [[bool(one) for one in program.geometry.inside(places)] for places in timed]
+            self.timed = [
+                [bool(one) for one in program.geometry.inside(places)]
+                for places in timed
+            ]
         self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
-        self._visited = any(isinstance(one, Call) and one.function == "where" for tree in trees for one in walk(tree))
-        judged = [tree for name in specification.judged_blocks for tree, _, _ in self._flow[name].asked]
-        #: Whether in trials that are judged anything but the events tells where the subject is, was, or for how long.
+        self._visited = any(
+            isinstance(one, Call) and one.function == "where"
+            for tree in trees
+            for one in walk(tree)
+        )
+        judged = [
+            tree
+            for name in specification.judged_blocks
+            for tree, _, _ in self._flow[name].asked
+        ]
+        #: Whether in trials that are judged anything but the events tells where the
+        #: subject is, was, or for how long.
         self.way = any(map(reads_clock, judged))
-        self.variables = [name for name in (*scope, *specification.counters) if name in named]
-        keeping = [name for draw in specification.draws for name in variables(draw.keep_if)]
-        keeping += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
-        lasting = [name for name in self.variables if scope.get(name, "trial") != "trial"]
-        #: What later trials depend on, and a trial may change; and what it leaves as it is.
-        self.kept = list(dict.fromkeys([*(name for name in lasting if name in written), *keeping]))
+        self.variables = [
+            name for name in (*scope, *specification.counters) if name in named
+        ]
+        keeping = [
+            name for draw in specification.draws for name in variables(draw.keep_if)
+        ]
+        keeping += [
+            column
+            for draw in specification.draws
+            if draw.keep_if is not None
+            for column in draw.columns
+        ]
+        lasting = [
+            name for name in self.variables if scope.get(name, "trial") != "trial"
+        ]
+        #: What later trials depend on, and a trial may change; and what it leaves as it
+        #: is.
+        self.kept = list(
+            dict.fromkeys([*(name for name in lasting if name in written), *keeping])
+        )
         self.held = [name for name in lasting if name not in self.kept]
         #: Block -> draws that nothing in it reads.
         self.unread = {
             name: frozenset(
                 draw.name
                 for draw in specification.draws
-                if _begins_anew(draw, specification) and not {*draw.columns} & ({*keeping} | flow.named)
+                if _begins_anew(draw, specification)
+                and not {*draw.columns} & ({*keeping} | flow.named)
             )
             for name, flow in self._flow.items()
         }
         #: Block -> state -> draws that are made when it is entered.
         self.late = {name: flow.late for name, flow in self._flow.items()}
         self._drawing = {state for flow in self._flow.values() for state in flow.late}
-        #: For each state, the events in which chance may play a part, and whether it may without an event.
-        self.chance = {name: self._chance(program, state) for name, state in specification.states.items()}
-        # A draw that is repeated until it fits where the subject is hangs on how the last trial ended.
+        #: For each state, the events in which chance may play a part, and whether it
+        #: may without an event.
+        self.chance = {
+            name: self._chance(program, state)
+            for name, state in specification.states.items()
+        }
+        # A draw that is repeated until it fits where the subject is hangs on how the
+        # last trial ended.
         stays = [*(one.keep_if for one in specification.draws)]
-        stays += [one.guard for one in specification.entry if BuiltIn("state") in walk(one.guard)]
+        stays += [
+            one.guard
+            for one in specification.entry
+            if BuiltIn("state") in walk(one.guard)
+        ]
         self.carry = specification.start.carry or any(map(_reads_where, stays))
-        begun = [*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws)]
-        self.last = any(BuiltIn("last") in walk(tree) for tree in (*begun, *(one[0] for one in asked if not one[2])))
+        begun = [
+            *(entry.guard for entry in specification.entry),
+            *(draw.keep_if for draw in specification.draws),
+        ]
+        self.last = any(
+            BuiltIn("last") in walk(tree)
+            for tree in (*begun, *(one[0] for one in asked if not one[2]))
+        )
         #: Whether it matters how each of the earlier trials ended.
-        self.past = any(isinstance(node, Recent) for tree in (*begun, *trees) for node in walk(tree))
-        read = {node.name for tree in (*begun, *trees) for node in walk(tree) if isinstance(node, BuiltIn)}
+        self.past = any(
+            isinstance(node, Recent) for tree in (*begun, *trees) for node in walk(tree)
+        )
+        read = {
+            node.name
+            for tree in (*begun, *trees)
+            for node in walk(tree)
+            if isinstance(node, BuiltIn)
+        }
         #: Whether the subject's number is read, so that it may be known.
         self.subject = "subject" in read
-        #: What is read of the trial's place in the schedule: it stays for the trial, and differs between like trials.
+        #: What is read of the trial's place in the schedule: it stays for the trial,
+        #: and differs between like trials.
         self.dates = [name for name in ("block", "session", "trial") if name in read]
         until = any(block.criteria for block in specification.schedule)
         #: Whether later trials depend on what a subject does.
-        self.behaviour = self.carry or until or self.last or self.past or bool(written & {*self.kept})
-        #: Whether every state in which a trial begins places the subject, so that its earlier pose does not matter.
-        first = [specification.states[one.name].entry for one in specification.entry]
-        told = [*(one.guard for one in specification.entry), *(effects.reward for effects in first)]
-        told += [one.value for effects in first for one in effects.assignments if one.variable in self.variables]
-        self.placed_on_entry = not (program.geometry.member_at or any(map(_reads_where, told))) and all(
-            effects.place is not None for effects in first
+        self.behaviour = (
+            self.carry
+            or until
+            or self.last
+            or self.past
+            or bool(written & {*self.kept})
         )
-        #: States in which a blind subject only waits for the end of the trial: its pose does not matter.
-        is_told = self.carry or any(map(_reads_where, trees)) or any(one.go for one in specification.finish)
-        is_told = is_told or any(rule.target is not None for rule in specification.watch)
-        self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
-        self._failed = {name for name, one in specification.states.items() if _lose(one.rules, specification)}
+        #: Whether every state in which a trial begins places the subject, so that its
+        #: earlier pose does not matter.
+        first = [specification.states[one.name].entry for one in specification.entry]
+        told = [
+            *(one.guard for one in specification.entry),
+            *(effects.reward for effects in first),
+        ]
+        told += [
+            one.value
+            for effects in first
+            for one in effects.assignments
+            if one.variable in self.variables
+        ]
+        self.placed_on_entry = not (
+            program.geometry.member_at or any(map(_reads_where, told))
+        ) and all(effects.place is not None for effects in first)
+        #: States in which a blind subject only waits for the end of the trial: its pose
+        #: does not matter.
+        is_told = (
+            self.carry
+            or any(map(_reads_where, trees))
+            or any(one.go for one in specification.finish)
+        )
+        is_told = is_told or any(
+            rule.target is not None for rule in specification.watch
+        )
+        self.stuck = {
+            name
+            for name, one in specification.states.items()
+            if is_blind and not is_told and _is_stuck(one)
+        }
+        self._failed = {
+            name
+            for name, one in specification.states.items()
+            if _lose(one.rules, specification)
+        }
 
     def counts_at(self, pose: int) -> bool:
         return any(inside[pose] for inside in self.timed)
@@ -151,7 +263,9 @@ class Relevance:
     # -- the key
 
     def tabulated(self, life: Any) -> int:
-        """Return a number for all that stays as it is for the rest of the trial: lives that share it go on alike."""
+        """Return a number for all that stays as it is for the rest of the trial: lives
+        that share it go on alike.
+        """
         values, key = life.values, self._key(life)
         raw = (
             life.block,
@@ -162,23 +276,41 @@ class Relevance:
         number = self._tabulated.get(raw)
         if number is None:
             told = life.state, *self.told(life), *[one(life) for one in key.vain]
-            number = self._tabulated[raw] = self._numbers.setdefault(told, len(self._numbers))
+            number = self._tabulated[raw] = self._numbers.setdefault(
+                told, len(self._numbers)
+            )
         return number
 
     def told(self, life: Any) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-        """Return what rules may read of all that stays as it is, and the pictures of it that may help in this trial."""
+        """Return what rules may read of all that stays as it is, and the pictures of it
+        that may help in this trial.
+        """
         key, it = self._key(life), life.it
-        rules, pictures = [one(life) for one in key.tables], tuple([one(life) for one in key.pictures])
-        life.it = it  # whether a rule is about a member is asked of each member: the life's own is put back
+        rules, pictures = (
+            [one(life) for one in key.tables],
+            tuple([one(life) for one in key.pictures]),
+        )
+        # whether a rule is about a member is asked of each member: the life's own is
+        # put back
+        life.it = it
         return (key.form, *rules), pictures
 
     def live(self, life: Any) -> tuple[Any, ...]:
-        """Return the values of the variables that may change, and may be read before they are set."""
+        """Return the values of the variables that may change, and may be read before
+        they are set.
+        """
         values = life.values
-        return tuple([life.it if name == "it" else values.get(name) for name in self._key(life).live])
+        return tuple(
+            [
+                life.it if name == "it" else values.get(name)
+                for name in self._key(life).live
+            ]
+        )
 
     def outlasts(self, states: frozenset[str]) -> bool:
-        """Return whether what is done before these states may matter after them (a note), or where they are not."""
+        """Return whether what is done before these states may matter after them (a
+        note), or where they are not.
+        """
         judged = [self._flow[name] for name in self._specification.judged_blocks]
         noted = (
             not flow.is_placed(one) or flow.is_written(one) or not flow.pays_alike(one)
@@ -186,7 +318,12 @@ class Relevance:
             for one in states
         )
         visits = self._visited or bool(self.timed_places)
-        return self.clock or visits or any(noted) or any(one.goes_round(states) for one in judged)
+        return (
+            self.clock
+            or visits
+            or any(noted)
+            or any(one.goes_round(states) for one in judged)
+        )
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
@@ -202,7 +339,9 @@ class Relevance:
         tables, pictures, vain = list[Tabulated](), list[Tabulated](), list[Tabulated]()
         dates: dict[str, None] = {}
         still: dict[str, None] = {}
-        for name in self.kept:  # later trials read these, even where nothing of this one does any more
+        for name in (
+            self.kept
+        ):  # later trials read these, even where nothing of this one does any more
             if name not in changing:
                 tables.append(_value_of(name))
                 still[name] = None
@@ -210,19 +349,33 @@ class Relevance:
             if isinstance(site, StateSpec):
                 names = self._program.states[site.name].shows
                 if {*names} & changing:
-                    tables += [_value_of(name) for name in names if name not in changing]
+                    tables += [
+                        _value_of(name) for name in names if name not in changing
+                    ]
                 else:
-                    (vain if site.name in self._failed else pictures).append(self._look(site.name))
+                    (vain if site.name in self._failed else pictures).append(
+                        self._look(site.name)
+                    )
                 still |= dict.fromkeys(name for name in names if name not in changing)
                 continue
             tree, members, is_end = site
             for part in _largest(tree, changing, bool(members), is_end=is_end):
                 tables.append(_table(part, members))
                 still |= dict.fromkeys(variables(part))
-                dates |= dict.fromkeys(node.name for node in walk(part) if isinstance(node, BuiltIn))
+                dates |= dict.fromkeys(
+                    node.name for node in walk(part) if isinstance(node, BuiltIn)
+                )
         read = tuple(name for name in dates if name in DATES)
         form = self._forms.setdefault((state, *live, *sites), len(self._forms))
-        return Key(tuple(live), tuple(still), read, tuple(tables), tuple(pictures), tuple(vain), form)
+        return Key(
+            tuple(live),
+            tuple(still),
+            read,
+            tuple(tables),
+            tuple(pictures),
+            tuple(vain),
+            form,
+        )
 
     def _look(self, name: str) -> Tabulated:
         state, program, view = self._program.states[name], self._program, self._view
@@ -241,20 +394,42 @@ class Relevance:
 
     def _chance(self, program: Program, state: StateSpec) -> tuple[int, bool]:
         specification, compiled = program.specification, program.states[state.name]
-        pairs = [*zip(state.rules, compiled.rules, strict=True), *zip(specification.watch, program.watch, strict=True)]
-        finished = [specification.states[one.go] for one in specification.finish if one.go]
-        mask, by_itself = 0, any(_scatters(one, specification) for one in (state.each, specification.each))
+        pairs = [
+            *zip(state.rules, compiled.rules, strict=True),
+            *zip(specification.watch, program.watch, strict=True),
+        ]
+        finished = [
+            specification.states[one.go] for one in specification.finish if one.go
+        ]
+        mask, by_itself = (
+            0,
+            any(
+                _scatters(one, specification)
+                for one in (state.each, specification.each)
+            ),
+        )
         for rule, listening in pairs:
             others = [specification.states[rule.go]] if rule.go else []
-            entered = [effects for other in (*others, *finished) for effects in (other.entry, other.each)]
+            entered = [
+                effects
+                for other in (*others, *finished)
+                for effects in (other.entry, other.each)
+            ]
             draws = any(other.name in self._drawing for other in (*others, *finished))
-            if draws or rule.p is not None or any(_scatters(one, specification) for one in (rule.effects, *entered)):
+            if (
+                draws
+                or rule.p is not None
+                or any(
+                    _scatters(one, specification) for one in (rule.effects, *entered)
+                )
+            ):
                 mask |= listening.mask
                 by_itself = by_itself or not listening.mask
         return mask, by_itself
 
 
-#: An expression, the members that `it` may be in it (none: as it is), and whether it is asked once the trial has ended.
+#: An expression, the members that `it` may be in it (none: as it is), and whether it is
+#: asked once the trial has ended.
 Asked = tuple[Expression, tuple[str, ...], bool]
 Site = Asked | StateSpec
 
@@ -266,38 +441,68 @@ def written_by(effects: EffectsSpec) -> tuple[str, ...]:
 class Flow:
     """Which variables may still be read, state by state, in one block."""
 
-    def __init__(self, program: Program, lesion: Lesion, block: str, passed_on: set[str]) -> None:
+    def __init__(
+        self, program: Program, lesion: Lesion, block: str, passed_on: set[str]
+    ) -> None:
         specification = self._specification = program.specification
         self._program, self._block = program, block
         # Otherwise a variable may be undefined, and 0 times it, too.
         assigned = [one for own in program.all_effects() for one in own.assignments]
         written = {one.variable for one in assigned}
         self._is_plain = all(_is_defined(one.value, written) for one in assigned)
-        self._pays, self._sees = not lesion.feels_no_reward, not (lesion.sees_nothing or lesion.sees_pose_only)
-        self._watch = [rule for rule in specification.watch if not _is_false(rule.guard, block)]
-        finish = [one for one in specification.finish if not _is_false(one.guard, block)]
+        self._pays, self._sees = (
+            not lesion.feels_no_reward,
+            not (lesion.sees_nothing or lesion.sees_pose_only),
+        )
+        self._watch = [
+            rule for rule in specification.watch if not _is_false(rule.guard, block)
+        ]
+        finish = [
+            one for one in specification.finish if not _is_false(one.guard, block)
+        ]
         self._finish = [one.guard for one in finish if one.guard is not None]
-        criteria = [one.condition for own in specification.schedule if own.name == block for one in own.criteria]
-        self._asked = [tree for tree in (specification.success, *criteria) if tree is not None]
+        criteria = [
+            one.condition
+            for own in specification.schedule
+            if own.name == block
+            for one in own.criteria
+        ]
+        self._asked = [
+            tree for tree in (specification.success, *criteria) if tree is not None
+        ]
         states = specification.states
         self._rules = {
-            name: [*self._watch, *(rule for rule in state.rules if not _is_false(rule.guard, block))]
+            name: [
+                *self._watch,
+                *(rule for rule in state.rules if not _is_false(rule.guard, block)),
+            ]
             for name, state in states.items()
         }
         finished = {one.go for one in finish if one.go}
-        self._next = {name: finished | {rule.go for rule in rules if rule.go} for name, rules in self._rules.items()}
-        self._at_end = {name for tree in self._asked for name in self._names(tree)} - {"last"}
-        self._at_end |= {name for draw in specification.draws for name in variables(draw.keep_if)}
+        self._next = {
+            name: finished | {rule.go for rule in rules if rule.go}
+            for name, rules in self._rules.items()
+        }
+        self._at_end = {name for tree in self._asked for name in self._names(tree)} - {
+            "last"
+        }
+        self._at_end |= {
+            name for draw in specification.draws for name in variables(draw.keep_if)
+        }
         self._at_end |= passed_on
-        self._facing = {specification.start.face} if specification.start.face_variable else set()
-        #: Draws that are made when a state is entered, because nothing asks for them before: state -> their names.
+        self._facing = (
+            {specification.start.face} if specification.start.face_variable else set()
+        )
+        #: Draws that are made when a state is entered, because nothing asks for them
+        #: before: state -> their names.
         self.late: dict[str, tuple[str, ...]] = {}
         self._columns: dict[str, set[str]] = {}
         for draw in specification.draws:
             if (name := self._first_read(draw)) is not None:
                 self.late[name] = (*self.late.get(name, ()), draw.name)
                 self._columns.setdefault(name, set()).update(draw.columns)
-        #: State -> what may be read from there on before it is set; and from just before it is entered.
+        #: State -> what may be read from there on before it is set; and from just
+        #: before it is entered.
         self.live: dict[str, set[str]] = {name: set() for name in states}
         self._before: dict[str, set[str]] = {name: set() for name in states}
         change = True
@@ -306,29 +511,52 @@ class Flow:
             for name, state in states.items():
                 now = self._in_state(state)
                 before = self._back(state.entry, now) - self._columns.get(name, set())
-                change = change or now != self.live[name] or before != self._before[name]
+                change = (
+                    change or now != self.live[name] or before != self._before[name]
+                )
                 self.live[name], self._before[name] = now, before
         entered = self._entered()
         self.named = {name for one in entered for name in self._before[one]} - passed_on
         sites = [site for one in entered for site in self.ahead(one)[0]]
-        sites += [site for one in entered for site in self._effect_sites(states[one].entry, self.live[one], ())]
+        sites += [
+            site
+            for one in entered
+            for site in self._effect_sites(states[one].entry, self.live[one], ())
+        ]
         #: All expressions that may decide anything.
         self.asked = [site for site in sites if not isinstance(site, StateSpec)]
         self.named |= {name for tree, _, _ in self.asked for name in self._names(tree)}
         self.named -= {"it", "last"}
-        self.named |= {name for site in sites if isinstance(site, StateSpec) for name in self._shown(site)}
-        self.named |= self._facing | {name for one in specification.entry for name in variables(one.guard)}
+        self.named |= {
+            name
+            for site in sites
+            if isinstance(site, StateSpec)
+            for name in self._shown(site)
+        }
+        self.named |= self._facing | {
+            name for one in specification.entry for name in variables(one.guard)
+        }
         start, limit = specification.start.at, specification.limit
         self.named |= {start.name} if start.variable else set()
         self.named |= {limit} if isinstance(limit, str) else set()
-        for draw in reversed(specification.draws):  # a draw from a set that lasts matters
-            self.named |= {draw.sample} if draw.sample is not None and self.named & {*draw.columns} else set()
+        for draw in reversed(
+            specification.draws
+        ):  # a draw from a set that lasts matters
+            self.named |= (
+                {draw.sample}
+                if draw.sample is not None and self.named & {*draw.columns}
+                else set()
+            )
 
     def is_placed(self, state: str) -> bool:
-        """Return whether a subject is put somewhere, always alike, when it enters a state, or has not moved since."""
+        """Return whether a subject is put somewhere, always alike, when it enters a
+        state, or has not moved since.
+        """
         states, way = self._specification.states, [state]
         while states[way[-1]].entry.place is None:
-            ways = [one for one, following in self._next.items() if way[-1] in following]
+            ways = [
+                one for one, following in self._next.items() if way[-1] in following
+            ]
             if not ways:  # a trial begins in it
                 break
             if len(ways) > 1 or ways[0] in way or way[-1] in self._entered():
@@ -340,12 +568,22 @@ class Flow:
         read = self.live[way[-1]].union(*map(self._names, self._outcomes(entry)))
         told = [one.value for one in entry.assignments if one.variable in read]
         told += [entry.reward] if entry.reward is not None and self._pays else []
-        return not any(map(_reads_where, told)) and not any(map(self.is_written, way[1:]))
+        return not any(map(_reads_where, told)) and not any(
+            map(self.is_written, way[1:])
+        )
 
     def pays_alike(self, state: str) -> bool:
-        """Return whether the reward that comes with the first picture of a state is always the same."""
-        states, own, first_only = self._specification.states, self._specification, self._only_begun()
-        finishes = any(one.go == state for one in own.finish)  # then whatever has fired may have led there
+        """Return whether the reward that comes with the first picture of a state is
+        always the same.
+        """
+        states, own, first_only = (
+            self._specification.states,
+            self._specification,
+            self._only_begun(),
+        )
+        finishes = any(
+            one.go == state for one in own.finish
+        )  # then whatever has fired may have led there
         ways = [
             (one, rule)
             for one, rules in self._rules.items()
@@ -353,9 +591,19 @@ class Flow:
             if rule.go == state or (finishes and not rule.end)
         ]
         # A state in which a trial begins, and which only waits, is not chosen.
-        chosen = [rule for one, rule in ways if not self._program.states[one].waits or one not in first_only]
-        first = {rule.effects.reward for rule in chosen} | ({None} if finishes else set())
-        more = [own.each.reward, states[state].entry.reward, *(rule.effects.reward for rule in self._watch)]
+        chosen = [
+            rule
+            for one, rule in ways
+            if not self._program.states[one].waits or one not in first_only
+        ]
+        first = {rule.effects.reward for rule in chosen} | (
+            {None} if finishes else set()
+        )
+        more = [
+            own.each.reward,
+            states[state].entry.reward,
+            *(rule.effects.reward for rule in self._watch),
+        ]
         more += [states[one].each.reward for one, _ in ways]
         more += [states[rule.go].entry.reward for _, rule in ways if rule.go]
         plain = all(isinstance(one, Number | Constant | None) for one in first)
@@ -368,28 +616,59 @@ class Flow:
 
     def goes_round(self, states: frozenset[str]) -> bool:
         """Return whether a trial may succeed without entering any of these states."""
-        own, begun = self._specification, [one for one in self._entered() if one not in states]
-        passed = {*begun, *self._reachable((there for one in begun for there in self._next[one]), states)}
-        ends = {TIMEOUT, *(one.end for one in own.finish), *(rule.end for one in passed for rule in self._rules[one])}
-        return bool(begun) and any(holds_of(own.success, one) is not False for one in ends if one)
+        own, begun = (
+            self._specification,
+            [one for one in self._entered() if one not in states],
+        )
+        passed = {
+            *begun,
+            *self._reachable(
+                (there for one in begun for there in self._next[one]), states
+            ),
+        }
+        ends = {
+            TIMEOUT,
+            *(one.end for one in own.finish),
+            *(rule.end for one in passed for rule in self._rules[one]),
+        }
+        return bool(begun) and any(
+            holds_of(own.success, one) is not False for one in ends if one
+        )
 
     def _only_begun(self) -> set[str]:
         """Return the states in which trials begin, and to which none comes later."""
         begun = self._entered()
-        return {*begun}.difference(self._reachable([there for one in begun for there in self._next[one]]))
+        return {*begun}.difference(
+            self._reachable([there for one in begun for there in self._next[one]])
+        )
 
     def is_written(self, state: str) -> bool:
         first_only, states = self._only_begun(), self._specification.states
         before = [one for one in states if one != state and state in self._behind(one)]
-        # Where a trial begins, what is set depends on no subject, unless it comes there again.
+        # Where a trial begins, what is set depends on no subject, unless it comes there
+        # again.
         chosen = [one for one in before if one not in first_only]
-        ruled = [one for one in before if one in chosen or not self._program.states[one].waits]
-        happens = [self._specification.each, *(rule.effects for one in ruled for rule in self._rules[one])]
-        happens += [*(states[one].each for one in before), *(states[one].entry for one in chosen)]
-        return not self._before[state].isdisjoint(["it", *(name for one in happens for name in written_by(one))])
+        ruled = [
+            one
+            for one in before
+            if one in chosen or not self._program.states[one].waits
+        ]
+        happens = [
+            self._specification.each,
+            *(rule.effects for one in ruled for rule in self._rules[one]),
+        ]
+        happens += [
+            *(states[one].each for one in before),
+            *(states[one].entry for one in chosen),
+        ]
+        return not self._before[state].isdisjoint(
+            ["it", *(name for one in happens for name in written_by(one))]
+        )
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
-        """Return where something may be read from a state on, and the variables that may change until the end."""
+        """Return where something may be read from a state on, and the variables that
+        may change until the end.
+        """
         states = self._specification.states
         entered = self._reachable(self._next[state])
         sites: list[Site] = [(tree, (), True) for tree in self._asked]
@@ -406,18 +685,44 @@ class Flow:
                 members: tuple[str, ...] = ()
                 if rule.target is not None:
                     members = tuple(self._program.targets(rule.target, rule.trigger))
-                    sites += [(Variable(rule.target.name), (), False)] if rule.target.variable else []
-                sites += [(tree, members, False) for tree in (rule.guard, rule.p, rule.after) if tree is not None]
-                sites += self._effect_sites(rule.effects, self._after(rule, name), members)
-        sites += self._effect_sites(self._specification.each, set().union(*self.live.values()), ())
-        happens = [self._specification.each, *(rule.effects for one in (state, *entered) for rule in self._rules[one])]
-        happens += [states[one].each for one in (state, *entered)] + [states[one].entry for one in entered]
-        # Once it has been entered, what is drawn stays as it is, even if the state is entered again.
-        drawn = [names for one, names in self._columns.items() if one in entered and state not in self._behind(one)]
-        return sites, {name for one in happens for name in written_by(one)}.union(*drawn)
+                    sites += (
+                        [(Variable(rule.target.name), (), False)]
+                        if rule.target.variable
+                        else []
+                    )
+                sites += [
+                    (tree, members, False)
+                    for tree in (rule.guard, rule.p, rule.after)
+                    if tree is not None
+                ]
+                sites += self._effect_sites(
+                    rule.effects, self._after(rule, name), members
+                )
+        sites += self._effect_sites(
+            self._specification.each, set().union(*self.live.values()), ()
+        )
+        happens = [
+            self._specification.each,
+            *(rule.effects for one in (state, *entered) for rule in self._rules[one]),
+        ]
+        happens += [states[one].each for one in (state, *entered)] + [
+            states[one].entry for one in entered
+        ]
+        # Once it has been entered, what is drawn stays as it is, even if the state is
+        # entered again.
+        drawn = [
+            names
+            for one, names in self._columns.items()
+            if one in entered and state not in self._behind(one)
+        ]
+        return sites, {name for one in happens for name in written_by(one)}.union(
+            *drawn
+        )
 
     def _first_read(self, draw: DrawSpec) -> str | None:
-        """Return the last state before whose entry nothing asks for a draw; None: it is asked for at once."""
+        """Return the last state before whose entry nothing asks for a draw; None: it is
+        asked for at once.
+        """
         states, entered = self._specification.states, self._entered()
         if (
             not _begins_anew(draw, self._specification)
@@ -425,18 +730,43 @@ class Flow:
             or any(row[0] is None for row in draw.rows)
         ):
             return None
-        common = [tree for rule in self._watch for tree in self._asked_by(rule)] + self._finish + self._asked
-        common += [one.guard for one in self._specification.entry if one.guard is not None]
+        common = (
+            [tree for rule in self._watch for tree in self._asked_by(rule)]
+            + self._finish
+            + self._asked
+        )
+        common += [
+            one.guard for one in self._specification.entry if one.guard is not None
+        ]
         common += self._of_effects(self._specification.each)
-        start: set[object] = {*self._facing, self._specification.start.at.name, self._specification.limit}
-        start |= {name for one in self._specification.draws for name in (one.sample, *variables(one.keep_if))}
-        if {*draw.columns} & (start | {name for tree in common for name in variables(tree)}):
+        start: set[object] = {
+            *self._facing,
+            self._specification.start.at.name,
+            self._specification.limit,
+        }
+        start |= {
+            name
+            for one in self._specification.draws
+            for name in (one.sample, *variables(one.keep_if))
+        }
+        if {*draw.columns} & (
+            start | {name for tree in common for name in variables(tree)}
+        ):
             return None
-        reading = {name for name, one in states.items() if {*draw.columns} & self._read_in_state(one)}
+        reading = {
+            name
+            for name, one in states.items()
+            if {*draw.columns} & self._read_in_state(one)
+        }
         found = []
         for name in states:
             after = self._behind(name)
-            before = {*entered, *self._reachable({one for first in entered for one in self._next[first]}, {name})}
+            before = {
+                *entered,
+                *self._reachable(
+                    {one for first in entered for one in self._next[first]}, {name}
+                ),
+            }
             if reading <= after and not before & after and not reading & before:
                 found.append((len(after), name))
         return min(found, default=(0, None))[1]
@@ -445,20 +775,41 @@ class Flow:
         return {state, *self._reachable(self._next[state])}
 
     def _asked_by(self, rule: RuleSpec) -> list[Expression]:
-        target = [Variable(rule.target.name)] if rule.target is not None and rule.target.variable else []
+        target = (
+            [Variable(rule.target.name)]
+            if rule.target is not None and rule.target.variable
+            else []
+        )
         asked = [tree for tree in (rule.guard, rule.p, rule.after) if tree is not None]
         return [*target, *asked, *self._of_effects(rule.effects)]
 
     def _of_effects(self, effects: EffectsSpec) -> list[Expression]:
-        place = [Variable(effects.place.name)] if effects.place is not None and effects.place.variable else []
-        reward = [effects.reward] if effects.reward is not None else []  # it is computed even if it is not felt
-        return [*reward, *(effects.put or ()), *place, *(one.value for one in effects.assignments)]
+        place = (
+            [Variable(effects.place.name)]
+            if effects.place is not None and effects.place.variable
+            else []
+        )
+        reward = (
+            [effects.reward] if effects.reward is not None else []
+        )  # it is computed even if it is not felt
+        return [
+            *reward,
+            *(effects.put or ()),
+            *place,
+            *(one.value for one in effects.assignments),
+        ]
 
     def _read_in_state(self, state: StateSpec) -> set[str]:
-        trees = [tree for rule in self._rules[state.name] for tree in self._asked_by(rule)]
+        trees = [
+            tree for rule in self._rules[state.name] for tree in self._asked_by(rule)
+        ]
         trees += [*self._of_effects(state.entry), *self._of_effects(state.each)]
-        trees += [rule.after for rule in state.rules if rule.after is not None]  # clocks are set in every block
-        names = {name for tree in trees for name in variables(tree)} | {*self._program.states[state.name].shows}
+        trees += [
+            rule.after for rule in state.rules if rule.after is not None
+        ]  # clocks are set in every block
+        names = {name for tree in trees for name in variables(tree)} | {
+            *self._program.states[state.name].shows
+        }
         return names | {place.name for place in (*state.close, *state.open)}
 
     def _entered(self) -> list[str]:
@@ -466,11 +817,15 @@ class Flow:
         for one in self._specification.entry:
             if not _is_false(one.guard, self._block):
                 entered.append(one.name)
-            if one.guard is None or one.guard == Binary("==", BuiltIn("block"), Constant(self._block)):
+            if one.guard is None or one.guard == Binary(
+                "==", BuiltIn("block"), Constant(self._block)
+            ):
                 break
         return entered
 
-    def _reachable(self, first: Iterable[str], without: Collection[str] = ()) -> list[str]:
+    def _reachable(
+        self, first: Iterable[str], without: Collection[str] = ()
+    ) -> list[str]:
         found, pending = dict[str, None](), list(first)
         while pending:
             name = pending.pop()
@@ -481,11 +836,17 @@ class Flow:
 
     def _names(self, tree: Expression | None) -> set[str]:
         names = set(_read_in(tree, self._block, self._is_plain))
-        return names | {node.name for node in walk(tree) if isinstance(node, BuiltIn) and node.name in ("it", "last")}
+        return names | {
+            node.name
+            for node in walk(tree)
+            if isinstance(node, BuiltIn) and node.name in ("it", "last")
+        }
 
     def _shown(self, state: StateSpec) -> set[str]:
         doors = {place.name for place in (*state.close, *state.open) if place.variable}
-        return doors | ({*self._program.states[state.name].shows} if self._sees else set())
+        return doors | (
+            {*self._program.states[state.name].shows} if self._sees else set()
+        )
 
     def _after(self, rule: RuleSpec, state: str) -> set[str]:
         if rule.end is not None:  # the last picture is of this state
@@ -493,16 +854,28 @@ class Flow:
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
     def _in_state(self, state: StateSpec) -> set[str]:
-        found = self._at_end | self._shown(state) | {name for tree in self._finish for name in self._names(tree)}
+        found = (
+            self._at_end
+            | self._shown(state)
+            | {name for tree in self._finish for name in self._names(tree)}
+        )
         for effects in (state.each, self._specification.each):
             found |= self._back(effects, self.live[state.name])
         for one in self._next[state.name]:
-            found |= self._before[one] if any(end.go == one for end in self._specification.finish) else set()
+            found |= (
+                self._before[one]
+                if any(end.go == one for end in self._specification.finish)
+                else set()
+            )
         for rule in self._rules[state.name]:
             if self._is_idle(rule, found | self.live[state.name]):
                 continue
             read = self._back(rule.effects, self._after(rule, state.name))
-            read |= {name for tree in (rule.guard, rule.p, rule.after) for name in self._names(tree)}
+            read |= {
+                name
+                for tree in (rule.guard, rule.p, rule.after)
+                for name in self._names(tree)
+            }
             if rule.target is not None:
                 read -= {"it"}  # it becomes the member that the rule is about
                 read |= {rule.target.name} if rule.target.variable else set()
@@ -513,27 +886,43 @@ class Flow:
         if rule.go or rule.end or rule not in self._watch or self._specification.finish:
             return False
         effects = rule.effects
-        return effects.place is None and not self._outcomes(effects) and not {*written_by(effects)} & live
+        return (
+            effects.place is None
+            and not self._outcomes(effects)
+            and not {*written_by(effects)} & live
+        )
 
     def _back(self, effects: EffectsSpec, after: set[str]) -> set[str]:
         """Return what may be read from before effects on."""
-        read = after | {name for tree in self._outcomes(effects) for name in self._names(tree)}
+        read = after | {
+            name for tree in self._outcomes(effects) for name in self._names(tree)
+        }
         if effects.place is not None:
-            read |= self._facing | ({effects.place.name} if effects.place.variable else set())
-        values = [one.value for one in effects.assignments if one.variable in after | read]
-        return (read - {one.variable for one in effects.set}) | {n for tree in values for n in self._names(tree)}
+            read |= self._facing | (
+                {effects.place.name} if effects.place.variable else set()
+            )
+        values = [
+            one.value for one in effects.assignments if one.variable in after | read
+        ]
+        return (read - {one.variable for one in effects.set}) | {
+            n for tree in values for n in self._names(tree)
+        }
 
     def _outcomes(self, effects: EffectsSpec) -> list[Expression]:
         reward = [effects.reward] if effects.reward is not None and self._pays else []
         return [*reward, *(effects.put or ())]
 
-    def _effect_sites(self, effects: EffectsSpec, after: set[str], members: tuple[str, ...]) -> Iterator[Site]:
+    def _effect_sites(
+        self, effects: EffectsSpec, after: set[str], members: tuple[str, ...]
+    ) -> Iterator[Site]:
         outcomes, place = self._outcomes(effects), effects.place
         if place is not None and place.variable and place.name != "it":
             outcomes.append(Variable(place.name))
         outcomes += [Variable(name) for name in self._facing if place is not None]
         read = {name for tree in outcomes for name in self._names(tree)}
-        values = [one.value for one in effects.assignments if one.variable in after | read]
+        values = [
+            one.value for one in effects.assignments if one.variable in after | read
+        ]
         for tree in (*outcomes, *values):
             yield tree, members, False
 
@@ -566,8 +955,12 @@ def _plain(value: Any) -> Hashable:
     return "undefined" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _largest(tree: Expression, changing: set[str], has_members: bool, *, is_end: bool) -> list[Expression]:
-    """Return the largest parts of an expression whose values stay as they are until the end of the trial."""
+def _largest(
+    tree: Expression, changing: set[str], has_members: bool, *, is_end: bool
+) -> list[Expression]:
+    """Return the largest parts of an expression whose values stay as they are until the
+    end of the trial.
+    """
 
     def is_still(node: Expression) -> bool:
         match node:
@@ -580,17 +973,32 @@ def _largest(tree: Expression, changing: set[str], has_members: bool, *, is_end:
             case Recent():
                 return False
             case Call(function, _):
-                return function in ("size", "column", "row") and all(map(is_still, parts(node)))
+                return function in ("size", "column", "row") and all(
+                    map(is_still, parts(node))
+                )
         return all(map(is_still, parts(node)))
 
     def found(node: Expression) -> list[Expression]:
         if is_still(node):
-            return [node] if any(isinstance(one, Variable | BuiltIn) for one in walk(node)) else []
+            return (
+                [node]
+                if any(isinstance(one, Variable | BuiltIn) for one in walk(node))
+                else []
+            )
         if isinstance(node, Binary) and node.operator in ("and", "or"):
             operands = list(_operands(node, node.operator))
             still = [one for one in operands if is_still(one)]
-            whole = [reduce(lambda left, right: Binary(node.operator, left, right), still)] if still else []
-            return [*whole, *chain.from_iterable(found(one) for one in operands if one not in still)]
+            whole = (
+                [reduce(lambda left, right: Binary(node.operator, left, right), still)]
+                if still
+                else []
+            )
+            return [
+                *whole,
+                *chain.from_iterable(
+                    found(one) for one in operands if one not in still
+                ),
+            ]
         return list(chain.from_iterable(map(found, parts(node))))
 
     return found(tree)
@@ -606,11 +1014,17 @@ def _operands(tree: Expression, operator: str) -> Iterator[Expression]:
 
 def _is_false(guard: Expression | None, block: str) -> bool:
     """Return whether a guard holds nowhere in a block, because it names another one."""
-    return guard is not None and any(_is_zero(one, block) for one in _operands(guard, "and"))
+    return guard is not None and any(
+        _is_zero(one, block) for one in _operands(guard, "and")
+    )
 
 
-def _timed_places(trees: Sequence[Expression | None], specification: Specification) -> list[tuple[str, ...]] | None:
-    """Return the places whose ``time`` is read, if nothing else of a trace is read; None where they are unknown."""
+def _timed_places(
+    trees: Sequence[Expression | None], specification: Specification
+) -> list[tuple[str, ...]] | None:
+    """Return the places whose ``time`` is read, if nothing else of a trace is read;
+    None where they are unknown.
+    """
     places: dict[tuple[str, ...], None] = {}
     for node in (node for tree in trees for node in walk(tree)):
         if not isinstance(node, Call | BuiltIn) or not reads_trace(node):
@@ -620,29 +1034,42 @@ def _timed_places(trees: Sequence[Expression | None], specification: Specificati
                 places[tuple(names_in(name))] = None
             case Call("time", Members(values)):
                 places[tuple(names_in(values))] = None
-            case Call("time", Variable(name)) if specification.drawn(name) and not _is_set(name, specification):
-                places.update(dict.fromkeys(tuple(names_in(one)) for one in specification.drawn(name)))
+            case Call("time", Variable(name)) if specification.drawn(
+                name
+            ) and not _is_set(name, specification):
+                places.update(
+                    dict.fromkeys(
+                        tuple(names_in(one)) for one in specification.drawn(name)
+                    )
+                )
             case _:
                 return None
     return list(places)
 
 
 def _reads_where(tree: Expression | None) -> bool:
-    """Return whether an expression depends on where the subject is or was, or on its state."""
+    """Return whether an expression depends on where the subject is or was, or on its
+    state.
+    """
     visited = any(
-        node == BuiltIn("state") or (isinstance(node, Call) and node.function == "where") for node in walk(tree)
+        node == BuiltIn("state")
+        or (isinstance(node, Call) and node.function == "where")
+        for node in walk(tree)
     )
     return visited or reads_clock(tree)
 
 
 def _is_stuck(state: StateSpec) -> bool:
     return state.freeze and all(
-        rule.after is not None and rule.end and rule.guard is None and rule.p is None for rule in state.rules
+        rule.after is not None and rule.end and rule.guard is None and rule.p is None
+        for rule in state.rules
     )
 
 
 def _is_set(column: str, specification: Specification) -> bool:
-    return any(draw.pick is not None for draw in specification.draws if column in draw.columns)
+    return any(
+        draw.pick is not None for draw in specification.draws if column in draw.columns
+    )
 
 
 def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
@@ -654,24 +1081,40 @@ def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
         return True
     names = specification.drawn(place.name) if place.variable else [place.name]
     facing = start.face == "random" or start.face_variable
-    return facing or not names or any(len(specification.arena.cells_of(name)) > 1 for name in names)
+    return (
+        facing
+        or not names
+        or any(len(specification.arena.cells_of(name)) > 1 for name in names)
+    )
 
 
 def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
-    """Return whether the rows of a draw in one block say nothing about its rows in another.
+    """Return whether the rows of a draw in one block say nothing about its rows in
+    another.
 
-    A shuffle must complete its rounds in each block: the rest of a round would tell what comes in the next block.
+    A shuffle must complete its rounds in each block: the rest of a round would tell
+    what comes in the next block.
     """
-    if draw.per != "trial" or draw.keep_if is not None or draw.sample is not None or draw.max_run is not None:
+    if (
+        draw.per != "trial"
+        or draw.keep_if is not None
+        or draw.sample is not None
+        or draw.max_run is not None
+    ):
         return False
     if draw.order != "shuffle":
         return draw.order == "random"
     rows = len(draw.rows) if draw.pick is None else math.comb(len(draw.rows), draw.pick)
-    return not any(block.criteria or block.planned % (rows * draw.copies) for block in specification.schedule)
+    return not any(
+        block.criteria or block.planned % (rows * draw.copies)
+        for block in specification.schedule
+    )
 
 
 def _read_in(tree: Expression | None, block: str, is_plain: bool) -> Iterator[str]:
-    """Yield the variables of an expression that matter in a block: not those of a product with a factor of 0."""
+    """Yield the variables of an expression that matter in a block: not those of a
+    product with a factor of 0.
+    """
     if isinstance(tree, Variable):
         yield tree.name
     elif tree is not None and not _cancels(tree, block, is_plain):
@@ -685,20 +1128,26 @@ def _cancels(tree: Expression, block: str, is_plain: bool) -> bool:
         case Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
         case Binary("*", left, right) if is_plain:
-            return (_is_zero(left, block) and _is_defined(right)) or (_is_zero(right, block) and _is_defined(left))
+            return (_is_zero(left, block) and _is_defined(right)) or (
+                _is_zero(right, block) and _is_defined(left)
+            )
     return False
 
 
 def _is_defined(tree: Expression, written: Collection[str] = ()) -> bool:
-    """Return whether an expression always has a finite value: 0 times any other is undefined.
+    """Return whether an expression always has a finite value: 0 times any other is
+    undefined.
 
-    Sums of what is ``written``, and products, may grow without end: one side must not, or be a condition.
+    Sums of what is ``written``, and products, may grow without end: one side must not,
+    or be a condition.
     """
     match tree:
         case Call() | Compute() | Binary("/" | "%"):
             return False
         case Binary("+" | "-", left, right):
-            is_bounded = any({*written}.isdisjoint(variables(one)) for one in (left, right))
+            is_bounded = any(
+                {*written}.isdisjoint(variables(one)) for one in (left, right)
+            )
         case Binary("*", left, right):
             is_bounded = _is_condition(left) or _is_condition(right)
         case _:
@@ -725,15 +1174,22 @@ def variables(tree: Expression | None) -> list[str]:
 
 
 def fails(rule: RuleSpec, specification: Specification) -> bool:
-    """Return whether this rule leaves the state, and no trial in which it has fired is a success."""
+    """Return whether this rule leaves the state, and no trial in which it has fired is
+    a success.
+    """
     return bool(rule.go or rule.end) and _lose([rule], specification)
 
 
 def _lose(rules: Iterable[RuleSpec], specification: Specification) -> bool:
-    """Return whether no trial is a success in which nothing but these rules can happen next."""
+    """Return whether no trial is a success in which nothing but these rules can happen
+    next.
+    """
     ends = {TIMEOUT} | {one.end for one in specification.finish if one.end}
     seen = {one.go for one in specification.finish if one.go}
-    pending = [*rules, *(one for name in seen for one in specification.states[name].rules)]
+    pending = [
+        *rules,
+        *(one for name in seen for one in specification.states[name].rules),
+    ]
     while pending:
         one = pending.pop()
         ends |= {one.end} if one.end else set()

@@ -1,4 +1,6 @@
-"""Runs policies, and agents that know the way, over lives; tallies their trials; rates with intervals."""
+"""Runs policies, and agents that know the way, over lives; tallies their trials; rates
+with intervals.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,13 @@ from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import FUNCTIONS
 
-#: Normal quantiles: of the 95 % and 99 % intervals that are shown, and of a rule that tests many numbers at once.
+#: Normal quantiles: of the 95 % and 99 % intervals that are shown, and of a rule that
+#: tests many numbers at once.
 Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
 
 
-# -- rates with intervals for trials clustered in lives; only the standard library, so that an audit needs no scipy
+# -- rates with intervals for trials clustered in lives; only the standard library, so
+# that an audit needs no scipy
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,18 @@ class Rate:
         return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
 
     def numbers(self) -> dict[str, object]:
-        return {"rate": self.value, "low": self.low, "high": self.high, "trials": self.trials}
+        return {
+            "rate": self.value,
+            "low": self.low,
+            "high": self.high,
+            "trials": self.trials,
+        }
 
 
 def shown(share: float) -> str:
-    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` where two digits are not enough."""
+    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` where two digits are not
+    enough.
+    """
     text = f"{share:.2f}" if share < 1e-6 or share >= 0.095 else f"{share:.2g}"
     return text.removeprefix("0") if text.startswith("0.") else text
 
@@ -60,9 +71,9 @@ def shown(share: float) -> str:
 def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
     """Return the rate of ``(passed, trials)`` counts, one pair for each life.
 
-    Wilson's interval on the effective number of trials: where lives differ by more than chance (a policy that is always
-    right with half of the subjects), a trial tells less (Kish's design effect from the observed variance between lives;
-    at least 1).
+    Wilson's interval on the effective number of trials: where lives differ by more than
+    chance (a policy that is always right with half of the subjects), a trial tells less
+    (Kish's design effect from the observed variance between lives; at least 1).
     """
     lives = [(passed, trials) for passed, trials in counts if trials]
     passed, trials = sum(p for p, _ in lives), sum(n for _, n in lives)
@@ -70,13 +81,18 @@ def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
     return Rate(passed, trials, low, high)
 
 
-def wilson(passed: float, trials: float, z: float, design_effect: float = 1.0) -> tuple[float, float]:
+def wilson(
+    passed: float, trials: float, z: float, design_effect: float = 1.0
+) -> tuple[float, float]:
     """Return Wilson's limits of a share; (0, 1) without trials."""
     n = trials / design_effect
     if n <= 0:
         return 0.0, 1.0
     p = passed / trials
-    centre, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    centre, spread = (
+        p + z * z / (2 * n),
+        z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)),
+    )
     scale = 1 + z * z / n
     return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
@@ -85,7 +101,8 @@ def _design_effect(lives: Sequence[tuple[int, int]], passed: int, trials: int) -
     if len(lives) < 2 or not 0 < passed < trials:
         return 1.0
     p = passed / trials
-    # Variance of the pooled rate between lives (linearised ratio), divided by that of independent trials.
+    # Variance of the pooled rate between lives (linearised ratio), divided by that of
+    # independent trials.
     residuals = sum((own - p * n) ** 2 for own, n in lives)
     between = residuals * len(lives) / (len(lives) - 1) / trials**2
     return max(1.0, between / (p * (1 - p) / trials))
@@ -99,7 +116,10 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
     other = passed / trials
     pooled = (one.passed + passed) / (one.trials + trials)
     spread = (one.high - one.low) / (2 * Z95)
-    error = math.sqrt(max(spread**2, pooled * (1 - pooled) / one.trials) + pooled * (1 - pooled) / trials)
+    error = math.sqrt(
+        max(spread**2, pooled * (1 - pooled) / one.trials)
+        + pooled * (1 - pooled) / trials
+    )
     return abs(one.value - other) > z * error + 1e-12
 
 
@@ -108,7 +128,8 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Fewest and most subjects of one seed: enough for every row of a draw that is counterbalanced over subjects.
+#: Fewest and most subjects of one seed: enough for every row of a draw that is
+#: counterbalanced over subjects.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
@@ -131,7 +152,9 @@ DARKNESS = Darkness()
 def subjects(specification: Specification) -> int:
     """Return how many subjects make a balanced group."""
     rows = [
-        len(draw.rows) for draw in specification.draws if draw.order in ("balanced", "by_subject") and draw.pick is None
+        len(draw.rows)
+        for draw in specification.draws
+        if draw.order in ("balanced", "by_subject") and draw.pick is None
     ]
     together = math.lcm(1, *rows)
     return min(MOST_SUBJECTS, together * math.ceil(FEWEST_SUBJECTS / together))
@@ -139,7 +162,9 @@ def subjects(specification: Specification) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial as the audit needs it: pass or fail (None: not judged), reward and steps."""
+    """One trial as the audit needs it: pass or fail (None: not judged), reward and
+    steps.
+    """
 
     success: bool | None
     reward: float
@@ -178,14 +203,24 @@ class Tally:
 
 
 def is_judged(result: TrialResult, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if it does not count for the pass rate."""
-    return result.success if result.compared and result.block in specification.judged_blocks else None
+    """Return whether the trial is a success; None if it does not count for the pass
+    rate.
+    """
+    return (
+        result.success
+        if result.compared and result.block in specification.judged_blocks
+        else None
+    )
 
 
 def live(
-    life: ArenaSubject, lives_by: Policy, specification: Specification, most_judged: int | None = None
+    life: ArenaSubject,
+    lives_by: Policy,
+    specification: Specification,
+    most_judged: int | None = None,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a policy through a life, or until ``most_judged`` of its trials are judged; yield each trial.
+    """Run a policy through a life, or until ``most_judged`` of its trials are judged;
+    yield each trial.
 
     Frozen steps are played as STAY, as in a run.
     """
@@ -220,14 +255,18 @@ def _play(life: ArenaSubject, lives_by: Policy) -> float:
 def lives_for(
     specification: Specification, trials: int, seed: int, *, judged: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield seed, subject and number of trials of the lives that make up at least ``trials`` in balanced groups.
+    """Yield seed, subject and number of trials of the lives that make up at least
+    ``trials`` in balanced groups.
 
-    With ``judged`` these are trials of judged blocks: however late they come, each life is played up to them.
+    With ``judged`` these are trials of judged blocks: however late they come, each life
+    is played up to them.
     """
     group, planned = subjects(specification), specification.planned_trials
     if judged:
         blocks = specification.judged_blocks
-        planned = sum(one.planned for one in specification.schedule if one.name in blocks)
+        planned = sum(
+            one.planned for one in specification.schedule if one.name in blocks
+        )
     each = min(planned, math.ceil(trials / group))
     for number in range(math.ceil(trials / (each * group))):
         for subject in range(group):
@@ -245,14 +284,19 @@ class Order:
 
 
 class Runner:
-    """Runs policies, in parallel where there are processes; equal orders give equal tallies."""
+    """Runs policies, in parallel where there are processes; equal orders give equal
+    tallies.
+    """
 
     def __init__(self, paradigm: ArenaParadigm, processes: int = 1) -> None:
         self.paradigm = paradigm
         self._pool: ProcessPoolExecutor | None = None
         if processes > 1:
             self._pool = ProcessPoolExecutor(
-                processes, get_context("spawn"), initializer=_prepare, initargs=(paradigm.specification,)
+                processes,
+                get_context("spawn"),
+                initializer=_prepare,
+                initargs=(paradigm.specification,),
             )
 
     def __enter__(self) -> Runner:
@@ -269,7 +313,9 @@ class Runner:
         progress: Callable[[str], None] | None,
         says: Callable[[Y], str],
     ) -> list[Y]:
-        """Apply a function of the paradigm to each order, telling what each says; return the results in order."""
+        """Apply a function of the paradigm to each order, telling what each says;
+        return the results in order.
+        """
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
         else:
@@ -281,12 +327,20 @@ class Runner:
                 progress(f"{number} of {len(orders)}: {says(result)}")
         return results
 
-    def run(self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None) -> list[Tally]:
-        """Return the tallies of all orders, in order; ``each`` is called with the number completed."""
+    def run(
+        self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None
+    ) -> list[Tally]:
+        """Return the tallies of all orders, in order; ``each`` is called with the
+        number completed.
+        """
         if self._pool is None or len(orders) < 2:
-            return list(_counted((carry_out(self.paradigm, order) for order in orders), each))
+            return list(
+                _counted((carry_out(self.paradigm, order) for order in orders), each)
+            )
         chunk = max(1, len(orders) // 32)
-        return list(_counted(self._pool.map(_carry_out_here, orders, chunksize=chunk), each))
+        return list(
+            _counted(self._pool.map(_carry_out_here, orders, chunksize=chunk), each)
+        )
 
 
 def _counted(tallies: Iterator[Tally], each: Callable[[int], None]) -> Iterator[Tally]:
@@ -299,7 +353,9 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
     if order.limit is not None:
         paradigm = ArenaParadigm(replace(paradigm.specification, limit=order.limit))
     specification, tally = paradigm.specification, Tally(order.name)
-    for seed, subject, trials in lives_for(specification, order.trials, order.seed, judged=True):
+    for seed, subject, trials in lives_for(
+        specification, order.trials, order.seed, judged=True
+    ):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{order.name}")
         life = ArenaSubject(paradigm.program, view, seed, subject)
         tally.add(list(live(life, policy(order.name, chance), specification, trials)))
@@ -324,30 +380,40 @@ def _carry_out_here(order: Order) -> Tally:
 # -- ways to events: for every pose, the action that leads to a place
 
 
-#: Cost, in steps, of a step that triggers another event: such a path is taken only if there is no other.
+#: Cost, in steps, of a step that triggers another event: such a path is taken only if
+#: there is no other.
 DETOUR = 1000
 NO_WAY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """For every pose (``pose >> 2``), the action that leads to the goal (NO_WAY: none does), and whether it arrives."""
+    """For every pose (``pose >> 2``), the action that leads to the goal (NO_WAY: none
+    does), and whether it arrives.
+    """
 
     actions: list[int]
     last: list[bool]
 
 
 class Ways:
-    """All ways of one arena; they depend on the closed doors and on the events with rules."""
+    """All ways of one arena; they depend on the closed doors and on the events with
+    rules.
+    """
 
     def __init__(self, program: Program) -> None:
         self._geometry = program.geometry
-        self._acts = sum(bit for (kind, _), bit in program.geometry.bit.items() if kind == "act")
-        # The tables are kept with their ways, so that no other tables can get the same id().
+        self._acts = sum(
+            bit for (kind, _), bit in program.geometry.bit.items() if kind == "act"
+        )
+        # The tables are kept with their ways, so that no other tables can get the same
+        # id().
         self._known: dict[tuple[int, int, str], tuple[Tables, Way]] = {}
 
     def to(self, tables: Tables, listen: int, place: str) -> Way:
-        """Return the ways that enter (or press) ``place``, avoiding other events where possible."""
+        """Return the ways that enter (or press) ``place``, avoiding other events where
+        possible.
+        """
         key = (id(tables), listen, place)
         if key not in self._known:
             self._known[key] = (tables, self._find(tables, listen & ~self._acts, place))
@@ -383,20 +449,29 @@ class Ways:
 
 
 class Events:
-    """Zones and solids that the rules of each state listen to, in file order, and places that expressions read."""
+    """Zones and solids that the rules of each state listen to, in file order, and
+    places that expressions read.
+    """
 
     def __init__(self, program: Program) -> None:
         names = [
-            (bit, name) for (kind, name), bit in program.geometry.bit.items() if kind in ("enter", "inside", "press")
+            (bit, name)
+            for (kind, name), bit in program.geometry.bit.items()
+            if kind in ("enter", "inside", "press")
         ]
 
         def heard(masks: Sequence[int]) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(name for mask in masks for bit, name in names if mask & bit))
+            return tuple(
+                dict.fromkeys(
+                    name for mask in masks for bit, name in names if mask & bit
+                )
+            )
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: What the rules of a state listen to. Where they listen to no place: what ``watch`` listens to, and what
-        #: expressions read, for then that is what the subject can choose.
+        #: What the rules of a state listen to. Where they listen to no place: what
+        #: ``watch`` listens to, and what expressions read, for then that is what the
+        #: subject can choose.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)
@@ -404,26 +479,49 @@ class Events:
         }
         #: Every place that may matter.
         self.everywhere = tuple(
-            dict.fromkeys([*(name for names in self.of_state.values() for name in names), *watched, *read])
+            dict.fromkeys(
+                [
+                    *(name for names in self.of_state.values() for name in names),
+                    *watched,
+                    *read,
+                ]
+            )
         )
 
 
 def _read(program: Program) -> list[str]:
     arena = program.geometry.arena
-    members = [name for group in program.geometry.member_at for name in arena.groups[group]]
+    members = [
+        name for group in program.geometry.member_at for name in arena.groups[group]
+    ]
     if program.reads_path:
-        held = {str(value) for draw in program.specification.draws for row in draw.rows for value in row}
+        held = {
+            str(value)
+            for draw in program.specification.draws
+            for row in draw.rows
+            for value in row
+        }
         members += [name for name in arena.zones if name in held]
         text = program.specification.text
         functions = [name for name, function in FUNCTIONS.items() if function.reads]
-        members += [name for name in arena.zones if any(f"{function}({name})" in text for function in functions)]
+        members += [
+            name
+            for name in arena.zones
+            if any(f"{function}({name})" in text for function in functions)
+        ]
     return members
 
 
 def _only_costs(rule: Rule) -> bool:
-    """Return whether a rule only takes reward away (for a bump, say), so that no subject would choose it."""
+    """Return whether a rule only takes reward away (for a bump, say), so that no
+    subject would choose it.
+    """
     leads_on = rule.go is not None or rule.end is not None
-    return not leads_on and rule.effects.only_constant_reward and (rule.effects.constant or 0.0) <= 0
+    return (
+        not leads_on
+        and rule.effects.only_constant_reward
+        and (rule.effects.constant or 0.0) <= 0
+    )
 
 
 def ways_of(program: Program) -> Ways:
@@ -442,21 +540,30 @@ def _of(program: Program) -> tuple[Ways, Events]:
 
 #: Chooses among reachable places; None waits until the state changes.
 Choice = Callable[[Sequence[str]], str | None]
-#: Called with the life and the observation whenever a state has been entered or a trial has begun.
+#: Called with the life and the observation whenever a state has been entered or a trial
+#: has begun.
 Watcher = Callable[[ArenaSubject, str], None]
 
 
-# -- walkers: agents that know the tables and walk straight to events, which gives the chance level of *choices*
+# -- walkers: agents that know the tables and walk straight to events, which gives the
+# chance level of *choices*
 
 
 class Walker:
-    """Goes from event to event, as ``choose`` says, among those that rules of the current state listen to.
+    """Goes from event to event, as ``choose`` says, among those that rules of the
+    current state listen to.
 
     With ``everywhere``, also to places that expressions read.
     """
 
-    def __init__(self, program: Program, choose: Choice, *, everywhere: bool = False) -> None:
-        self._ways, self._events, self._states = ways_of(program), events_of(program), program.states
+    def __init__(
+        self, program: Program, choose: Choice, *, everywhere: bool = False
+    ) -> None:
+        self._ways, self._events, self._states = (
+            ways_of(program),
+            events_of(program),
+            program.states,
+        )
         self._choose, self._everywhere = choose, everywhere
         self._place: str | None = None
         self._state = ""
@@ -466,14 +573,24 @@ class Walker:
         self._state, self._arriving = "", True
 
     def act(self, life: ArenaSubject) -> int:
-        """Return the next action on the way; choose the next place when the last event has happened."""
+        """Return the next action on the way; choose the next place when the last event
+        has happened.
+        """
         tables, listen = life.tables, self._states[life.state].listen
         if self._arriving or life.state != self._state:
             self._state, self._arriving = life.state, False
-            names = self._events.everywhere if self._everywhere else self._events.of_state[life.state]
+            names = (
+                self._events.everywhere
+                if self._everywhere
+                else self._events.of_state[life.state]
+            )
             near = life.pose >> 2
             self._place = self._choose(
-                [name for name in names if self._ways.to(tables, listen, name).actions[near] != NO_WAY]
+                [
+                    name
+                    for name in names
+                    if self._ways.to(tables, listen, name).actions[near] != NO_WAY
+                ]
             )
         if self._place is None:
             return STAY
@@ -497,7 +614,9 @@ def always_first(places: Sequence[str]) -> str | None:
 
 
 def tour(chance: random.Random) -> Choice:
-    """Return a choice that goes from place to place in the order of the file, from any one on."""
+    """Return a choice that goes from place to place in the order of the file, from any
+    one on.
+    """
     number = itertools.count(chance.randrange(1000))
     return lambda places: places[next(number) % len(places)] if places else None
 
@@ -518,8 +637,9 @@ def walk(
 ) -> Iterator[tuple[TrialResult, Trial]]:
     """Run a walker until so many trials are judged; yield each trial.
 
-    With ``every_block`` they are so many of each block, spread over its sessions and repetitions: the first ones of
-    each session and its last one. The others begin and are passed over.
+    With ``every_block`` they are so many of each block, spread over its sessions and
+    repetitions: the first ones of each session and its last one. The others begin and
+    are passed over.
     """
     blocks = {block.name: block for block in specification.schedule}
     judged = 0
@@ -528,7 +648,11 @@ def walk(
             return
         if every_block:
             block = blocks[life.block]
-            if math.ceil(trials / (block.sessions * block.repeat)) < life.trial < block.trials:
+            if (
+                math.ceil(trials / (block.sessions * block.repeat))
+                < life.trial
+                < block.trials
+            ):
                 continue
         walker.begin()
         status, total, state = RUNNING, 0.0, ""
@@ -544,10 +668,19 @@ def walk(
         yield result, trial
 
 
-def walk_subjects(paradigm: ArenaParadigm, name: str, choice: Callable[[random.Random], Choice], order: Order) -> Tally:
-    """Run a walker through as many lives as the order needs; ``choice`` gets the life's random stream."""
+def walk_subjects(
+    paradigm: ArenaParadigm,
+    name: str,
+    choice: Callable[[random.Random], Choice],
+    order: Order,
+) -> Tally:
+    """Run a walker through as many lives as the order needs; ``choice`` gets the life's
+    random stream.
+    """
     tally = Tally(name)
-    for seed, subject, trials in lives_for(paradigm.specification, order.trials, order.seed, judged=True):
+    for seed, subject, trials in lives_for(
+        paradigm.specification, order.trials, order.seed, judged=True
+    ):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{name}")
         life = ArenaSubject(paradigm.program, DARKNESS, seed, subject)
         walker = Walker(paradigm.program, choice(chance))

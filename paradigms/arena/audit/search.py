@@ -1,7 +1,8 @@
-"""A solver that knows the tables, the draws and the rules: it searches on copies of the life.
+"""A solver that knows the tables, the draws and the rules: it searches on copies of the
+life.
 
-Its moves are large ones: go to a place, go and stand before it, wait until something happens. So it needs no
-knowledge of any paradigm.
+Its moves are large ones: go to a place, go and stand before it, wait until something
+happens. So it needs no knowledge of any paradigm.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.runs import DARKNESS, NO_WAY, Z99, events_of, is_judged, lives_for, ways_of
+from cheesebench.paradigms.arena.audit.runs import (
+    DARKNESS,
+    NO_WAY,
+    Z99,
+    events_of,
+    is_judged,
+    lives_for,
+    ways_of,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: Steps (on copies) spent on a trial until a success is found, and then on a shorter one.
+#: Steps (on copies) spent on a trial until a success is found, and then on a shorter
+#: one.
 EFFORT, POLISH = 60_000, 4_000
 #: Steps of the search after which repeating one action through the trial is tried.
 KEEPING_AFTER = 3_000
@@ -30,22 +40,30 @@ Move = tuple[str, str]
 WAIT: Move = ("wait", "")
 
 Judge = Callable[[ArenaSubject, Specification], bool | None]
-"""Says of a trial that has just ended whether it is a success; None: it does not count."""
+"""Says of a trial that has just ended whether it is a success; None: it does not
+count.
+"""
 
 
 def counts(life: ArenaSubject, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if it does not count for the pass rate."""
+    """Return whether the trial is a success; None if it does not count for the pass
+    rate.
+    """
     return is_judged(life.result(), specification)
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
-    """Return whether the trial is a success, whether or not it counts for the pass rate."""
+    """Return whether the trial is a success, whether or not it counts for the pass
+    rate.
+    """
     return life.success()
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """One way in which a trial can end: its actions, reward, how it was found, and steps spent waiting for a clock."""
+    """One way in which a trial can end: its actions, reward, how it was found, and
+    steps spent waiting for a clock.
+    """
 
     actions: tuple[int, ...]
     reward: float
@@ -59,15 +77,23 @@ class Ending:
 
 @dataclass
 class Found:
-    """What a search has found: the shortest success, the best paid one, and the best paid failure."""
+    """What a search has found: the shortest success, the best paid one, and the best
+    paid failure.
+    """
 
     shortest: Ending | None = None
     best_success: Ending | None = None
     best_failure: Ending | None = None
 
     def needs(self, ending: Ending) -> bool:
-        """Return whether an ending would be recorded if it is a success, or if it is a failure."""
-        if self.shortest is None or self.best_success is None or self.best_failure is None:
+        """Return whether an ending would be recorded if it is a success, or if it is a
+        failure.
+        """
+        if (
+            self.shortest is None
+            or self.best_success is None
+            or self.best_failure is None
+        ):
             return True
         least = min(self.best_success.reward, self.best_failure.reward)
         return ending.steps < self.shortest.steps or ending.reward > least
@@ -78,13 +104,17 @@ class Found:
                 self.shortest = ending
             if self.best_success is None or ending.reward > self.best_success.reward:
                 self.best_success = ending
-        elif success is False and (self.best_failure is None or ending.reward > self.best_failure.reward):
+        elif success is False and (
+            self.best_failure is None or ending.reward > self.best_failure.reward
+        ):
             self.best_failure = ending
 
 
 @dataclass
 class SearchNode:
-    """A moment of a trial that can be reached: a copy of the life, and what led to it."""
+    """A moment of a trial that can be reached: a copy of the life, and what led to
+    it.
+    """
 
     life: ArenaSubject
     status: int = RUNNING
@@ -98,17 +128,29 @@ class SearchNode:
 
 
 class Search:
-    """Searches the trials of one program; the life must have begun a trial, and is left unchanged."""
+    """Searches the trials of one program; the life must have begun a trial, and is left
+    unchanged.
+    """
 
-    def __init__(self, program: Program, specification: Specification, judge: Judge = counts) -> None:
-        self._ways, self._events, self._specification = ways_of(program), events_of(program), specification
+    def __init__(
+        self, program: Program, specification: Specification, judge: Judge = counts
+    ) -> None:
+        self._ways, self._events, self._specification = (
+            ways_of(program),
+            events_of(program),
+            specification,
+        )
         self._states, self.spent, self._judge = program.states, 0, judge
 
-    def solve(self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH) -> Found:
-        """Return what depth-first search finds, most promising moves first, ever shorter successes.
+    def solve(
+        self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
+    ) -> Found:
+        """Return what depth-first search finds, most promising moves first, ever
+        shorter successes.
 
-        First comes what pays, then what leads to another state, then what is near. If that finds nothing, one action is
-        repeated all through the trial: what must be kept up to the end is too deep to be found step by step.
+        First comes what pays, then what leads to another state, then what is near. If
+        that finds nothing, one action is repeated all through the trial: what must be
+        kept up to the end is too deep to be found step by step.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
         if found.shortest is None:
@@ -118,7 +160,8 @@ class Search:
         return found
 
     def _keep_on(self, life: ArenaSubject, found: Found) -> bool:
-        """Repeat one action until the trial ends, whatever the state, and wait where it is impossible.
+        """Repeat one action until the trial ends, whatever the state, and wait where it
+        is impossible.
 
         Returns whether that was a success.
         """
@@ -137,14 +180,20 @@ class Search:
         return found.shortest is not None
 
     def judged(self, life: ArenaSubject) -> bool | None:
-        """Return whether the trial that has just ended is a success; None: it does not count."""
+        """Return whether the trial that has just ended is a success; None: it does not
+        count.
+        """
         return self._judge(life, self._specification)
 
     def greedy(self, life: ArenaSubject, effort: int) -> Found:
-        """Return the result of a search for reward alone, whether or not the trial succeeds."""
+        """Return the result of a search for reward alone, whether or not the trial
+        succeeds.
+        """
         return self._descend(life, Found(), effort, None)
 
-    def _descend(self, life: ArenaSubject, found: Found, effort: int, polish: int | None) -> Found:
+    def _descend(
+        self, life: ArenaSubject, found: Found, effort: int, polish: int | None
+    ) -> Found:
         seen: dict[object, tuple[int, float]] = {}
         stack = [SearchNode(life.twin())]
         self.spent, allowed = 0, effort
@@ -159,21 +208,42 @@ class Search:
                     before, ending = found.shortest, child.ending()
                     if found.needs(ending):  # judging takes as long as walking
                         found.add(ending, self.judged(child.life))
-                    if polish is not None and before is None and found.shortest is not None:
+                    if (
+                        polish is not None
+                        and before is None
+                        and found.shortest is not None
+                    ):
                         allowed = min(allowed, self.spent + polish)
-                elif self._is_worth_it(child, seen, found if polish is not None else None):
+                elif self._is_worth_it(
+                    child, seen, found if polish is not None else None
+                ):
                     children.append((self._promise(node, child), len(children), child))
-            # The most promising child is last, so it is taken first; of equal ones, the first in the file.
+            # The most promising child is last, so it is taken first; of equal ones, the
+            # first in the file.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
             stack += [child for _, _, child in children]
         return found
 
-    def _is_worth_it(self, child: SearchNode, seen: dict[object, tuple[int, float]], found: Found | None) -> bool:
+    def _is_worth_it(
+        self,
+        child: SearchNode,
+        seen: dict[object, tuple[int, float]],
+        found: Found | None,
+    ) -> bool:
         life = child.life
         steps = len(child.actions)
-        if found is not None and found.shortest is not None and steps >= found.shortest.steps:
+        if (
+            found is not None
+            and found.shortest is not None
+            and steps >= found.shortest.steps
+        ):
             return False
-        key = (life.state, life.pose, tuple(life.values.items()), tuple(life.occupied.items()))
+        key = (
+            life.state,
+            life.pose,
+            tuple(life.values.items()),
+            tuple(life.occupied.items()),
+        )
         if key in seen:
             known_steps, known_reward = seen[key]
             if steps >= known_steps and child.reward <= known_reward + 1e-9:
@@ -183,22 +253,44 @@ class Search:
             seen[key] = (steps, child.reward)
         return True
 
-    def _promise(self, node: SearchNode, child: SearchNode) -> tuple[bool, bool, float, int]:
+    def _promise(
+        self, node: SearchNode, child: SearchNode
+    ) -> tuple[bool, bool, float, int]:
         gain = child.reward - node.reward
-        return gain > 0, child.life.state != node.life.state, round(gain, 6), -len(child.actions)
+        return (
+            gain > 0,
+            child.life.state != node.life.state,
+            round(gain, 6),
+            -len(child.actions),
+        )
 
     def moves(self, life: ArenaSubject) -> list[Move]:
         """Return the possible moves, those that the state listens to first."""
         if life.waiting:
             return [WAIT]
-        places = dict.fromkeys((*self._events.of_state[life.state], *self._events.everywhere))
-        return [*(("go to", place) for place in places), WAIT, *(("stand before", place) for place in places)]
+        places = dict.fromkeys(
+            (*self._events.of_state[life.state], *self._events.everywhere)
+        )
+        return [
+            *(("go to", place) for place in places),
+            WAIT,
+            *(("stand before", place) for place in places),
+        ]
 
     def make(self, node: SearchNode, move: Move) -> SearchNode | None:
-        """Make a move on a copy; return where it leads, or None where it leads nowhere."""
+        """Make a move on a copy; return where it leads, or None where it leads
+        nowhere.
+        """
         if not self._leads_on(node.life, move):
             return None
-        child = SearchNode(node.life.twin(), RUNNING, node.reward, node.waited, list(node.actions), node.moves)
+        child = SearchNode(
+            node.life.twin(),
+            RUNNING,
+            node.reward,
+            node.waited,
+            list(node.actions),
+            node.moves,
+        )
         self._move(child, move)
         self.spent += len(child.actions) - len(node.actions)
         return child
@@ -216,7 +308,9 @@ class Search:
             return True
         way = self._ways.to(life.tables, self._states[life.state].listen, place)
         near = life.pose >> 2
-        return way.actions[near] != NO_WAY and not (kind == "stand before" and way.last[near])
+        return way.actions[near] != NO_WAY and not (
+            kind == "stand before" and way.last[near]
+        )
 
     def _move(self, node: SearchNode, move: Move) -> None:
         kind, place = move
@@ -234,7 +328,12 @@ class Search:
     def _wait(self, node: SearchNode) -> None:
         life, fired, before = node.life, node.life.happenings, len(node.actions)
         state, tables = life.state, life.tables
-        while node.status == RUNNING and life.state == state and life.tables is tables and life.happenings == fired:
+        while (
+            node.status == RUNNING
+            and life.state == state
+            and life.tables is tables
+            and life.happenings == fired
+        ):
             self._step(node, STAY)
         if life.outcome != "timeout":
             node.waited += len(node.actions) - before
@@ -253,11 +352,13 @@ class Search:
                 return
 
 
-#: Steps (on copies) per trial: of the search for reward, and of the solver after its first success.
+#: Steps (on copies) per trial: of the search for reward, and of the solver after its
+#: first success.
 _EFFORT, _POLISH = 6_000, 1_000
 
 
-# -- reward against success: does anything earn more in a trial by failing than by succeeding?
+# -- reward against success: does anything earn more in a trial by failing than by
+# succeeding?
 
 
 #: Steps of the solver on a trial that is not judged but has to be played.
@@ -293,7 +394,8 @@ class Solutions:
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
     """Solve trial after trial; each life continues with the shortest solution.
 
-    Trials that are not judged (the first run of a session, say) are solved, too, because others may build on them.
+    Trials that are not judged (the first run of a session, say) are solved, too,
+    because others may build on them.
     """
     specification, found = paradigm.specification, Solutions()
     search = Search(paradigm.program, specification, is_success)
@@ -303,7 +405,11 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             if count == 0 or life.begin_trial() is None:
                 break
             found.lived += 1
-            limit = specification.limit if isinstance(specification.limit, int) else life.values[specification.limit]
+            limit = (
+                specification.limit
+                if isinstance(specification.limit, int)
+                else life.values[specification.limit]
+            )
             effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
             solutions, before = search.solve(life, effort), life.twin()
             shortest = solutions.shortest
@@ -313,7 +419,10 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             count -= 1
             found.trials += 1
             if shortest is None:
-                found.unsolved = found.unsolved or f"seed {own_seed}, subject {subject}, trial {number + 1}"
+                found.unsolved = (
+                    found.unsolved
+                    or f"seed {own_seed}, subject {subject}, trial {number + 1}"
+                )
                 _finish(before, solutions.best_failure)
                 found.failures[before.result().outcome] += 1
             else:
@@ -346,11 +455,17 @@ class Temptation:
     how: str
     """Who found the failure."""
     gain: float
-    """Reward of failing minus reward of succeeding, without chance; minus infinity if only one was found."""
+    """Reward of failing minus reward of succeeding, without chance; minus infinity if
+    only one was found.
+    """
 
 
-def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
-    """Yield, for each trial, what success and failure earn: by search, by repetition and at random."""
+def temptations(
+    paradigm: ArenaParadigm, trials: int, seed: int
+) -> Iterator[Temptation]:
+    """Yield, for each trial, what success and failure earn: by search, by repetition
+    and at random.
+    """
     specification = paradigm.specification
     for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
         life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
@@ -359,7 +474,11 @@ def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Tem
                 break
             if life.block in specification.judged_blocks:
                 count -= 1
-                yield _tempt(paradigm, life, f"seed {own_seed}, subject {subject}, trial {number + 1}")
+                yield _tempt(
+                    paradigm,
+                    life,
+                    f"seed {own_seed}, subject {subject}, trial {number + 1}",
+                )
             while life.step(STAY)[2] == RUNNING:
                 pass
 
@@ -381,22 +500,37 @@ def _tempt(paradigm: ArenaParadigm, life: ArenaSubject, where: str) -> Temptatio
         ((name, found.best_failure) for name, found in searches.items()),
         key=lambda item: item[1].reward if item[1] else -math.inf,
     )
-    return Temptation(where, success, failure, how, _gain(paradigm, life, success, failure))
+    return Temptation(
+        where, success, failure, how, _gain(paradigm, life, success, failure)
+    )
 
 
-def _gain(paradigm: ArenaParadigm, life: ArenaSubject, success: Ending | None, failure: Ending | None) -> float:
+def _gain(
+    paradigm: ArenaParadigm,
+    life: ArenaSubject,
+    success: Ending | None,
+    failure: Ending | None,
+) -> float:
     if success is None or failure is None:
         return -math.inf
     gain = failure.reward - success.reward
-    rules = [*paradigm.program.watch, *(rule for state in paradigm.program.states.values() for rule in state.rules)]
+    rules = [
+        *paradigm.program.watch,
+        *(rule for state in paradigm.program.states.values() for rule in state.rules),
+    ]
     if gain <= EQUAL or all(rule.p is None for rule in rules):
         return gain
-    gains = [_earned(life, failure, number) - _earned(life, success, number) for number in range(STREAMS)]
+    gains = [
+        _earned(life, failure, number) - _earned(life, success, number)
+        for number in range(STREAMS)
+    ]
     return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(STREAMS)
 
 
 def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
-    """Return what the same actions earn when every `p` is drawn anew; after them, time passes."""
+    """Return what the same actions earn when every `p` is drawn anew; after them, time
+    passes.
+    """
     twin = life.twin()
     twin.use_alternative_stream(number)
     actions, earned, status = iter(ending.actions), 0.0, RUNNING
@@ -406,19 +540,30 @@ def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
     return earned
 
 
-def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random) -> Found:
+def _repeat(
+    search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random
+) -> Found:
     places = list(events_of(paradigm.program).everywhere)
     pairs = [(one, other) for one in places for other in places]
     if len(pairs) > PAIRS:
-        pairs = [(one, one) for one in places] + chance.sample(pairs, max(0, PAIRS - len(places)))
-    plans: list[list[Move]] = [[WAIT], *([("go to", one), ("go to", other)] for one, other in pairs)]
+        pairs = [(one, one) for one in places] + chance.sample(
+            pairs, max(0, PAIRS - len(places))
+        )
+    plans: list[list[Move]] = [
+        [WAIT],
+        *([("go to", one), ("go to", other)] for one, other in pairs),
+    ]
     moves: list[Move] = [*(("go to", place) for place in places), WAIT]
-    plans += [chance.choices(moves, k=chance.randrange(2, 8)) for _ in range(RANDOM_PLANS)]
+    plans += [
+        chance.choices(moves, k=chance.randrange(2, 8)) for _ in range(RANDOM_PLANS)
+    ]
     found = Found()
     for plan in plans:
         node = SearchNode(life.twin())
         while node.status == RUNNING:
-            led_on = [search.follow(node, move) for move in plan if node.status == RUNNING]
+            led_on = [
+                search.follow(node, move) for move in plan if node.status == RUNNING
+            ]
             if not any(led_on):  # no way leads there: time passes
                 search.follow(node, WAIT)
         found.add(node.ending(), is_judged(node.life.result(), paradigm.specification))

@@ -1,4 +1,6 @@
-"""Rules on the task itself: solvable, nothing leaks, draws are fair, reward agrees with success, cues are seen."""
+"""Rules on the task itself: solvable, nothing leaks, draws are fair, reward agrees with
+success, cues are seen.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from dataclasses import dataclass, field
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interface_checks import rendered
-from cheesebench.interfaces import RUNNING, STAY, AuditFinding, AuditSettings, AuditVerdict, Scene, Tile, View
+from cheesebench.interfaces import (
+    RUNNING,
+    STAY,
+    AuditFinding,
+    AuditSettings,
+    AuditVerdict,
+    Scene,
+    Tile,
+    View,
+)
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED
 from cheesebench.paradigms.arena.audit.relevance import variables
@@ -31,7 +42,12 @@ from cheesebench.paradigms.arena.audit.runs import (
     walk,
     wanderer,
 )
-from cheesebench.paradigms.arena.audit.search import EQUAL, Temptation, solve_subjects, temptations
+from cheesebench.paradigms.arena.audit.search import (
+    EQUAL,
+    Temptation,
+    solve_subjects,
+    temptations,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
 from cheesebench.paradigms.arena.tables import Geometry
@@ -52,12 +68,18 @@ FEWEST_LOOKS = 64
 MANY = 6
 
 
-def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
+def audit_solvable(
+    paradigm: ArenaParadigm, settings: AuditSettings
+) -> Iterator[AuditFinding]:
     """Yield whether a solver with full knowledge succeeds."""
-    found = solve_subjects(paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART)
+    found = solve_subjects(
+        paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART
+    )
     if not found.trials:
         text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, even over complete subjects"
-        yield AuditFinding("solvable", "FAIL", text, {"trials": 0, "lived": found.lived})
+        yield AuditFinding(
+            "solvable", "FAIL", text, {"trials": 0, "lived": found.lived}
+        )
         return
     share, in_half = found.solved / found.trials, found.in_half / found.trials
     fails = in_half < SOLVABLE
@@ -69,15 +91,25 @@ def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator
     if not found.solved and found.failures:
         outcome, times = found.failures.most_common(1)[0]
         text += f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
-    numbers: dict[str, object] = {"solved": share, "in_half": in_half, "trials": found.trials}
+    numbers: dict[str, object] = {
+        "solved": share,
+        "in_half": in_half,
+        "trials": found.trials,
+    }
     yield AuditFinding("solvable", "FAIL" if fails else "ok", text, numbers)
 
 
-def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
-    """Yield whether what `checks` calls hidden can be guessed, in each view and from the pose; and what else can."""
+def audit_leaks(
+    paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
+) -> Iterator[AuditFinding]:
+    """Yield whether what `checks` calls hidden can be guessed, in each view and from
+    the pose; and what else can.
+    """
     checks = paradigm.specification.document.checks
     if not checks:
-        yield AuditFinding("leak", "note", "`checks` is empty: nothing is declared hidden", {})
+        yield AuditFinding(
+            "leak", "note", "`checks` is empty: nothing is declared hidden", {}
+        )
     for view in views:
         if settings.progress:
             settings.progress(f"leaks in {view.name}")
@@ -93,7 +125,9 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
             finding = _judged_leak(rule, check, entries)
             if finding.verdict == "FAIL":
                 # One of many guesses is lucky now and then.
-                others = others or collect(paradigm, view, 2 * trials, settings.seed + 11 * APART)
+                others = others or collect(
+                    paradigm, view, 2 * trials, settings.seed + 11 * APART
+                )
                 finding = _judged_leak(rule, check, others[check.at])
             yield finding
         never = [name for name, entries in samples.items() if not entries]
@@ -101,35 +135,70 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
             text = f"no run entered {', '.join(never)}; what is shown there was looked at by force"
             yield AuditFinding("states", "note", text, {"never": never})
         elif view is views[0]:
-            yield AuditFinding("states", "ok", f"all {len(samples)} states were entered", {"never": []})
-        yield from _undeclared(paradigm, view, samples | _forced(paradigm, view, never, settings.seed + 6 * APART))
+            yield AuditFinding(
+                "states", "ok", f"all {len(samples)} states were entered", {"never": []}
+            )
+        yield from _undeclared(
+            paradigm,
+            view,
+            samples | _forced(paradigm, view, never, settings.seed + 6 * APART),
+        )
 
 
 def _judged_leak(rule: str, check: Check, samples: Sequence[Sample]) -> AuditFinding:
     seen, stood = best_guess(samples, check.at, check.hidden)
     worst = max(seen, stood, key=lambda guess: guess.rate.low)
     text = f"guessed {worst.rate} from {worst.source}; chance {shown(check.chance)}"
-    numbers: dict[str, object] = {"chance": check.chance, "seen": seen.rate.numbers(), "pose": stood.rate.numbers()}
-    return AuditFinding(rule, "FAIL" if worst.rate.low > check.chance + 1e-9 else "ok", text, numbers)
+    numbers: dict[str, object] = {
+        "chance": check.chance,
+        "seen": seen.rate.numbers(),
+        "pose": stood.rate.numbers(),
+    }
+    return AuditFinding(
+        rule, "FAIL" if worst.rate.low > check.chance + 1e-9 else "ok", text, numbers
+    )
 
 
-def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[Sample]]) -> Iterator[AuditFinding]:
-    checked = {(check.at, check.hidden) for check in paradigm.specification.document.checks}
+def _undeclared(
+    paradigm: ArenaParadigm, view: View, samples: dict[str, list[Sample]]
+) -> Iterator[AuditFinding]:
+    checked = {
+        (check.at, check.hidden) for check in paradigm.specification.document.checks
+    }
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
-    unchecked = [guess for guess in readable(samples, names) if (guess.state, guess.hidden) not in checked]
-    numbers: dict[str, object] = {f"{guess.state}/{guess.hidden}": guess.rate.value for guess in unchecked}
-    text = described(unchecked[:MANY]) + (f"; and {len(unchecked) - MANY} more" if len(unchecked) > MANY else "")
-    yield AuditFinding(f"shown, {view.name}", "note", text or "no draw can be guessed anywhere", numbers)
+    unchecked = [
+        guess
+        for guess in readable(samples, names)
+        if (guess.state, guess.hidden) not in checked
+    ]
+    numbers: dict[str, object] = {
+        f"{guess.state}/{guess.hidden}": guess.rate.value for guess in unchecked
+    }
+    text = described(unchecked[:MANY]) + (
+        f"; and {len(unchecked) - MANY} more" if len(unchecked) > MANY else ""
+    )
+    yield AuditFinding(
+        f"shown, {view.name}",
+        "note",
+        text or "no draw can be guessed anywhere",
+        numbers,
+    )
 
 
-def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
+def audit_draws(
+    paradigm: ArenaParadigm, settings: AuditSettings
+) -> Iterator[AuditFinding]:
     """Yield whether answers are balanced, and cannot be predicted from earlier ones."""
     specification = paradigm.specification
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})
         return
-    lives = sample_draws(paradigm, lives_for(specification, settings.trials, settings.seed + 7 * APART))
-    beginnings = sample_beginnings(paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART)
+    lives = sample_draws(
+        paradigm, lives_for(specification, settings.trials, settings.seed + 7 * APART)
+    )
+    beginnings = sample_beginnings(
+        paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART
+    )
     for column in columns(specification, lives, beginnings):
         numbers: dict[str, object] = {
             "per": column.per, "order": column.order, "answer": column.is_answer, "values": column.values,
@@ -139,65 +208,114 @@ def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[Au
         unbalanced, foreseen = is_unbalanced(column), is_foreseeable(column)
         bad: AuditVerdict = "FAIL" if column.is_answer else "note"
         verdict: AuditVerdict = bad if unbalanced or foreseen else "ok"
-        yield AuditFinding(f"draw: {column.name}", verdict, _about(column, unbalanced, foreseen), numbers)
+        yield AuditFinding(
+            f"draw: {column.name}",
+            verdict,
+            _about(column, unbalanced, foreseen),
+            numbers,
+        )
 
 
 def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
     fair = shown(1 / column.values)
-    parts = [f"{column.values} values per {column.per}; commonest {column.commonest} {shown(column.share.value)}"]
+    parts = [
+        f"{column.values} values per {column.per}; commonest {column.commonest} {shown(column.share.value)}"
+    ]
     if unbalanced:
         parts[0] += f", UNBALANCED (fair: {fair})"
     if column.per == "trial":
         parts.append(f"longest run {column.longest_run}")
     if column.predicted is not None:
-        parts.append(f"best guess, {column.best_predictor}, {shown(column.predicted.value)}")
+        parts.append(
+            f"best guess, {column.best_predictor}, {shown(column.predicted.value)}"
+        )
         if foreseen:
             parts[-1] += " FORESEEABLE"
     return "; ".join(parts)
 
 
-def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Sequence[Tally]) -> Iterator[AuditFinding]:
+def audit_rewards(
+    paradigm: ArenaParadigm, settings: AuditSettings, chances: Sequence[Tally]
+) -> Iterator[AuditFinding]:
     """Yield whether failing can earn more than succeeding."""
-    found = list(temptations(paradigm, max(8, settings.trials // 80), settings.seed + 9 * APART))
+    found = list(
+        temptations(paradigm, max(8, settings.trials // 80), settings.seed + 9 * APART)
+    )
     worst = max(found, key=lambda one: one.gain)
     solved = [one.success.reward for one in found if one.success]
     most = max([*solved, *(tally.best_success for tally in chances)], default=-math.inf)
-    least = min([*solved, *(tally.least_success for tally in chances)], default=math.inf)
+    least = min(
+        [*solved, *(tally.least_success for tally in chances)], default=math.inf
+    )
     blind = max(chances, key=lambda tally: tally.best_failure, default=Tally("none"))
     numbers: dict[str, object] = {
         "best_success": _finite(most), "least_success": _finite(least),
         "best_blind_failure": _finite(blind.best_failure), "policy": blind.name, "gain": _finite(worst.gain),
     }  # fmt: skip
     if not math.isfinite(most):
-        yield AuditFinding("reward and success", "note", "no trial was a success", numbers)
+        yield AuditFinding(
+            "reward and success", "note", "no trial was a success", numbers
+        )
     elif worst.gain > EQUAL:
         yield AuditFinding("reward and success", "FAIL", _tempting(worst), numbers)
     elif blind.best_failure > most + EQUAL:
         text = f"{blind.name} earns {blind.best_failure:g} in a failed trial; the best success earns {most:g}"
         yield AuditFinding("reward and success", "FAIL", text, numbers)
     else:
-        yield AuditFinding("reward and success", "ok", _agreeing(found, most, least, blind.best_failure), numbers)
+        yield AuditFinding(
+            "reward and success",
+            "ok",
+            _agreeing(found, most, least, blind.best_failure),
+            numbers,
+        )
 
 
-def audit_same_event(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
-    """Yield whether exactly those trials succeed that would have been counted in animals."""
+def audit_same_event(
+    paradigm: ArenaParadigm, settings: AuditSettings
+) -> Iterator[AuditFinding]:
+    """Yield whether exactly those trials succeed that would have been counted in
+    animals.
+    """
     specification, rule, passed, trials = paradigm.specification, "same event", 0, 0
-    written, number = specification.document.reference, judged_reference(specification.document.reference)
+    written, number = (
+        specification.document.reference,
+        judged_reference(specification.document.reference),
+    )
     if number is None or (counts := written[number].counts) is None:
-        yield AuditFinding(rule, "note", "no reference says in 'counts' what was counted of the animals", {})
+        yield AuditFinding(
+            rule,
+            "note",
+            "no reference says in 'counts' what was counted of the animals",
+            {},
+        )
         return
-    for seed, subject, each in lives_for(specification, settings.trials // 2, settings.seed + 13 * APART, judged=True):
-        walker = Walker(paradigm.program, (event_random, wanderer, tour)[subject % 3](random.Random(seed + subject)))
-        for result, trial in walk(ArenaSubject(paradigm.program, DARKNESS, seed, subject), walker, specification, each):
+    for seed, subject, each in lives_for(
+        specification, settings.trials // 2, settings.seed + 13 * APART, judged=True
+    ):
+        walker = Walker(
+            paradigm.program,
+            (event_random, wanderer, tour)[subject % 3](random.Random(seed + subject)),
+        )
+        for result, trial in walk(
+            ArenaSubject(paradigm.program, DARKNESS, seed, subject),
+            walker,
+            specification,
+            each,
+        ):
             if trial.success is None:
                 continue
             value = result.measures[counts.measure]
             counted = isinstance(value, int | float) and value <= counts.at_most
             trials, passed = trials + 1, passed + counted
             if counted != trial.success:
-                value, success = "none" if value is None else value, "success" if trial.success else "no success"
+                value, success = (
+                    "none" if value is None else value,
+                    "success" if trial.success else "no success",
+                )
                 text = f"seed {seed}, subject {subject}: {counts.measure} is {value}, '{result.outcome}' is {success}"
-                yield AuditFinding(rule, "FAIL", text, {"trials": trials, "counted": passed})
+                yield AuditFinding(
+                    rule, "FAIL", text, {"trials": trials, "counted": passed}
+                )
                 return
     text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and the same ones succeed"
     yield AuditFinding(rule, "ok", text, {"trials": trials, "counted": passed})
@@ -210,7 +328,9 @@ def _finite(number: float) -> float | None:
 def _tempting(worst: Temptation) -> str:
     assert worst.failure is not None
     assert worst.success is not None
-    plan = ", ".join(" ".join(filter(None, move)) for move in worst.failure.moves[:MANY])
+    plan = ", ".join(
+        " ".join(filter(None, move)) for move in worst.failure.moves[:MANY]
+    )
     more = " ..." if len(worst.failure.moves) > MANY else ""
     return (
         f"{worst.where}: failing earns {worst.failure.reward:g} ({plan}{more}; found by {worst.how}), "
@@ -218,7 +338,9 @@ def _tempting(worst: Temptation) -> str:
     )
 
 
-def _agreeing(found: Sequence[Temptation], most: float, least: float, blind: float) -> str:
+def _agreeing(
+    found: Sequence[Temptation], most: float, least: float, blind: float
+) -> str:
     failure = max([blind, *(one.failure.reward for one in found if one.failure)])
     text = f"failing never pays more; successes earn {least:g} to {most:g}, failures at most {failure:g}"
     if abs(failure - least) < EQUAL and abs(most - least) < EQUAL:
@@ -228,22 +350,36 @@ def _agreeing(found: Sequence[Temptation], most: float, least: float, blind: flo
     return text
 
 
-def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
+def audit_cues(
+    paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
+) -> Iterator[AuditFinding]:
     """Yield whether every cue can be seen in every view."""
-    met = looks(paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART)
+    met = looks(
+        paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART
+    )
     for view in views:
         if settings.progress:
             settings.progress(f"cues in {view.name}")
-        seen = visible_cues(paradigm, view, met, random.Random(f"{settings.seed}|{view.name}|cues"))
+        seen = visible_cues(
+            paradigm, view, met, random.Random(f"{settings.seed}|{view.name}|cues")
+        )
         hidden = [name for name, visible in seen.items() if not visible]
-        text = "the only cue is visible" if len(seen) == 1 else f"all {len(seen)} cues are visible"
+        text = (
+            "the only cue is visible"
+            if len(seen) == 1
+            else f"all {len(seen)} cues are visible"
+        )
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
             text = f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}"
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}
-        yield AuditFinding(f"cues, {view.name}", "FAIL" if hidden else "ok", text, numbers)
+        yield AuditFinding(
+            f"cues, {view.name}", "FAIL" if hidden else "ok", text, numbers
+        )
     if paradigm.specification.goal_visible:
-        text = "a rewarded place is drawn unlike its neighbours, so the map shows the goal"
+        text = (
+            "a rewarded place is drawn unlike its neighbours, so the map shows the goal"
+        )
         yield AuditFinding("goal visible", "note", text, {})
 
 
@@ -252,7 +388,8 @@ def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSe
 
 #: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
-#: How much a share may exceed its expectation before it is called unbalanced, or a guess before it is called easy.
+#: How much a share may exceed its expectation before it is called unbalanced, or a
+#: guess before it is called easy.
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
@@ -263,8 +400,8 @@ Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
 class Column:
     """Statistics of a column of a draw over many lives.
 
-    ``is_answer``: rules, success or checks depend on it, and it holds names. Then it must be balanced, and not
-    foreseeable from trial to trial.
+    ``is_answer``: rules, success or checks depend on it, and it holds names. Then it
+    must be balanced, and not foreseeable from trial to trial.
     """
 
     name: str
@@ -287,11 +424,18 @@ def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
     """Return the values of all draws in the first trial of many lives."""
     group = subjects(paradigm.specification)
     seeds = range(seed, seed - (-lives // group))
-    return sample_draws(paradigm, [(own_seed, subject, 1) for own_seed in seeds for subject in range(group)])
+    return sample_draws(
+        paradigm,
+        [(own_seed, subject, 1) for own_seed in seeds for subject in range(group)],
+    )
 
 
-def sample_draws(paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]) -> Lives:
-    """Return the values of all draws of lives (seed, subject and trials of each) that do nothing."""
+def sample_draws(
+    paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]
+) -> Lives:
+    """Return the values of all draws of lives (seed, subject and trials of each) that
+    do nothing.
+    """
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
     for own_seed, subject, count in orders:
@@ -307,35 +451,91 @@ def sample_draws(paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]
     return lives
 
 
-def columns(specification: Specification, lives: Lives, beginnings: Lives) -> Iterator[Column]:
-    """Yield the statistics of every column; draws that hold for life are judged over ``beginnings``."""
-    answers, compared = _answers(specification), _answers(specification, compared_only=True)
+def columns(
+    specification: Specification, lives: Lives, beginnings: Lives
+) -> Iterator[Column]:
+    """Yield the statistics of every column; draws that hold for life are judged over
+    ``beginnings``.
+    """
+    answers, compared = (
+        _answers(specification),
+        _answers(specification, compared_only=True),
+    )
     for draw in specification.draws:
         for number, name in enumerate(draw.columns):
-            possible: list[Hashable] = list(dict.fromkeys(row[number] for row in draw.rows))
+            possible: list[Hashable] = list(
+                dict.fromkeys(row[number] for row in draw.rows)
+            )
             fair = len(possible)
             if draw.sample is not None:
-                # What is dealt may be a set of a few members: being right about one of them is no foresight.
+                # What is dealt may be a set of a few members: being right about one of
+                # them is no foresight.
                 possible = [*specification.drawn(name)]
-                fair = next((d.pick for d in specification.draws if d.pick and draw.sample in d.columns), len(possible))
+                fair = next(
+                    (
+                        d.pick
+                        for d in specification.draws
+                        if d.pick and draw.sample in d.columns
+                    ),
+                    len(possible),
+                )
             lived = beginnings if draw.per == "subject" else lives
             series = [[trial[name] for trial in life] for life in lived if life]
-            # Numbers set clocks and counts, which need no balance, unless they are compared as names are.
-            is_name = all(value is None or isinstance(value, str) for value in possible) or name in compared
-            yield _column(name, draw.per, draw.order, name in answers and is_name, possible, fair, series)
+            # Numbers set clocks and counts, which need no balance, unless they are
+            # compared as names are.
+            is_name = (
+                all(value is None or isinstance(value, str) for value in possible)
+                or name in compared
+            )
+            yield _column(
+                name,
+                draw.per,
+                draw.order,
+                name in answers and is_name,
+                possible,
+                fair,
+                series,
+            )
 
 
 def _column(
-    name: str, per: str, order: str, is_answer: bool, possible: list[Hashable], fair: int, series: list[list[Hashable]]
+    name: str,
+    per: str,
+    order: str,
+    is_answer: bool,
+    possible: list[Hashable],
+    fair: int,
+    series: list[list[Hashable]],
 ) -> Column:
     # Where a draw picks several rows, each member counts.
-    counts = [Counter(member for value in values for member in _members(value)) for values in series]
-    total: Counter[Hashable] = Counter(itertools.chain.from_iterable(count.elements() for count in counts))
+    counts = [
+        Counter(member for value in values for member in _members(value))
+        for values in series
+    ]
+    total: Counter[Hashable] = Counter(
+        itertools.chain.from_iterable(count.elements() for count in counts)
+    )
     commonest = max(total, key=lambda value: (total[value], str(value)))
     share = rate([(count[commonest], sum(count.values())) for count in counts], Z_MANY)
-    longest_run = max(len(list(run)) for values in series for _, run in itertools.groupby(values))
-    foreseen = _best_predictor(series, possible) if per == "trial" and len(possible) > 1 else ("", None)
-    return Column(name, per, order, is_answer, fair, str(plain_value(commonest)), share, longest_run, *foreseen)
+    longest_run = max(
+        len(list(run)) for values in series for _, run in itertools.groupby(values)
+    )
+    foreseen = (
+        _best_predictor(series, possible)
+        if per == "trial" and len(possible) > 1
+        else ("", None)
+    )
+    return Column(
+        name,
+        per,
+        order,
+        is_answer,
+        fair,
+        str(plain_value(commonest)),
+        share,
+        longest_run,
+        *foreseen,
+    )
 
 
 def _members(value: Hashable) -> Sequence[Hashable]:
@@ -343,13 +543,17 @@ def _members(value: Hashable) -> Sequence[Hashable]:
 
 
 def is_unbalanced(column: Column) -> bool:
-    """Return whether the most common value is significantly more common than expected."""
+    """Return whether the most common value is significantly more common than
+    expected.
+    """
     fair = 1 / column.values
     return column.share.low > fair and column.share.value > fair + TOLERANCE
 
 
 def is_foreseeable(column: Column) -> bool:
-    """Return whether a simple predictor from the past is significantly better than the most common value."""
+    """Return whether a simple predictor from the past is significantly better than the
+    most common value.
+    """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
 
@@ -358,18 +562,35 @@ def is_foreseeable(column: Column) -> bool:
 
 
 def _answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
-    """Return the variables that decide how a choice ends, and those that checks call hidden.
+    """Return the variables that decide how a choice ends, and those that checks call
+    hidden.
 
-    These are what triggers and guards of places and actions, ends and success read; not what clocks read, such as the
-    order of phases. ``compared_only``: only those that are compared as names are (``==``, ``!=``, ``in``).
+    These are what triggers and guards of places and actions, ends and success read; not
+    what clocks read, such as the order of phases. ``compared_only``: only those that
+    are compared as names are (``==``, ``!=``, ``in``).
     """
-    rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
+    rules = [
+        rule for state in specification.states.values() for rule in state.rules
+    ] + list(specification.watch)
     rules = [rule for rule in rules if rule.after is None]
-    trees = [specification.success, *(rule.guard for rule in rules), *(end.guard for end in specification.finish)]
+    trees = [
+        specification.success,
+        *(rule.guard for rule in rules),
+        *(end.guard for end in specification.finish),
+    ]
     if compared_only:
-        return {name for tree in trees for part in _comparisons(tree) for name in variables(part)}
+        return {
+            name
+            for tree in trees
+            for part in _comparisons(tree)
+            for name in variables(part)
+        }
     hidden = {check.hidden for check in specification.document.checks}
-    hidden |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
+    hidden |= {
+        rule.target.name
+        for rule in rules
+        if rule.target is not None and rule.target.variable
+    }
     return hidden | {name for tree in trees for name in variables(tree)}
 
 
@@ -377,14 +598,20 @@ def _comparisons(tree: Expression | None) -> Iterator[Expression]:
     for node in nodes_of(tree):
         match node:
             case Binary(("==" | "!=" | "in"), left, right):
-                yield from (side for side in (left, right) if isinstance(side, Variable))
+                yield from (
+                    side for side in (left, right) if isinstance(side, Variable)
+                )
 
 
 # -- guesses from the past
 
 
 def _another(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    return possible[(possible.index(past[-1]) + 1) % len(possible)] if past[-1] in possible else past[-1]
+    return (
+        possible[(possible.index(past[-1]) + 1) % len(possible)]
+        if past[-1] in possible
+        else past[-1]
+    )
 
 
 def _again(lag: int) -> Predictor:
@@ -402,7 +629,9 @@ def _least_frequent(past: Sequence[Hashable], possible: Sequence[Hashable]) -> H
 
 
 def _successor(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    after = Counter(later for value, later in itertools.pairwise(past) if value == past[-1])
+    after = Counter(
+        later for value, later in itertools.pairwise(past) if value == past[-1]
+    )
     return after.most_common(1)[0][0] if after else past[-1]
 
 
@@ -416,28 +645,41 @@ PREDICTORS: dict[str, Predictor] = {
 }
 
 
-def _predict(series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable], predictor: Predictor) -> Rate:
+def _predict(
+    series: Sequence[Sequence[Hashable]],
+    possible: Sequence[Hashable],
+    predictor: Predictor,
+) -> Rate:
     counts: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for life, values in enumerate(series):
-        right = sum(predictor(values[:n], possible) == values[n] for n in range(1, len(values)))
+        right = sum(
+            predictor(values[:n], possible) == values[n] for n in range(1, len(values))
+        )
         counts[life] = (right, max(0, len(values) - 1))
     return rate(counts.values(), Z_MANY)
 
 
-def _best_predictor(series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable]) -> tuple[str, Rate | None]:
-    rates = {name: _predict(series, possible, predictor) for name, predictor in PREDICTORS.items()}
+def _best_predictor(
+    series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable]
+) -> tuple[str, Rate | None]:
+    rates = {
+        name: _predict(series, possible, predictor)
+        for name, predictor in PREDICTORS.items()
+    }
     best = max(rates, key=lambda name: (rates[name].low, rates[name].value))
     return (best, rates[best]) if rates[best].trials else ("", None)
 
 
-# -- leaks: can a draw be predicted from the observation or from the pose when a state is entered?
+# -- leaks: can a draw be predicted from the observation or from the pose when a state
+# is entered?
 #
 # Cross-validated over seeds: the predictor is trained and tested on different lives.
 
 
 #: Folds of seeds; each is guessed from the others.
 FOLDS = 5
-#: Fewest entries into a state for a finding, and trials in which states are entered by force.
+#: Fewest entries into a state for a finding, and trials in which states are entered by
+#: force.
 FEWEST, FORCED = 50, 200
 
 
@@ -468,54 +710,90 @@ class Guess:
 
 
 class _Observer:
-    """Takes a sample at the first entry into each state of a trial; ``entered`` is emptied after the trial."""
+    """Takes a sample at the first entry into each state of a trial; ``entered`` is
+    emptied after the trial.
+    """
 
     def __init__(
-        self, found: dict[str, list[Sample]], columns: Sequence[str], geometry: Geometry, fold: int, life: int
+        self,
+        found: dict[str, list[Sample]],
+        columns: Sequence[str],
+        geometry: Geometry,
+        fold: int,
+        life: int,
     ) -> None:
-        self._found, self._columns, self._geometry, self._fold, self._life = found, columns, geometry, fold, life
+        self._found, self._columns, self._geometry, self._fold, self._life = (
+            found,
+            columns,
+            geometry,
+            fold,
+            life,
+        )
         self.entered: set[str] = set()
 
     def __call__(self, life: ArenaSubject, observation: str) -> None:
         if life.state not in self.entered:
             self.entered.add(life.state)
-            cell, heading = self._geometry.cell(life.pose), self._geometry.heading(life.pose)
+            cell, heading = (
+                self._geometry.cell(life.pose),
+                self._geometry.heading(life.pose),
+            )
             values = {name: _label(life.values[name]) for name in self._columns}
-            sample = Sample(self._fold, self._life, observation, life.pose, cell, heading, values)
+            sample = Sample(
+                self._fold, self._life, observation, life.pose, cell, heading, values
+            )
             self._found[life.state].append(sample)
 
 
-def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict[str, list[Sample]]:
+def collect(
+    paradigm: ArenaParadigm, view: View, trials: int, seed: int
+) -> dict[str, list[Sample]]:
     """Return what is seen at the first entry into each state of a trial, by state.
 
-    The subjects know the tables but not the draws: half walk to events at random, half also wait now and then. They
-    meet every block of the schedule, judged or not.
+    The subjects know the tables but not the draws: half walk to events at random, half
+    also wait now and then. They meet every block of the schedule, judged or not.
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
-    columns += [check.hidden for check in specification.document.checks if check.hidden not in columns]
+    columns += [
+        check.hidden
+        for check in specification.document.checks
+        if check.hidden not in columns
+    ]
     found: dict[str, list[Sample]] = {name: [] for name in specification.states}
-    # Folds are whole seeds, so that a draw that is balanced over subjects is balanced in each fold.
+    # Folds are whole seeds, so that a draw that is balanced over subjects is balanced
+    # in each fold.
     per_fold = -(-trials // FOLDS)
     number = 0
     for fold in range(FOLDS):
-        for own_seed, subject, count in lives_for(specification, per_fold, seed + 1000 * fold):
+        for own_seed, subject, count in lives_for(
+            specification, per_fold, seed + 1000 * fold
+        ):
             number += 1
             chance = random.Random(f"{own_seed}|{subject}|leaks")
             life = ArenaSubject(paradigm.program, view, own_seed, subject)
-            # At random, not alternately, because rows of a draw may alternate over subjects.
+            # At random, not alternately, because rows of a draw may alternate over
+            # subjects.
             rests = chance.random() < 0.5
             choice = wanderer(chance) if rests else event_random(chance)
             walker = Walker(paradigm.program, choice, everywhere=rests)
             observer = _Observer(found, columns, geometry, fold, number)
-            for _ in walk(life, walker, specification, count, observer, every_block=True):
+            for _ in walk(
+                life, walker, specification, count, observer, every_block=True
+            ):
                 observer.entered.clear()
     return found
 
 
-def _forced(paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: int) -> dict[str, list[Sample]]:
-    """Return what is seen in states that no run enters, had they been entered when a trial begins."""
-    columns = [column for draw in paradigm.specification.draws for column in draw.columns]
+def _forced(
+    paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: int
+) -> dict[str, list[Sample]]:
+    """Return what is seen in states that no run enters, had they been entered when a
+    trial begins.
+    """
+    columns = [
+        column for draw in paradigm.specification.draws for column in draw.columns
+    ]
     found: dict[str, list[Sample]] = {name: [] for name in states}
     orders = lives_for(paradigm.specification, FORCED, seed) if states else ()
     for number, (own_seed, subject, count) in enumerate(orders):
@@ -524,8 +802,12 @@ def _forced(paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: in
             if life.begin_trial() is None:
                 break
             for name in states:
-                observer = _Observer(found, columns, paradigm.program.geometry, number % FOLDS, number)
-                with suppress(ProtocolError):  # it needs values that only its own way in would have set
+                observer = _Observer(
+                    found, columns, paradigm.program.geometry, number % FOLDS, number
+                )
+                with suppress(
+                    ProtocolError
+                ):  # it needs values that only its own way in would have set
                     observer(twin := life.twin(), twin.force(name))
             while life.step(STAY)[2] == RUNNING:
                 pass
@@ -536,9 +818,15 @@ def _label(value: object) -> str:
     return str(plain_value(value))
 
 
-def best_guess(samples: Sequence[Sample], state: str, hidden: str) -> tuple[Guess, Guess]:
-    """Return the best guess of a draw at a state, from what is seen and from the pose."""
-    return _best(samples, state, hidden, _seen(samples)), _best(samples, state, hidden, _stands(samples))
+def best_guess(
+    samples: Sequence[Sample], state: str, hidden: str
+) -> tuple[Guess, Guess]:
+    """Return the best guess of a draw at a state, from what is seen and from the
+    pose.
+    """
+    return _best(samples, state, hidden, _seen(samples)), _best(
+        samples, state, hidden, _stands(samples)
+    )
 
 
 def prior(samples: Sequence[Sample], hidden: str) -> float:
@@ -551,7 +839,9 @@ Columns = dict[str, list[Hashable]]
 
 
 def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
-    """Return possible bases of a guess, in families; of each family, the column that is best in training is used."""
+    """Return possible bases of a guess, in families; of each family, the column that is
+    best in training is used.
+    """
     texts = [sample.observation for sample in samples]
     width = max(map(len, texts))
     places: Columns = {}
@@ -562,11 +852,15 @@ def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
             known.add(column)
             places[f"the character at offset {place}"] = list(column)
     characters = sorted({character for text in texts for character in text})
-    counts: Columns = {f"the number of '{c}'": [text.count(c) for text in texts] for c in characters}
+    counts: Columns = {
+        f"the number of '{c}'": [text.count(c) for text in texts] for c in characters
+    }
     return {
         "whole": {"the whole picture": list(texts)},
         "place": places,
-        "count": {name: column for name, column in counts.items() if len(set(column)) > 1},
+        "count": {
+            name: column for name, column in counts.items() if len(set(column)) > 1
+        },
     }
 
 
@@ -578,12 +872,16 @@ def _stands(samples: Sequence[Sample]) -> dict[str, Columns]:
     }
 
 
-def _best(samples: Sequence[Sample], state: str, hidden: str, families: dict[str, Columns]) -> Guess:
+def _best(
+    samples: Sequence[Sample], state: str, hidden: str, families: dict[str, Columns]
+) -> Guess:
     labels = [sample.values[hidden] for sample in samples]
     guesses = []
     for columns in families.values():
         # With a constant column, the most frequent value is guessed.
-        right, source = _cross_validate(samples, labels, columns or {"the most frequent value": [0] * len(samples)})
+        right, source = _cross_validate(
+            samples, labels, columns or {"the most frequent value": [0] * len(samples)}
+        )
         lives: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
         for sample, is_right in zip(samples, right, strict=True):
             passed, trials = lives[sample.life]
@@ -593,15 +891,26 @@ def _best(samples: Sequence[Sample], state: str, hidden: str, families: dict[str
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
 
-def _cross_validate(samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns) -> tuple[list[bool], str]:
-    """Return whether each sample is guessed, and the column that was used in most folds."""
+def _cross_validate(
+    samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns
+) -> tuple[list[bool], str]:
+    """Return whether each sample is guessed, and the column that was used in most
+    folds.
+    """
     right = [False] * len(samples)
     used: Counter[str] = Counter()
-    members = [[number for number, sample in enumerate(samples) if sample.fold == fold] for fold in range(FOLDS)]
-    whole = {name: Counter(zip(column, labels, strict=True)) for name, column in columns.items()}
+    members = [
+        [number for number, sample in enumerate(samples) if sample.fold == fold]
+        for fold in range(FOLDS)
+    ]
+    whole = {
+        name: Counter(zip(column, labels, strict=True))
+        for name, column in columns.items()
+    }
     for inside in filter(None, members):
         tables = {
-            name: whole[name] - Counter((column[number], labels[number]) for number in inside)
+            name: whole[name]
+            - Counter((column[number], labels[number]) for number in inside)
             for name, column in columns.items()
         }
         best = max(tables, key=lambda name: _hits(tables[name]))
@@ -619,38 +928,58 @@ def _hits(table: Counter[tuple[Hashable, Hashable]]) -> int:
     return sum(best.values())
 
 
-def _majority(table: Counter[tuple[Hashable, Hashable]]) -> tuple[dict[Hashable, Hashable], Hashable]:
+def _majority(
+    table: Counter[tuple[Hashable, Hashable]],
+) -> tuple[dict[Hashable, Hashable], Hashable]:
     """Return the most frequent label of each feature, and of all."""
     best: dict[Hashable, tuple[int, str, Hashable]] = {}
     overall: Counter[Hashable] = Counter()
     for (feature, label), count in table.items():
         overall[label] += count
-        best[feature] = max(best.get(feature, (0, "", None)), (count, str(label), label))
-    usual = max(overall, key=lambda label: (overall[label], str(label))) if overall else None
+        best[feature] = max(
+            best.get(feature, (0, "", None)), (count, str(label), label)
+        )
+    usual = (
+        max(overall, key=lambda label: (overall[label], str(label)))
+        if overall
+        else None
+    )
     return {feature: label for feature, (_, _, label) in best.items()}, usual
 
 
-def readable(samples: Mapping[str, Sequence[Sample]], names: Sequence[str]) -> Iterator[Guess]:
-    """Yield draws that are predictable although no check names them: the better of observation and pose, by state."""
+def readable(
+    samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
+) -> Iterator[Guess]:
+    """Yield draws that are predictable although no check names them: the better of
+    observation and pose, by state.
+    """
     for state, entries in samples.items():
         if len(entries) < FEWEST:
             continue
         for name in names:
-            guess = max(best_guess(entries, state, name), key=lambda guess: guess.rate.low)
+            guess = max(
+                best_guess(entries, state, name), key=lambda guess: guess.rate.low
+            )
             if guess.rate.low > prior(entries, name) + 0.01:
                 yield guess
 
 
 def described(guesses: Sequence[Guess]) -> str:
-    return "; ".join(f"'{g.hidden}' at '{g.state}' {shown(g.rate.value)} from {g.source}" for g in guesses)
+    return "; ".join(
+        f"'{g.hidden}' at '{g.state}' {shown(g.rate.value)} from {g.source}"
+        for g in guesses
+    )
 
 
-# -- cues: in every view, does each look unlike its absence from at least one pose that can be reached?
+# -- cues: in every view, does each look unlike its absence from at least one pose that
+# can be reached?
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Something visible: what it is, a scene with it, the same scene without it, and the possible poses."""
+    """Something visible: what it is, a scene with it, the same scene without it, and
+    the possible poses.
+    """
 
     name: str
     present: Scene
@@ -660,26 +989,34 @@ class Cue:
 
 @dataclass(slots=True)
 class Met:
-    """Where an appearance occurs: its first state, and the poses that the subject can reach while it lasts."""
+    """Where an appearance occurs: its first state, and the poses that the subject can
+    reach while it lasts.
+    """
 
     state: str
     poses: set[int] = field(default_factory=set)
 
 
 def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
-    """Return the looks that a wandering subject meets, with all poses that it could take meanwhile."""
+    """Return the looks that a wandering subject meets, with all poses that it could
+    take meanwhile.
+    """
     found: dict[LookKey, Met] = {}
     program = paradigm.program
 
     def note(life: ArenaSubject, _: str) -> None:
-        met = found.setdefault(program.states[life.state].read_look(life), Met(life.state))
+        met = found.setdefault(
+            program.states[life.state].read_look(life), Met(life.state)
+        )
         _spread(met.poses, life.pose, life.tables.moves)
 
     for own_seed, subject, count in lives_for(paradigm.specification, trials, seed):
         chance = random.Random(f"{own_seed}|{subject}|looks")
         life = ArenaSubject(program, DARKNESS, own_seed, subject)
         walker = Walker(program, wanderer(chance), everywhere=True)
-        for _ in walk(life, walker, paradigm.specification, count, note, every_block=True):
+        for _ in walk(
+            life, walker, paradigm.specification, count, note, every_block=True
+        ):
             pass
     return found
 
@@ -708,18 +1045,27 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
         outside = square_kind(arena, mark.column, mark.row) == VOID
         bare = Tile("void", VOID) if outside else Tile("wall", WALL)
         # A state may show it as a blank; it must be visible where it is drawn.
-        drawn = (scene for scene in scenes if scene.tiles[square[1]][square[0]].kind == "landmark")
+        drawn = (
+            scene
+            for scene in scenes
+            if scene.tiles[square[1]][square[0]].kind == "landmark"
+        )
         usual = next(drawn, scenes[0])
-        yield Cue(f"landmark {mark.name}", usual, _replaced(usual, [square], bare), anywhere)
+        yield Cue(
+            f"landmark {mark.name}", usual, _replaced(usual, [square], bare), anywhere
+        )
     for name, squares, usual_tile in _drawn(arena):
         present = gallery.scene((), (), ())
         at = [(column - canvas.left, row - canvas.top) for column, row in squares]
-        yield Cue(f"glyph of {name}", present, _replaced(present, at, usual_tile), anywhere)
+        yield Cue(
+            f"glyph of {name}", present, _replaced(present, at, usual_tile), anywhere
+        )
     yield from _of_states(gallery, met)
 
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    #: A landmark is looked for from everywhere where it looks so: in some states one is held with one's back to it.
+    #: A landmark is looked for from everywhere where it looks so: in some states one is
+    #: held with one's back to it.
     marks: dict[tuple[str, str], set[int]] = {}
     for (_, _, glyphs, _), one in met.items():
         for pair in (pair for pair in glyphs if pair[0].startswith(LANDMARK)):
@@ -728,16 +1074,28 @@ def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
         state, poses = one.state, sorted(one.poses)
         whole = gallery.scene(closed, glyphs, text)
         for door in sorted(closed):
-            yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, glyphs, text), poses)
+            yield Cue(
+                f"{door} closed at '{state}'",
+                whole,
+                gallery.scene(closed - {door}, glyphs, text),
+                poses,
+            )
         for pair in glyphs:
             without = tuple(other for other in glyphs if other[0] != pair[0])
             name = pair[0].removeprefix(LANDMARK)
             if name != pair[0] and pair[1] != VOID:
                 without = (*without, (pair[0], VOID))  # it may look like this anyway
             around = sorted(marks.get(pair, poses))
-            yield Cue(f"'{pair[1]}' on {name} at '{state}'", whole, gallery.scene(closed, without, text), around)
+            yield Cue(
+                f"'{pair[1]}' on {name} at '{state}'",
+                whole,
+                gallery.scene(closed, without, text),
+                around,
+            )
         if text:
-            yield Cue(f"text of '{state}'", whole, gallery.scene(closed, glyphs, ()), poses)
+            yield Cue(
+                f"text of '{state}'", whole, gallery.scene(closed, glyphs, ()), poses
+            )
 
 
 def square_kind(arena: Arena, column: int, row: int) -> str:
@@ -746,21 +1104,30 @@ def square_kind(arena: Arena, column: int, row: int) -> str:
 
 
 def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
-    """Yield zones and solids with a glyph of their own, their squares, and the usual tile of their kind.
+    """Yield zones and solids with a glyph of their own, their squares, and the usual
+    tile of their kind.
 
     Where zones overlap, the square belongs to the smallest of them.
     """
     owners: dict[Square, str] = {}
-    for name in sorted(arena.zones, key=lambda name: len(arena.zones[name]), reverse=True):
+    for name in sorted(
+        arena.zones, key=lambda name: len(arena.zones[name]), reverse=True
+    ):
         owners |= {arena.cells[cell]: name for cell in arena.zones[name]}
     owners |= {square: name for name, solid in arena.solids.items() for square in solid}
     drawn: dict[str, list[Square]] = {}
     for square, glyph in arena.glyphs.items():
         name = owners.get(square, "")
-        if name not in arena.doors and glyph != (WALL if name in arena.solids else FLOOR):
+        if name not in arena.doors and glyph != (
+            WALL if name in arena.solids else FLOOR
+        ):
             drawn.setdefault(name, []).append(square)
     for name, squares in drawn.items():
-        yield name, squares, Tile("wall", WALL) if name in arena.solids else Tile("floor", FLOOR)
+        yield (
+            name,
+            squares,
+            Tile("wall", WALL) if name in arena.solids else Tile("floor", FLOOR),
+        )
 
 
 def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> Scene:
@@ -773,7 +1140,9 @@ def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> S
 def visible_cues(
     paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met], chance: random.Random
 ) -> dict[str, bool]:
-    """Return for each cue whether the view shows it: in one of its looks, as a subject may be placed facing away."""
+    """Return for each cue whether the view shows it: in one of its looks, as a subject
+    may be placed facing away.
+    """
     seen: dict[str, bool] = {}
     for cue in cues(paradigm, view, met):
         if not seen.get(cue.name):
@@ -781,7 +1150,9 @@ def visible_cues(
     return seen
 
 
-def is_visible(paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random) -> bool:
+def is_visible(
+    paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random
+) -> bool:
     """Return whether at least one pose shows a difference."""
     # A random order needs few poses: most cues are visible from nearly everywhere.
     poses = chance.sample(cue.poses, len(cue.poses))

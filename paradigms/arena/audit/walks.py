@@ -1,4 +1,6 @@
-"""Clocks after which a trial fails for certain, and a bound where there are no others: ``Walks``."""
+"""Clocks after which a trial fails for certain, and a bound where there are no others:
+``Walks``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cheesebench.interfaces import STAY
-from cheesebench.paradigms.arena.audit.beliefs import Cloud, Node, Parts, World, cloud_of, signature
+from cheesebench.paradigms.arena.audit.beliefs import (
+    Cloud,
+    Node,
+    Parts,
+    World,
+    cloud_of,
+    signature,
+)
 from cheesebench.paradigms.arena.audit.hypotheses import Hypothesis
 from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
@@ -27,8 +36,14 @@ def without_deadlines(specification: Specification) -> Specification:
     """Return the protocol without the clocks after which a trial fails for certain."""
     states = {}
     for name, state in specification.states.items():
-        rules = tuple(rule for rule in state.rules if rule.after is None or not fails(rule, specification))
-        states[name] = state if len(rules) == len(state.rules) else replace(state, rules=rules)
+        rules = tuple(
+            rule
+            for rule in state.rules
+            if rule.after is None or not fails(rule, specification)
+        )
+        states[name] = (
+            state if len(rules) == len(state.rules) else replace(state, rules=rules)
+        )
     if all(states[name] is state for name, state in specification.states.items()):
         return specification
     return replace(specification, states=states)
@@ -40,7 +55,9 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
     for one, weight in weights:
         together[one] += weight
     whole = sum(together.values())
-    return frozenset((one, round(weight / whole, 9)) for one, weight in together.items())
+    return frozenset(
+        (one, round(weight / whole, 9)) for one, weight in together.items()
+    )
 
 
 def succeeded(cloud: Cloud) -> float:
@@ -49,10 +66,12 @@ def succeeded(cloud: Cloud) -> float:
 
 
 class Walks:
-    """Bounds where clocks only end trials in failure: between two events a subject then takes the shortest way.
+    """Bounds where clocks only end trials in failure: between two events a subject then
+    takes the shortest way.
 
-    It is told where it stands and what is not the same in all hypotheses of a belief (pictures, states, doors). So
-    nothing is perceived on the way, and hypotheses whose clock strikes before the end of the way have failed.
+    It is told where it stands and what is not the same in all hypotheses of a belief
+    (pictures, states, doors). So nothing is perceived on the way, and hypotheses whose
+    clock strikes before the end of the way have failed.
     """
 
     def __init__(self, world: World, effort: float) -> None:
@@ -67,7 +86,9 @@ class Walks:
         specification = world.program.specification
         self._has_doors = bool(specification.arena.doors)
         counts_time = world.relevance.clock or world.relevance.timed_places
-        self._is_unfit = bool(counts_time) or holds_of(specification.success, TIMEOUT) is not False
+        self._is_unfit = (
+            bool(counts_time) or holds_of(specification.success, TIMEOUT) is not False
+        )
 
     def value(self, parts: Parts) -> float:
         """Return the bound for one way to begin a trial."""
@@ -77,22 +98,38 @@ class Walks:
         for part in parts.values():
             for group in self._alike(cloud_of(part)):
                 weight = sum(group.values())
-                key = next(iter(group)).pose, shares((self._matters(node), own) for node, own in group.items())
+                key = (
+                    next(iter(group)).pose,
+                    shares((self._matters(node), own) for node, own in group.items()),
+                )
                 if key not in self._begun:
                     self._begun[key] = self._value(group) / weight
                 total += weight * self._begun[key]
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: Node) -> tuple[Hashable, ...]:
-        """Return what decides how a trial goes on, without what is seen: that is the same in a group."""
+        """Return what decides how a trial goes on, without what is seen: that is the
+        same in a group.
+        """
         _, rules, pictures = self._told(node)
-        return rules, pictures if self._has_doors else (), node.origin.shared, node.origin.clocks(node.ahead)
+        return (
+            rules,
+            pictures if self._has_doors else (),
+            node.origin.shared,
+            node.origin.clocks(node.ahead),
+        )
 
     def _alike(self, cloud: Cloud) -> Iterable[Cloud]:
         groups: dict[Hashable, Cloud] = defaultdict(dict)
         for node, weight in cloud.items():
             one = node.origin
-            key = node.pose, one.state, id(one.tables), one.seen_from(node.pose), self._told(node)[2]
+            key = (
+                node.pose,
+                one.state,
+                id(one.tables),
+                one.seen_from(node.pose),
+                self._told(node)[2],
+            )
             groups[key][node] = weight
         return groups.values()
 
@@ -109,7 +146,9 @@ class Walks:
             raise TooManyError  # ways may lead in a circle
         if key not in self._values:
             self._open.add(key)
-            self._values[key] = max(map(self._after, self._choices(cloud, first)), default=0.0) / whole
+            self._values[key] = (
+                max(map(self._after, self._choices(cloud, first)), default=0.0) / whole
+            )
             self._open.remove(key)
         return self._values[key] * whole
 
@@ -121,15 +160,23 @@ class Walks:
                 raise TooManyError
             parts = self._nodes.step(groups[0], STAY, 0)
             ended += self._ended(parts)
-            further = (part for percept, part in parts.items() if percept >= 0 and any(part.values()))
+            further = (
+                part
+                for percept, part in parts.items()
+                if percept >= 0 and any(part.values())
+            )
             groups = [group for part in further for group in self._alike(part)]
         return ended + sum(map(self._of, groups))
 
     def _choices(self, cloud: Cloud, first: Node) -> Iterator[dict[int, Cloud]]:
-        """Yield what each event leads to that can be next, without those that another leads to as early."""
+        """Yield what each event leads to that can be next, without those that another
+        leads to as early.
+        """
         due = {node: self._due(node) for node in cloud}
         most = max(due.values())
-        before: list[tuple[int, float, dict[tuple[int, int], float], dict[int, int]]] = []
+        before: list[
+            tuple[int, float, dict[tuple[int, int], float], dict[int, int]]
+        ] = []
         for steps, entry in self._ways_from(first)[0]:
             if steps >= most:
                 break
@@ -140,15 +187,27 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    there[placed] = there.get(placed, 0.0) + weight  # what differs only in what lasts is one here
+                    there[placed] = (
+                        there.get(placed, 0.0) + weight
+                    )  # what differs only in what lasts is one here
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
             is_one = len({node.pose for node in rest}) == 1
-            if percept >= 0 and is_one and not any(other >= 0 for other, _ in others) and not next(iter(rest)).waiting:
+            if (
+                percept >= 0
+                and is_one
+                and not any(other >= 0 for other, _ in others)
+                and not next(iter(rest)).waiting
+            ):
                 ends, pose = self._ended(parts), next(iter(rest)).pose
-                left = {(node.circumstances, self._due(node) + steps): weight for node, weight in rest.items()}
+                left = {
+                    (node.circumstances, self._due(node) + steps): weight
+                    for node, weight in rest.items()
+                }
                 if len(left) == len(rest) and any(
-                    ways.get(pose, steps + 1) + early <= steps and ends <= sure + EQUAL and left.items() <= kept.items()
+                    ways.get(pose, steps + 1) + early <= steps
+                    and ends <= sure + EQUAL
+                    and left.items() <= kept.items()
                     for early, sure, kept, ways in before
                 ):
                     continue
@@ -159,14 +218,21 @@ class Walks:
         return self._told(node)[0] - node.ahead
 
     def _told(self, node: Node) -> tuple[int, Hashable, Hashable]:
-        """Return when a clock strikes, what rules may read, and which pictures may be seen."""
+        """Return when a clock strikes, what rules may read, and which pictures may be
+        seen.
+        """
         if node.origin not in self._known:
-            self._known[node.origin] = node.origin.due, *self._world.relevance.told(node.origin)
+            self._known[node.origin] = (
+                node.origin.due,
+                *self._world.relevance.told(node.origin),
+            )
         return self._known[node.origin]
 
     def _after(self, parts: dict[int, Cloud]) -> float:
         return self._ended(parts) + sum(
-            self._value(part) for percept, part in parts.items() if percept >= 0 and any(part.values())
+            self._value(part)
+            for percept, part in parts.items()
+            if percept >= 0 and any(part.values())
         )
 
     @staticmethod
@@ -174,18 +240,35 @@ class Walks:
         return sum(succeeded(part) for percept, part in parts.items() if percept < 0)
 
     def _fits(self, name: str) -> bool:
-        """Return whether in this state nothing happens but by events, or by clocks after which a trial fails."""
+        """Return whether in this state nothing happens but by events, or by clocks
+        after which a trial fails.
+        """
         if name not in self._fit:
-            specification, state = self._world.program.specification, self._world.program.states[name]
+            specification, state = (
+                self._world.program.specification,
+                self._world.program.states[name],
+            )
             rules = (*specification.states[name].rules, *specification.watch)
-            plain = all(rule.p is None and rule.action is None and not rule.whatever for rule in rules)
-            lost = all(rule.after is None or (rule.guard is None and fails(rule, specification)) for rule in rules)
+            plain = all(
+                rule.p is None and rule.action is None and not rule.whatever
+                for rule in rules
+            )
+            lost = all(
+                rule.after is None
+                or (rule.guard is None and fails(rule, specification))
+                for rule in rules
+            )
             self._fit[name] = plain and lost and not state.busy
         return self._fit[name]
 
     def _ways_from(self, node: Node) -> tuple[list[tuple[int, int]], dict[int, int]]:
-        """Return the events (a pose + an action) that can be next, and the fewest steps to them, and to each pose."""
-        tables, listen = node.origin.tables, self._world.program.states[node.state].listen
+        """Return the events (a pose + an action) that can be next, and the fewest steps
+        to them, and to each pose.
+        """
+        tables, listen = (
+            node.origin.tables,
+            self._world.program.states[node.state].listen,
+        )
         key = node.pose, node.state, id(tables)
         if key not in self._ways:
             found, reached, pending = [], {node.pose: 0}, deque([node.pose])

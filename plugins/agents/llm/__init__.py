@@ -1,6 +1,8 @@
-"""The agents ``llm`` and ``llm-tools``: a language model plays a subject. See ``docs/prompts.md``.
+"""The agents ``llm`` and ``llm-tools``: a language model plays a subject. See
+``docs/prompts.md``.
 
-``llm`` reads free text; ``llm-tools`` asks for calls of one tool. All settings are recorded, and can be varied.
+``llm`` reads free text; ``llm-tools`` asks for calls of one tool. All settings are
+recorded, and can be varied.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from cheesebench import (
     Part,
     did_you_mean,
 )
-from cheesebench.plugins.agents.llm.parsing import Parsed, Spoken, canonical, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.parsing import (
+    Parsed,
+    Spoken,
+    canonical,
+    parse,
+    separate_reasoning,
+)
 from cheesebench.plugins.agents.llm.prompts import (
     PLACEHOLDERS,
     Begun,
@@ -55,18 +63,22 @@ TOOLS, SCHEMA = "tools", "schema"
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
-    # Past pairs of observation and reply in a prompt: a number, or a range for a Window.
+    # Past pairs of observation and reply in a prompt: a number, or a range for a
+    # Window.
     "history": "3-7",
     # Most actions of one reply.
     "actions": 8,
     # Which system prompt.
     "prompt": "default",
     "unparsed": NOOP,
-    # Whether a plan is dropped when the world answers, or carried out to its end (the paper's way).
+    # Whether a plan is dropped when the world answers, or carried out to its end (the
+    # paper's way).
     "interrupt": ON_CHANGE,
-    # Answers without an action in a row after which the rest of a trial is waited through; 0: never.
+    # Answers without an action in a row after which the rest of a trial is waited
+    # through; 0: never.
     "patience": 5,
-    # Whether later observations of a message are told in full, or as the lines that have changed.
+    # Whether later observations of a message are told in full, or as the lines that
+    # have changed.
     "observations": FULL,
     # Most characters of learnings; 0: they are not asked for.
     "learnings": 500,
@@ -81,10 +93,12 @@ TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
 
 
 class Window(NamedTuple):
-    """How many past pairs a prompt holds once a life is long enough: from ``least`` to ``most``.
+    """How many past pairs a prompt holds once a life is long enough: from ``least`` to
+    ``most``.
 
-    Pairs are added until there are ``most``; the next one leaves ``least``. In between prompts only grow, so that
-    servers read what they have read before from their caches. With ``least`` equal to ``most`` the window slides.
+    Pairs are added until there are ``most``; the next one leaves ``least``. In between
+    prompts only grow, so that servers read what they have read before from their
+    caches. With ``least`` equal to ``most`` the window slides.
     """
 
     least: int
@@ -101,14 +115,17 @@ class Window(NamedTuple):
 
 
 def read_history(text: str) -> int | str:
-    """Return the setting ``history`` as it is recorded: ``5`` for exactly five pairs, or ``"3-7"``.
+    """Return the setting ``history`` as it is recorded: ``5`` for exactly five pairs,
+    or ``"3-7"``.
 
     Raises:
         ValueError: If it is neither.
     """
     found = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", text, re.ASCII)
     if found is None:
-        raise ValueError(f"{text!r} is neither a number of past pairs nor a range of them")
+        raise ValueError(
+            f"{text!r} is neither a number of past pairs nor a range of them"
+        )
     least, most = int(found[1]), int(found[2] or found[1])
     if least > most:
         raise ValueError(f"{text!r} ends before it begins")
@@ -131,7 +148,9 @@ class _Rule(NamedTuple):
 def _whole(least: int) -> _Rule:
     return _Rule(
         f"a whole number from {least}",
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least,
+        lambda value: (
+            isinstance(value, int) and not isinstance(value, bool) and value >= least
+        ),
     )
 
 
@@ -145,18 +164,26 @@ def _is_history(value: Any) -> bool:
 
 
 def _one_of(*known: str) -> _Rule:
-    return _Rule(f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
+    return _Rule(
+        f"one of {', '.join(known)}",
+        lambda value: isinstance(value, str) and value in known,
+    )
 
 
 @lru_cache(maxsize=1)
 def _rules() -> Mapping[str, _Rule]:
     switch = _Rule("true or false", lambda value: isinstance(value, bool))
     return {
-        "history": _Rule('a whole number from 0, or a range such as "3-7"', _is_history),
+        "history": _Rule(
+            'a whole number from 0, or a range such as "3-7"', _is_history
+        ),
         "actions": _whole(1),
         "prompt": _Rule(
             f"one of {', '.join(variants())}, a file (with a dot or a slash in its name), or a prompt of several words",
-            lambda value: isinstance(value, str) and (value in variants() or len(value.split()) > 1),
+            lambda value: (
+                isinstance(value, str)
+                and (value in variants() or len(value.split()) > 1)
+            ),
         ),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
         "interrupt": _one_of(ON_CHANGE, NEVER),
@@ -169,7 +196,12 @@ def _rules() -> Mapping[str, _Rule]:
         "temperature": _Rule(
             "a number from 0 to 2, or none to leave it to the server",
             lambda value: (
-                value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2)
+                value is None
+                or (
+                    isinstance(value, int | float)
+                    and not isinstance(value, bool)
+                    and 0 <= value <= 2
+                )
             ),
         ),
         "max_tokens": _Rule(
@@ -197,8 +229,14 @@ def _check(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
                 f"The agent has no setting '{name}'.{did_you_mean(name, rules)} Known: {', '.join(rules)}."
             )
         if not rules[name].holds(value):
-            hint = did_you_mean(value, variants()) if name == "prompt" and isinstance(value, str) else ""
-            raise OptionError(f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}")
+            hint = (
+                did_you_mean(value, variants())
+                if name == "prompt" and isinstance(value, str)
+                else ""
+            )
+            raise OptionError(
+                f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}"
+            )
         if name == "prompt" and (unknown := unknown_placeholders(value)):
             filled = ", ".join(f"${one}" for one in PLACEHOLDERS)
             raise OptionError(
@@ -207,11 +245,14 @@ def _check(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
             )
 
 
-#: Feedback messages for replies without an action before a STAY is played (``retry-with-feedback``).
+#: Feedback messages for replies without an action before a STAY is played
+#: (``retry-with-feedback``).
 RETRIES = 2
-#: STAY steps played once a trial is given up (``end-trial``, ``patience``): longer than any sensible trial.
+#: STAY steps played once a trial is given up (``end-trial``, ``patience``): longer than
+#: any sensible trial.
 REST = (STAY,) * 10_000
-#: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for servers without limits.
+#: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for
+#: servers without limits.
 REPLY_LENGTH = 20_000
 #: What is counted, trial by trial; see ``LlmAgent.tally``.
 COUNTS = (
@@ -223,16 +264,20 @@ COUNTS = (
 class _Past:
     """A past pair; its reply is written from the actions that were carried out."""
 
-    def __init__(self, parts: tuple[Part, ...], said: str, learnings: str | None) -> None:
+    def __init__(
+        self, parts: tuple[Part, ...], said: str, learnings: str | None
+    ) -> None:
         self.parts, self.said, self.learnings = parts, said, learnings
         self.carried_out: list[int] = []
 
 
 class LlmAgent:
-    """The agents ``llm`` and ``llm-tools``. History and learnings continue across the trials of a life.
+    """The agents ``llm`` and ``llm-tools``. History and learnings continue across the
+    trials of a life.
 
-    A *stretch* begins with a trial, and when the subject is free again after it was held or put elsewhere. Without
-    a history, a message holds only the present stretch (``docs/prompts.md``, "Without a history").
+    A *stretch* begins with a trial, and when the subject is free again after it was
+    held or put elsewhere. Without a history, a message holds only the present stretch
+    (``docs/prompts.md``, "Without a history").
 
     Nothing here is random: prompts depend only on observations and replies.
     """
@@ -266,14 +311,15 @@ class LlmAgent:
         self._learnings = ""
         #: Since the last call; without a history, in the present stretch.
         self._events: list[Event] = []
-        #: Earlier stretches that were not told: notes are asked for before the next one.
+        #: Earlier stretches that were not told: notes are asked for before the next
+        #: one.
         self._untold: list[Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
         #: Replies to the current prompt that had no action and were rejected.
         self._refused: list[str] = []
-        #: Replies without an action since the last one that held some, across trials: a silent model is asked once a
-        #: trial, and as usual again after an answer.
+        #: Replies without an action since the last one that held some, across trials: a
+        #: silent model is asked once a trial, and as usual again after an answer.
         self._silent = 0
         self._counts: Counter[str] = Counter()
 
@@ -283,7 +329,9 @@ class LlmAgent:
         return self._learnings
 
     def begin_trial(self, observation: str) -> None:
-        """Start a new trial; actions of the last one that were not executed are dropped."""
+        """Start a new trial; actions of the last one that were not executed are
+        dropped.
+        """
         self._pending.clear()
         self._counts.clear()
         self._end_stretch()
@@ -297,7 +345,9 @@ class LlmAgent:
             self._events.append(Freed(observation))
 
     def interrupted(self) -> bool:
-        """Drop the rest of the plan, if there is one; a trial that is waited through goes on."""
+        """Drop the rest of the plan, if there is one; a trial that is waited through
+        goes on.
+        """
         if not self._pending:
             return False
         self._counts["interrupted"] += 1
@@ -313,10 +363,16 @@ class LlmAgent:
         self._events.clear()
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the system prompt, the past pairs, and what has happened since the last call."""
+        """Return the system prompt, the past pairs, and what has happened since the
+        last call.
+        """
         learnings = self._learnings if self._room else None
         if self._untold:
-            return notes_request(self._system, tell(self._untold, self._changes, closed=True), self._learnings)
+            return notes_request(
+                self._system,
+                tell(self._untold, self._changes, closed=True),
+                self._learnings,
+            )
         past = [past_pair(one.parts, self._remembered(one)) for one in self._past]
         return conversation(
             self._system,
@@ -328,12 +384,20 @@ class LlmAgent:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Return at most k actions; for a reply without one STAY, none where it is to be asked again, or ``REST``."""
+        """Return at most k actions; for a reply without one STAY, none where it is to
+        be asked again, or ``REST``.
+        """
         spoken = separate_reasoning(reply.text)
-        if self._reasons and reply.finish == "length" and not (reply.reasoning or spoken.reasoning):
+        if (
+            self._reasons
+            and reply.finish == "length"
+            and not (reply.reasoning or spoken.reasoning)
+        ):
             # Thoughts without a tag that were cut off: nothing in them is said.
             spoken = Spoken("", spoken.text, True)
-        told = "\n".join(message.text for message in self.prompt() if message.role != "assistant")
+        told = "\n".join(
+            message.text for message in self.prompt() if message.role != "assistant"
+        )
         parsed = parse(spoken.text, self._most, self._room, told)
         cut_off = spoken.cut_off or reply.finish == "length"
         self._counts["calls"] += 1
@@ -349,7 +413,11 @@ class LlmAgent:
         self._counts["unparsed"] += not parsed.actions
         self._counts["unusable"] += cut_off or not parsed.actions
         self._counts["dropped_actions"] += parsed.dropped
-        if not parsed.actions and self._policy == RETRY and len(self._refused) < RETRIES:
+        if (
+            not parsed.actions
+            and self._policy == RETRY
+            and len(self._refused) < RETRIES
+        ):
             self._refused.append(messages()["no_action"].template)
             return ()
         self._commit(reply, spoken, parsed)
@@ -360,7 +428,9 @@ class LlmAgent:
         self._pending.extend(parsed.actions or (STAY,))
         return parsed.actions or (STAY,)
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         """Record the result of a step, chosen by the model or frozen."""
         asked = self._pending.popleft() if self._pending else None
         if asked is not None and self._past and not self._silent:
@@ -372,9 +442,11 @@ class LlmAgent:
         return {name: self._counts[name] for name in COUNTS}
 
     def _staying(self) -> int:
-        """Return how many of the past pairs are worth remembering for a server: what later prompts begin with, too.
+        """Return how many of the past pairs are worth remembering for a server: what
+        later prompts begin with, too.
 
-        The last prompt before a cut adds nothing that stays, but it still begins as the one before it.
+        The last prompt before a cut adds nothing that stays, but it still begins as the
+        one before it.
         """
         pairs, (_, most) = len(self._past), self._window
         if pairs < most:
@@ -386,24 +458,41 @@ class LlmAgent:
             self._learnings = _storable(parsed.learnings)
 
     def _remembered(self, past: _Past) -> str:
-        """Return a past reply: what was noted and what was carried out, not what else was said or planned."""
+        """Return a past reply: what was noted and what was carried out, not what else
+        was said or planned.
+        """
         if past.said:
             return past.said
         if not past.carried_out and past.learnings is None:
             return messages()["no_action"].template
         if self._tools:
-            answer: dict[str, Any] = {"actions": [ACTIONS[action] for action in past.carried_out]}
-            return json.dumps(answer | ({} if past.learnings is None else {"learnings": past.learnings}))
+            answer: dict[str, Any] = {
+                "actions": [ACTIONS[action] for action in past.carried_out]
+            }
+            return json.dumps(
+                answer
+                | ({} if past.learnings is None else {"learnings": past.learnings})
+            )
         notes = [] if past.learnings is None else [f"LEARNINGS: {past.learnings}"]
-        did = canonical(past.carried_out) if past.carried_out else messages()["no_action"].template
+        did = (
+            canonical(past.carried_out)
+            if past.carried_out
+            else messages()["no_action"].template
+        )
         return "\n".join([*notes, did])
 
     def _commit(self, reply: ChatReply, spoken: Spoken, parsed: Parsed) -> None:
         """The present prompt becomes past."""
         said = ""
         if self._keeps_replies and parsed.actions:
-            reasoning = (reply.reasoning or spoken.reasoning) if self._keeps_reasoning else ""
-            said = f"<think>\n{reasoning}\n</think>\n{spoken.text}" if reasoning else spoken.text
+            reasoning = (
+                (reply.reasoning or spoken.reasoning) if self._keeps_reasoning else ""
+            )
+            said = (
+                f"<think>\n{reasoning}\n</think>\n{spoken.text}"
+                if reasoning
+                else spoken.text
+            )
         learnings = None if parsed.learnings is None else _storable(parsed.learnings)
         parts = tell(self._events, self._changes)
         if not self._pictures:
@@ -415,26 +504,46 @@ class LlmAgent:
 
 
 def _storable(text: str) -> str:
-    """Return text that can be encoded (a lone surrogate can be neither sent nor stored)."""
+    """Return text that can be encoded (a lone surrogate can be neither sent nor
+    stored).
+    """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
-    """Return the tool of ``llm-tools``. The actions come first: a call that is cut off still acts."""
+    """Return the tool of ``llm-tools``. The actions come first: a call that is cut off
+    still acts.
+    """
     actions: dict[str, Any] = {"type": "string", "enum": list(ACTIONS)}
-    listed = {"type": "array", "items": actions, "minItems": 1, "maxItems": settings["actions"]}
-    schema: dict[str, Any] = {"type": "object", "properties": {"actions": listed}, "additionalProperties": False}
+    listed = {
+        "type": "array",
+        "items": actions,
+        "minItems": 1,
+        "maxItems": settings["actions"],
+    }
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"actions": listed},
+        "additionalProperties": False,
+    }
     if settings["learnings"]:
-        schema["properties"]["learnings"] = {"type": "string", "maxLength": settings["learnings"]}
+        schema["properties"]["learnings"] = {
+            "type": "string",
+            "maxLength": settings["learnings"],
+        }
     schema["required"] = [*schema["properties"]]
-    text = messages()["tool" if settings["learnings"] else "tool_without_learnings"].substitute(
-        learnings=settings["learnings"]
+    text = messages()[
+        "tool" if settings["learnings"] else "tool_without_learnings"
+    ].substitute(learnings=settings["learnings"])
+    return AnswerForm(
+        name="act", description=text, schema=schema, by_tool=settings["answer"] == TOOLS
     )
-    return AnswerForm(name="act", description=text, schema=schema, by_tool=settings["answer"] == TOOLS)
 
 
 def memory_line(settings: Mapping[str, Any]) -> str:
-    """Return what a subject with these settings remembers by: ``3-7 past answers, 500 characters of notes``."""
+    """Return what a subject with these settings remembers by: ``3-7 past answers, 500
+    characters of notes``.
+    """
     history, notes = window(settings["history"]), settings["learnings"]
     noted = f"{notes} characters of notes" if notes else ""
     if not history.most:

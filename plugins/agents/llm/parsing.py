@@ -1,12 +1,13 @@
-"""Reads a reply: its actions and its learnings. Pure functions, in time proportional to the reply's length.
+"""Reads a reply: its actions and its learnings. Pure functions, in time proportional to
+the reply's length.
 
-Precision comes first: what is not clearly an action is none. The rules are in ``docs/prompts.md``, whose table is the
-test. In short:
+Precision comes first: what is not clearly an action is none. The rules are in
+``docs/prompts.md``, whose table is the test. In short:
 
-1. After the last ``ACTIONS:`` stands a list of items. An item is the name of an action, a count ("x3") and an
-   explanation, which is never read.
-2. Without the label, only a reply (or its last paragraph) that is nothing but such a list of full names, or whose last
-   sentence announces one ("I'll STAY.").
+1. After the last ``ACTIONS:`` stands a list of items. An item is the name of an action,
+   a count ("x3") and an explanation, which is never read.
+2. Without the label, only a reply (or its last paragraph) that is nothing but such a
+   list of full names, or whose last sentence announces one ("I'll STAY.").
 3. Lines of the prompt that a reply repeats are never read.
 """
 
@@ -19,9 +20,17 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from cheesebench import ACTION_LETTERS, ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench import (
+    ACTION_LETTERS,
+    ACTIONS,
+    FORWARD,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+)
 
-#: Characters read at the end of a reply, where the actions are; longer than any model's reply.
+#: Characters read at the end of a reply, where the actions are; longer than any model's
+#: reply.
 MAX_READ = 200_000
 #: A count beyond it is no plan.
 MAX_COUNT = 99
@@ -32,14 +41,22 @@ _WALKS = ("move", "go", "step", "walk", "moving", "going")
 FULL = {
     "forward": FORWARD,
     "forwards": FORWARD,
-    **{f"{verb}{way}": FORWARD for verb in _WALKS for way in ("forward", "forwards", "ahead", "straight")},
+    **{
+        f"{verb}{way}": FORWARD
+        for verb in _WALKS
+        for way in ("forward", "forwards", "ahead", "straight")
+    },
     "gostraightahead": FORWARD,
     "movestraightahead": FORWARD,
     **{f"{verb}left": ROTATE_LEFT for verb in _TURNS},
     **{f"{verb}right": ROTATE_RIGHT for verb in _TURNS},
-    **dict.fromkeys(("leftturn", "rotatecounterclockwise", "rotateanticlockwise"), ROTATE_LEFT),
+    **dict.fromkeys(
+        ("leftturn", "rotatecounterclockwise", "rotateanticlockwise"), ROTATE_LEFT
+    ),
     **dict.fromkeys(("rightturn", "rotateclockwise"), ROTATE_RIGHT),
-    **dict.fromkeys(("stay", "staystill", "stayput", "standstill", "noop", "donothing"), STAY),
+    **dict.fromkeys(
+        ("stay", "staystill", "stayput", "standstill", "noop", "donothing"), STAY
+    ),
 }
 #: Names that count only in a list below the label.
 SHORT = {
@@ -62,7 +79,8 @@ def _set(words: str) -> frozenset[str]:
 _ARTICLES = _set("to the your my")
 #: What may stand between items, and before the first one.
 _CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: What may stand before the first item of a sentence that announces actions, and what must be among it.
+#: What may stand before the first item of a sentence that announces actions, and what
+#: must be among it.
 _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )
@@ -73,14 +91,23 @@ _OPEN = _set(
     "otherwise else unless whether possible available allowed valid options option could can might may when"
 )
 #: Words of a heading before a list: "Your answer:", "Next action:", "My final move:".
-_HEADING = _set("your my the next final best chosen answer action actions move moves step steps plan choice response")
+_HEADING = _set(
+    "your my the next final best chosen answer action actions move moves step steps plan choice response"
+)
 _NUMBERS = {
-    **{word: count for count, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)},
+    **{
+        word: count
+        for count, word in enumerate(
+            ("one", "two", "three", "four", "five", "six", "seven", "eight"), 1
+        )
+    },
     "twice": 2,
     "thrice": 3,
 }
 #: What a number may count.
-_UNITS = _set("x times time cell cells step steps moment moments space spaces square squares unit units once")
+_UNITS = _set(
+    "x times time cell cells step steps moment moments space spaces square squares unit units once"
+)
 _TIMES = _set("x × *")
 _SEPARATORS = _set(", ; . ! | + & > → ➡ ⇒ -> => 、 ，")
 _DECORATION = _set("* _ ` \" ' [ ] { } “ ” ‘ ’ ~ <")
@@ -89,7 +116,9 @@ _DASHES = _set("- – —")
 _COLONS = _set(": ： =")
 
 #: Tags such as ``</s>`` and ``<answer>``, which mean nothing; but for those of a label.
-_MARKUP = re.compile(r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE
+)
 #: Words, numbers, arrows, and every other character by itself.
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|->|=>|[^\s]")
 #: A label that begins its line, whatever decorates it; a heading needs no colon.
@@ -106,8 +135,9 @@ _LATE_LABEL = re.compile(
     re.ASCII,
 )
 _THINKS = "think|thinking(?:_process)?|thoughts?|reasoning|scratchpad|analysis|reflection|inner_monologue"
-#: Tags of thoughts: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``, ``[THINK]``, ``◁think▷``;
-#: channels; Gemma's (``<unused94>thought``), Solar's (``<|content|>``), and the sentences of Granite and Apriel.
+#: Tags of thoughts: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``,
+#: ``[THINK]``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's
+#: (``<|content|>``), and the sentences of Granite and Apriel.
 _TAG = re.compile(
     rf"(?P<open>[<\[◁])(?P<end>/?)\|?(?:(?P<edge>START_|END_|begin_of_|end_of_)|\w{{1,20}}[:_])?(?:{_THINKS})\|?[>\]▷]"
     r"|(?:<unused94>|<\|channel>)thoughts?\b|\A\s*Here(?:(?:'s| is) my thought process| are my reasoning steps):"
@@ -127,7 +157,9 @@ class Spoken(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """1 to k actions or none; how many more there were; new learnings (None: none were given)."""
+    """1 to k actions or none; how many more there were; new learnings (None: none were
+    given).
+    """
 
     actions: tuple[int, ...]
     dropped: int
@@ -135,7 +167,9 @@ class Parsed(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A label (``kind``: actions, learnings, reasoning, or empty before the first) and what stands below it."""
+    """A label (``kind``: actions, learnings, reasoning, or empty before the first) and
+    what stands below it.
+    """
 
     kind: str
     label: str
@@ -149,10 +183,11 @@ def canonical(actions: Iterable[int]) -> str:
 
 
 def separate_reasoning(text: str) -> Spoken:
-    """Part the reasoning from the reply: what stands in its tags or channels, and a section ``REASONING:``.
+    """Part the reasoning from the reply: what stands in its tags or channels, and a
+    section ``REASONING:``.
 
-    A reply that begins within its reasoning (the opening tag was the server's) is reasoning up to the closing tag;
-    one that never leaves it is reasoning to its end.
+    A reply that begins within its reasoning (the opening tag was the server's) is
+    reasoning up to the closing tag; one that never leaves it is reasoning to its end.
     """
     spoken: list[str] = []
     thought: list[str] = []
@@ -164,31 +199,47 @@ def separate_reasoning(text: str) -> Spoken:
         if inside and not closes:
             continue  # the reasoning speaks of a tag
         begins_inside = closes and not tagged and not tag["channel"]
-        (thought if inside or begins_inside else spoken).append(text[start : tag.start()])
+        (thought if inside or begins_inside else spoken).append(
+            text[start : tag.start()]
+        )
         start, inside, tagged = tag.end(), not closes, True
     (thought if inside else spoken).append(text[start:])
     said = "".join(spoken)
-    if said.startswith("analysis") and "assistantfinal" in said:  # channels whose tokens the server left out
+    if (
+        said.startswith("analysis") and "assistantfinal" in said
+    ):  # channels whose tokens the server left out
         before, said = said.split("assistantfinal", 1)
         thought.append(before.removeprefix("analysis"))
     sections = _sections(said)
     thought += [section.text for section in sections if section.kind == "reasoning"]
-    rest = "".join(section.label + section.text for section in sections if section.kind != "reasoning")
+    rest = "".join(
+        section.label + section.text
+        for section in sections
+        if section.kind != "reasoning"
+    )
     return Spoken(rest.strip(), "\n".join(map(str.strip, thought)).strip(), inside)
 
 
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
-        return tag["channel"].lower() != "analysis"  # a commentary calls a tool, or speaks to the user
-    return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith("end_")
+        return (
+            tag["channel"].lower() != "analysis"
+        )  # a commentary calls a tool, or speaks to the user
+    return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith(
+        "end_"
+    )
 
 
 def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
-    """Read a reply without its reasoning: at most ``most`` actions, and learnings of at most so many characters.
+    """Read a reply without its reasoning: at most ``most`` actions, and learnings of at
+    most so many characters.
 
-    ``told`` is the text of the prompt: its lines are no answer. The last ``MAX_READ`` characters count.
+    ``told`` is the text of the prompt: its lines are no answer. The last ``MAX_READ``
+    characters count.
     """
-    text = _MARKUP.sub(_label_of_tag, text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n"))
+    text = _MARKUP.sub(
+        _label_of_tag, text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
+    )
     answer = _json_answer(text)
     if answer is not None:
         found, notes = answer
@@ -196,16 +247,26 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
         sections = _sections(_own_lines(text, told))
         found = _actions_in(sections)
         notes = _learnings_in(sections if not told else _sections(text))
-    return Parsed(tuple(found[:most]), max(0, len(found) - most), notes[:learnings].rstrip() or None)
+    return Parsed(
+        tuple(found[:most]),
+        max(0, len(found) - most),
+        notes[:learnings].rstrip() or None,
+    )
 
 
 def _label_of_tag(tag: re.Match[str]) -> str:
     label = _kind(tag[1])
-    return f"\n{label.upper()}: " if label in ("actions", "learnings") and tag[0][1] != "/" else " "
+    return (
+        f"\n{label.upper()}: "
+        if label in ("actions", "learnings") and tag[0][1] != "/"
+        else " "
+    )
 
 
 def _own_lines(text: str, told: str) -> str:
-    """Return the reply without lines of the prompt, but for a list of actions that is not the prompt's example."""
+    """Return the reply without lines of the prompt, but for a list of actions that is
+    not the prompt's example.
+    """
     if not told:
         return text
     theirs = {line.strip() for line in told.split("\n")}
@@ -215,7 +276,10 @@ def _own_lines(text: str, told: str) -> str:
     for number, line in enumerate(lines):
         repeated = bool(line.strip()) and line.strip() in theirs
         if repeated and _label_of(line) == "actions" and _actions_in(_sections(line)):
-            repeated = number > 0 and f"\n{lines[number - 1].strip()}\n{line.strip()}\n" in pairs
+            repeated = (
+                number > 0
+                and f"\n{lines[number - 1].strip()}\n{line.strip()}\n" in pairs
+            )
         own.append("" if repeated else line)
     return "\n".join(own)
 
@@ -231,8 +295,13 @@ def _kind(word: str) -> str:
 
 
 def _sections(text: str) -> list[_Section]:
-    """Cut the text at its labels. Labels within a line are none inside the reasoning."""
-    marks = [(match.start(), match.end(), _kind(match[1]), True) for match in _LABEL.finditer(text)]
+    """Cut the text at its labels. Labels within a line are none inside the
+    reasoning.
+    """
+    marks = [
+        (match.start(), match.end(), _kind(match[1]), True)
+        for match in _LABEL.finditer(text)
+    ]
     starts = {start for _, start, *_ in marks}
     late = [
         (match.start(), match.end(), _kind(match[match.lastindex or 1]), False)
@@ -269,16 +338,21 @@ def _learnings_in(sections: Sequence[_Section]) -> str:
         return ""
     text = notes[-1].text
     if not any(section.kind == "actions" for section in sections):
-        # The label is missing: a last paragraph that is nothing but actions is no learnings.
+        # The label is missing: a last paragraph that is nothing but actions is no
+        # learnings.
         before, paragraph = _last_paragraph(text)
-        text = before if before.strip() and _unlabelled(paragraph, listed=True) else text
+        text = (
+            before if before.strip() and _unlabelled(paragraph, listed=True) else text
+        )
     return text.strip(_BLANKS)
 
 
 def _json_answer(text: str) -> tuple[list[int], str] | None:
-    """Return the actions and learnings of a reply that holds them as a JSON object, else None.
+    """Return the actions and learnings of a reply that holds them as a JSON object,
+    else None.
 
-    Of an object that was cut off, only what is complete counts: half a name is no action, half a note is none.
+    Of an object that was cut off, only what is complete counts: half a name is no
+    action, half a note is none.
     """
     begin = text.find("{")
     if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
@@ -294,20 +368,32 @@ def _json_answer(text: str) -> tuple[list[int], str] | None:
 
 
 def answer_in(data: Any) -> tuple[list[int], str] | None:
-    """Return the actions and learnings in the decoded arguments of a call of ``act``; None if it has no actions."""
+    """Return the actions and learnings in the decoded arguments of a call of ``act``;
+    None if it has no actions.
+    """
     for inner in ("arguments", "parameters", "input"):
         if isinstance(data, dict) and isinstance(data.get(inner), dict):
             data = data[inner]
-    fields = {_kind(str(name)): value for name, value in data.items()} if isinstance(data, dict) else {}
+    fields = (
+        {_kind(str(name)): value for name, value in data.items()}
+        if isinstance(data, dict)
+        else {}
+    )
     if "actions" not in fields:
         return None
     said, notes = fields["actions"], fields.get("learnings")
-    listed = "\n".join(one for one in said if isinstance(one, str)) if isinstance(said, list) else str(said)
+    listed = (
+        "\n".join(one for one in said if isinstance(one, str))
+        if isinstance(said, list)
+        else str(said)
+    )
     return _labelled(listed), notes.strip() if isinstance(notes, str) else ""
 
 
 def _labelled(text: str) -> list[int]:
-    """Read what stands below the label: its own line, then lines of items up to the first other one."""
+    """Read what stands below the label: its own line, then lines of items up to the
+    first other one.
+    """
     first, *below = text.split("\n")
     found = _items(first, _LISTED, announced=True)
     if found is None or not (found or _is_opening(first)):
@@ -318,26 +404,45 @@ def _labelled(text: str) -> list[int]:
             blank = True
             continue
         bulleted = _after_bullet(_tokens(line)) > 0
-        items = _items(line, _LISTED, whole=not bulleted) if bulleted or not (blank and found) else []
+        items = (
+            _items(line, _LISTED, whole=not bulleted)
+            if bulleted or not (blank and found)
+            else []
+        )
         if items is None:
             return []
         if not (items or (not found and _is_opening(line))):
             break
         found, blank = found + items, False
-    return [] if _is_menu(found) and all(item.explained for item in found) else _expanded(found)
+    return (
+        []
+        if _is_menu(found) and all(item.explained for item in found)
+        else _expanded(found)
+    )
 
 
 def _unlabelled(text: str, listed: bool = False) -> list[int]:
-    """Read a text without the label: its last paragraph, or (unless ``listed``) a last sentence that announces."""
-    lines = [line for line in _last_paragraph(text)[1].split("\n") if line.strip(_BLANKS + "-#")]
+    """Read a text without the label: its last paragraph, or (unless ``listed``) a last
+    sentence that announces.
+    """
+    lines = [
+        line
+        for line in _last_paragraph(text)[1].split("\n")
+        if line.strip(_BLANKS + "-#")
+    ]
     found: list[_Item] = []
     above = len(lines)
-    while above and (items := _items(_after_heading(lines[above - 1]), FULL, whole=True)):
+    while above and (
+        items := _items(_after_heading(lines[above - 1]), FULL, whole=True)
+    ):
         found[:0] = items
         above -= 1
     if not found:
         return _announced(lines[-1]) if lines and not listed else []
-    introduced = not above or (not listed and _introduces(lines[above - 1], _after_bullet(_tokens(lines[above])) > 0))
+    introduced = not above or (
+        not listed
+        and _introduces(lines[above - 1], _after_bullet(_tokens(lines[above])) > 0)
+    )
     return _expanded(found) if introduced and not _is_menu(found) else []
 
 
@@ -347,7 +452,9 @@ def _last_paragraph(text: str) -> tuple[str, str]:
 
 
 def _is_opening(line: str) -> bool:
-    """Whether a list may begin below this: there is nothing yet, or a bracket, or "(in this order)"."""
+    """Whether a list may begin below this: there is nothing yet, or a bracket, or "(in
+    this order)".
+    """
     line = line.strip(_BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
 
@@ -360,16 +467,22 @@ def _after_heading(line: str) -> str:
 
 
 def _introduces(line: str, bulleted: bool) -> bool:
-    """Whether a list of actions may follow this line: "My next actions will be:", or, without bullets, a sentence."""
+    """Whether a list of actions may follow this line: "My next actions will be:", or,
+    without bullets, a sentence.
+    """
     words = {_word(token) for token in _tokens(line)}
     line = line.rstrip(_BLANKS)
     if line.endswith(":"):
-        return bool(words & {"will", "ill", "next", "answer", "choose", "plan", "my"}) and _OPEN.isdisjoint(words)
+        return bool(
+            words & {"will", "ill", "next", "answer", "choose", "plan", "my"}
+        ) and _OPEN.isdisjoint(words)
     return not bulleted and line.endswith((".", "!"))
 
 
 def _announced(line: str) -> list[int]:
-    """Read the last sentence if it says what the speaker does now: "I don't know, so I'll STAY."."""
+    """Read the last sentence if it says what the speaker does now: "I don't know, so
+    I'll STAY.".
+    """
     sentence = re.split(r"[.!;] ", line.strip().rstrip(_BLANKS + ".!"))[-1]
     if sentence.endswith("?"):
         return []
@@ -389,7 +502,9 @@ def _expanded(found: Iterable[_Item]) -> list[int]:
 
 
 class _Item(NamedTuple):
-    """One item of a list: its actions, the name as it was written, whether an explanation follows it."""
+    """One item of a list: its actions, the name as it was written, whether an
+    explanation follows it.
+    """
 
     actions: tuple[int, ...]
     name: str
@@ -397,20 +512,29 @@ class _Item(NamedTuple):
 
 
 def _items(
-    line: str, names: Mapping[str, int], *, whole: bool = False, announced: bool = False, must: bool = False
+    line: str,
+    names: Mapping[str, int],
+    *,
+    whole: bool = False,
+    announced: bool = False,
+    must: bool = False,
 ) -> list[_Item] | None:
     """Return the items of a line; none if it is no list, None if it leaves a choice.
 
-    ``whole``: all of it must be a list. ``announced``: words such as "I will" may stand before an item; ``must``: they
-    have to stand before the first. After an explanation that no bracket closes, only names in capital letters are
-    items if the first one was.
+    ``whole``: all of it must be a list. ``announced``: words such as "I will" may stand
+    before an item; ``must``: they have to stand before the first. After an explanation
+    that no bracket closes, only names in capital letters are items if the first one
+    was.
     """
     tokens = _tokens(line)
     position = bulleted = _after_bullet(tokens)
     found: list[_Item] = []
     loose = False
     while position < len(tokens):
-        begin, position = position, _skipped(tokens, position, _SPEAKER | _WILL if announced else frozenset())
+        begin, position = (
+            position,
+            _skipped(tokens, position, _SPEAKER | _WILL if announced else frozenset()),
+        )
         said = {_word(token) for token in tokens[begin:position]}
         fits = not must or bool(found) or bool(said & _WILL)
         while fits and (read := _item(tokens, position, names)):
@@ -430,10 +554,16 @@ def _items(
             continue
         if found and not loose and words[0] == "or":
             return None
-        if found and not loose and words[0] == ":" and (not bulleted or words[1:2] == ["reward"]):
+        if (
+            found
+            and not loose
+            and words[0] == ":"
+            and (not bulleted or words[1:2] == ["reward"])
+        ):
             return []
         if must and found and (not found[-1].name.isupper() or words[0] in _WILL):
-            return []  # "Let's move forward with this.", "Going FORWARD would be unwise."
+            # "Let's move forward with this.", "Going FORWARD would be unwise."
+            return []
         if not (found or whole or must or _OPEN.isdisjoint(words)):
             return None
         if whole and not (loose or (found and words[0] in _DASHES)):
@@ -453,31 +583,57 @@ def _word(token: str) -> str:
 
 
 def _after_bullet(tokens: Sequence[str]) -> int:
-    """Return how many tokens the bullet or number of a line has (``-``, ``2.``, ``(3)``)."""
+    """Return how many tokens the bullet or number of a line has (``-``, ``2.``,
+    ``(3)``).
+    """
     begin = int(bool(tokens) and tokens[0] in _BULLETS)
-    named = begin + (len(tokens) > begin and _word(tokens[begin]) in ("step", "action", "move"))
+    named = begin + (
+        len(tokens) > begin and _word(tokens[begin]) in ("step", "action", "move")
+    )
     number = named + (tokens[named : named + 1] == ["("])
-    is_number = len(tokens) > number + 1 and tokens[number].isdigit() and tokens[number + 1] in (".", ")", ":")
+    is_number = (
+        len(tokens) > number + 1
+        and tokens[number].isdigit()
+        and tokens[number + 1] in (".", ")", ":")
+    )
     return number + 2 if is_number else begin
 
 
-def _skipped(tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()) -> int:
-    """Return where something begins that is neither decoration nor one of these words, nor a tag."""
+def _skipped(
+    tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
+) -> int:
+    """Return where something begins that is neither decoration nor one of these words,
+    nor a tag.
+    """
     while position < len(tokens):
         token = tokens[position]
-        if number := _after_bullet(tokens[position : position + 4]) if token not in _BULLETS else 0:
+        if (
+            number := _after_bullet(tokens[position : position + 4])
+            if token not in _BULLETS
+            else 0
+        ):
             position += number
             continue
-        if not (token in _DECORATION or (token == "(" and position == 0) or _word(token) in _CONNECTORS | words):
+        if not (
+            token in _DECORATION
+            or (token == "(" and position == 0)
+            or _word(token) in _CONNECTORS | words
+        ):
             break
         position += 1
     return position
 
 
-def _item(tokens: Sequence[str], position: int, names: Mapping[str, int]) -> tuple[_Item, int] | None:
+def _item(
+    tokens: Sequence[str], position: int, names: Mapping[str, int]
+) -> tuple[_Item, int] | None:
     """Return the item that begins here, and where it ends: a count, a name, a count."""
     before = 0
-    if position + 2 < len(tokens) and _word(tokens[position + 1]) in _TIMES and (before := _number(tokens[position])):
+    if (
+        position + 2 < len(tokens)
+        and _word(tokens[position + 1]) in _TIMES
+        and (before := _number(tokens[position]))
+    ):
         position += 2
     for end in range(min(len(tokens), position + _MOST_TOKENS), position, -1):
         piece = [token for token in tokens[position:end] if token not in ("_", "-")]
@@ -493,7 +649,12 @@ def _item(tokens: Sequence[str], position: int, names: Mapping[str, int]) -> tup
         actions: tuple[int, ...]
         if name in names:
             actions = (names[name],)
-        elif names is _LISTED and len(piece) == 1 and written.isupper() and set(written) <= set(ACTION_LETTERS):
+        elif (
+            names is _LISTED
+            and len(piece) == 1
+            and written.isupper()
+            and set(written) <= set(ACTION_LETTERS)
+        ):
             actions = tuple(map(ACTION_LETTERS.index, written))
         else:
             continue
@@ -503,12 +664,22 @@ def _item(tokens: Sequence[str], position: int, names: Mapping[str, int]) -> tup
 
 
 def _number(token: str) -> int:
-    return int(token) if token.isdecimal() and len(token) < 7 else _NUMBERS.get(_word(token), 0)
+    return (
+        int(token)
+        if token.isdecimal() and len(token) < 7
+        else _NUMBERS.get(_word(token), 0)
+    )
 
 
 def _count(tokens: Sequence[str], position: int) -> tuple[int, int]:
-    """Read ``x3``, ``×3``, ``(x3)``, ``3 times``, ``for 3 steps``, ``twice``, or a number that ends the item."""
-    while position + 1 < len(tokens) and tokens[position] in _DECORATION and not tokens[position + 1].isdigit():
+    """Read ``x3``, ``×3``, ``(x3)``, ``3 times``, ``for 3 steps``, ``twice``, or a
+    number that ends the item.
+    """
+    while (
+        position + 1 < len(tokens)
+        and tokens[position] in _DECORATION
+        and not tokens[position + 1].isdigit()
+    ):
         position += 1
     rest = [_word(token) for token in tokens[position : position + 6]] + [","] * 6
     at = bracket = int(rest[0] == "(")
@@ -520,8 +691,14 @@ def _count(tokens: Sequence[str], position: int) -> tuple[int, int]:
     at += 1 + (rest[at + 1] in _UNITS)
     if not number or (bracket and rest[at] != ")"):
         return 0, position
-    ends = bracket or rest[at] in _SEPARATORS - {"."} or position + at >= len(tokens) - 1
-    return (number, min(position + at + bracket, len(tokens))) if clear or ends else (0, position)
+    ends = (
+        bracket or rest[at] in _SEPARATORS - {"."} or position + at >= len(tokens) - 1
+    )
+    return (
+        (number, min(position + at + bracket, len(tokens)))
+        if clear or ends
+        else (0, position)
+    )
 
 
 def _bracketed(tokens: Sequence[str], position: int) -> tuple[int, bool]:

@@ -1,7 +1,8 @@
-"""What a model is told: the system prompts and the messages, whose texts are data (``prompts.yaml``).
+"""What a model is told: the system prompts and the messages, whose texts are data
+(``prompts.yaml``).
 
-All functions are pure. Every message can be understood by itself: nothing in it refers to one that may have left the
-prompt.
+All functions are pure. Every message can be understood by itself: nothing in it refers
+to one that may have left the prompt.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def _data() -> Mapping[str, Any]:
     import yaml
 
     data: Mapping[str, Any] = yaml.safe_load(
-        files("cheesebench.plugins.agents.llm").joinpath("prompts.yaml").read_text(encoding="utf-8")
+        files("cheesebench.plugins.agents.llm")
+        .joinpath("prompts.yaml")
+        .read_text(encoding="utf-8")
     )
     return data
 
@@ -32,12 +35,25 @@ def variants() -> tuple[str, ...]:
 
 
 #: What is filled in, in a prompt of one's own as in the shipped ones.
-PLACEHOLDERS = ("reading", "actions", "actions_form", "learnings", "learnings_form", "patience", "changes", "memory")
+PLACEHOLDERS = (
+    "reading",
+    "actions",
+    "actions_form",
+    "learnings",
+    "learnings_form",
+    "patience",
+    "changes",
+    "memory",
+)
 
 
 def unknown_placeholders(text: str) -> list[str]:
-    """Return the names after a dollar sign (``$NAME``, ``${NAME}``) in a prompt that nothing is filled in for."""
-    return [name for name in Template(text).get_identifiers() if name not in PLACEHOLDERS]
+    """Return the names after a dollar sign (``$NAME``, ``${NAME}``) in a prompt that
+    nothing is filled in for.
+    """
+    return [
+        name for name in Template(text).get_identifiers() if name not in PLACEHOLDERS
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -55,11 +71,13 @@ def system_prompt(
 ) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
-    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading`` is how the view is read ("" for a
-    view that does not say so), ``actions`` the most actions of one reply, ``learnings`` the most characters of
-    learnings (0: none asked for), ``patience`` the answers without an action after which a trial is waited through
-    (0: it is not). ``changes``: only changes are told; ``remembers``: prompts have a past; ``interrupts``: plans are
-    dropped when something happens; ``tools``: answers are calls of a tool.
+    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading`` is
+    how the view is read ("" for a view that does not say so), ``actions`` the most
+    actions of one reply, ``learnings`` the most characters of learnings (0: none asked
+    for), ``patience`` the answers without an action after which a trial is waited
+    through (0: it is not). ``changes``: only changes are told; ``remembers``: prompts
+    have a past; ``interrupts``: plans are dropped when something happens; ``tools``:
+    answers are calls of a tool.
     """
     data = _data()
     pieces: Mapping[str, str] = data["pieces"]
@@ -74,17 +92,28 @@ def system_prompt(
     values["changes"] = pieces["changes"] + " " if changes else ""
     forgets = "forgets_but_notes" if learnings else "forgets"
     values["memory"] = pieces["remembers" if remembers else forgets]
-    values["asked"] = "" if actions == 1 else piece("asked_when_it_happens" if interrupts else "asked_at_the_end")
+    values["asked"] = (
+        ""
+        if actions == 1
+        else piece("asked_when_it_happens" if interrupts else "asked_at_the_end")
+    )
     values["learnings_form"] = piece("learnings_form")
     values["actions_form"] = piece("action_form" if actions == 1 else "actions_form")
     if variant not in data["variants"]:
         return Template(variant).safe_substitute(values)
-    names = [f"{name}_tools" if tools and f"{name}_tools" in pieces else name for name in data["variants"][variant]]
+    names = [
+        f"{name}_tools" if tools and f"{name}_tools" in pieces else name
+        for name in data["variants"][variant]
+    ]
     if tools and actions == 1:
-        names = ["format_tool_once" if name == "format_tools" else name for name in names]
+        names = [
+            "format_tool_once" if name == "format_tools" else name for name in names
+        ]
     text = "\n\n".join(piece(name) for name in names)
     return "\n".join(
-        line for line in text.split("\n") if learnings or not line.startswith(("LEARNINGS:", "learnings:"))
+        line
+        for line in text.split("\n")
+        if learnings or not line.startswith(("LEARNINGS:", "learnings:"))
     )
 
 
@@ -92,7 +121,9 @@ def instructions(reading: str) -> str:
     """Return what a person is told; ``reading`` as in ``system_prompt``."""
     data = _data()
     values = {"reading": reading or data["reading"]}
-    return "\n\n".join(Template(data["pieces"][name]).substitute(values) for name in data["people"])
+    return "\n\n".join(
+        Template(data["pieces"][name]).substitute(values) for name in data["people"]
+    )
 
 
 @lru_cache(maxsize=1)
@@ -117,7 +148,9 @@ class Freed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step and its result. ``action`` is None for a step taken without asking the model."""
+    """One step and its result. ``action`` is None for a step taken without asking the
+    model.
+    """
 
     action: int | None
     reward: float
@@ -128,25 +161,36 @@ class Step:
 Event = Begun | Freed | Step
 
 
-def tell(events: Iterable[Event], changes: bool = False, closed: bool = False) -> tuple[Part, ...]:
-    """Return the observation part of a message: every step, its reward, and what was perceived after it.
+def tell(
+    events: Iterable[Event], changes: bool = False, closed: bool = False
+) -> tuple[Part, ...]:
+    """Return the observation part of a message: every step, its reward, and what was
+    perceived after it.
 
-    ``closed``: without the last observation, which opens the next stretch, unless it ended a trial.
+    ``closed``: without the last observation, which opens the next stretch, unless it
+    ended a trial.
 
-    An observation that is just as the one before it is not repeated, and equal steps without any change are told
-    as one. With ``changes``, observations between the first and the last one are told as the lines that differ from
-    the one before. Outcomes are not named: a trial ends as any other.
+    An observation that is just as the one before it is not repeated, and equal steps
+    without any change are told as one. With ``changes``, observations between the first
+    and the last one are told as the lines that differ from the one before. Outcomes are
+    not named: a trial ends as any other.
     """
     text = messages()
     runs = list(_runs(events))
-    last_seen = max((number for number, run in enumerate(runs) if not run.unchanged), default=0)
+    last_seen = max(
+        (number for number, run in enumerate(runs) if not run.unchanged), default=0
+    )
     parts: list[Part] = []
     before: str | None = None
     for number, (event, unchanged, times) in enumerate(runs):
         in_full = not changes or not isinstance(event, Step) or number == last_seen
         patch = "" if in_full else _patch(before, event.observation)
         parts.append(("\n" if parts else "") + _head(event, times))
-        if closed and number == len(runs) - 1 and not (isinstance(event, Step) and event.ended):
+        if (
+            closed
+            and number == len(runs) - 1
+            and not (isinstance(event, Step) and event.ended)
+        ):
             break
         if unchanged:
             parts.append(text["unchanged"].template)
@@ -161,7 +205,9 @@ def tell(events: Iterable[Event], changes: bool = False, closed: bool = False) -
 
 
 class _Run(NamedTuple):
-    """An event, whether its observation is as the one before, and how many such steps there are in a row."""
+    """An event, whether its observation is as the one before, and how many such steps
+    there are in a row.
+    """
 
     event: Event
     unchanged: bool
@@ -183,20 +229,26 @@ def _runs(events: Iterable[Event]) -> Iterator[_Run]:
 
 
 def _patch(before: str | None, now: str) -> str:
-    """Return the lines that have changed, with their numbers; nothing where the whole is as short."""
+    """Return the lines that have changed, with their numbers; nothing where the whole
+    is as short.
+    """
     if before is None or isinstance(before, Picture) or isinstance(now, Picture):
         return ""
     old, new = before.split("\n"), now.split("\n")
     if len(old) != len(new):
         return ""
     pairs = enumerate(zip(old, new, strict=True), 1)
-    patch = "\n".join(f"{number}: {line}" for number, (was, line) in pairs if was != line)
+    patch = "\n".join(
+        f"{number}: {line}" for number, (was, line) in pairs if was != line
+    )
     return patch if len(patch) < len(now) else ""
 
 
 def _head(event: Event, times: int) -> str:
     if not isinstance(event, Step):
-        return messages()["new_trial" if isinstance(event, Begun) else "your_turn"].template
+        return messages()[
+            "new_trial" if isinstance(event, Begun) else "your_turn"
+        ].template
     return _told_step(event.action, event.reward, times)
 
 
@@ -230,7 +282,9 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 @lru_cache(maxsize=64)
 def _request(actions: int) -> str:
-    return messages()["request_one" if actions == 1 else "request"].substitute(actions=actions)
+    return messages()["request_one" if actions == 1 else "request"].substitute(
+        actions=actions
+    )
 
 
 def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
@@ -244,7 +298,9 @@ def past_pair(parts: tuple[Part, ...], reply: str) -> tuple[Message, Message]:
     return Message("user", parts), Message("assistant", (reply,))
 
 
-def with_mark(past: Sequence[tuple[Message, Message]], staying: int) -> list[tuple[Message, Message]]:
+def with_mark(
+    past: Sequence[tuple[Message, Message]], staying: int
+) -> list[tuple[Message, Message]]:
     """Return the pairs with a mark on the last of those that stay."""
     marked = list(past)
     if staying:
@@ -263,22 +319,38 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    ``learnings`` None: they are not asked for. ``refused`` are replies to this very prompt in which there was no
-    action, and which are to be told so.
+    ``learnings`` None: they are not asked for. ``refused`` are replies to this very
+    prompt in which there was no action, and which are to be told so.
     """
     text = messages()
-    memory = "" if learnings is None else text["learnings"].substitute(text=learnings or text["no_learnings"].template)
+    memory = (
+        ""
+        if learnings is None
+        else text["learnings"].substitute(
+            text=learnings or text["no_learnings"].template
+        )
+    )
     closing = "\n\n" + "\n".join(filter(None, (memory, _request(actions))))
-    prompt = [system, *(message for pair in past for message in pair), Message("user", joined((*observed, closing)))]
+    prompt = [
+        system,
+        *(message for pair in past for message in pair),
+        Message("user", joined((*observed, closing))),
+    ]
     for reply in refused:
         prompt.append(past_pair((), reply)[1])
         prompt.append(Message("user", (text["feedback"].template,)))
     return tuple(prompt)
 
 
-def notes_request(system: Message, observed: tuple[Part, ...], learnings: str) -> tuple[Message, ...]:
-    """Return the prompt that asks for learnings only, with what will not be told again."""
+def notes_request(
+    system: Message, observed: tuple[Part, ...], learnings: str
+) -> tuple[Message, ...]:
+    """Return the prompt that asks for learnings only, with what will not be told
+    again.
+    """
     text = messages()
-    memory = text["learnings"].substitute(text=learnings or text["no_learnings"].template)
+    memory = text["learnings"].substitute(
+        text=learnings or text["no_learnings"].template
+    )
     closing = f"\n\n{memory}\n{text['request_notes'].template}"
     return system, Message("user", joined((*observed, closing)))

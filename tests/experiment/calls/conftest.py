@@ -1,4 +1,6 @@
-"""A laboratory with the stranger's agent in it, and what a run there gives if nothing goes wrong."""
+"""A laboratory with the stranger's agent in it, and what a run there gives if nothing
+goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,16 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
 def plugins(plugins: PluginManager, stranger: ModuleType) -> PluginManager:
     import talker  # type: ignore[import-not-found]
 
-    plugins.register(SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker")
+    plugins.register(
+        SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker"
+    )
     return plugins
 
 
 @pytest.fixture
-def laboratory(plugins: PluginManager, stranger: ModuleType, tmp_path: Path) -> Laboratory:
+def laboratory(
+    plugins: PluginManager, stranger: ModuleType, tmp_path: Path
+) -> Laboratory:
     return Laboratory(plugins, stranger, tmp_path)
 
 

@@ -19,7 +19,9 @@ from tests.experiment.laboratory import Laboratory, errors, walk
 
 def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
     def usage(call: Call) -> Answer:
-        return Answer(text=walk(call), usage={"prompt_tokens": 100, "completion_tokens": 10})
+        return Answer(
+            text=walk(call), usage={"prompt_tokens": 100, "completion_tokens": 10}
+        )
 
     with FakeServer(usage) as server:
         model = laboratory.model(server)
@@ -34,21 +36,28 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
             with laboratory.log(name, cells) as log:
                 laboratory.run(log, model, cells)
                 assert log.calls.totals().calls == (0 if name == "minutes" else 10)
-                assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+                assert {
+                    record.missing for record in log.trials() if record.missing
+                } == {"budget"}
                 assert all(said in text for text in errors(log))
 
 
 @pytest.mark.parametrize("limited", ["tokens", "cost"])
-def test_what_is_in_flight_overshoots_a_budget_by_one_call_at_most(laboratory: Laboratory, limited: str) -> None:
+def test_what_is_in_flight_overshoots_a_budget_by_one_call_at_most(
+    laboratory: Laboratory, limited: str
+) -> None:
     sizes: list[int] = []
 
     def usage(call: Call) -> Answer:
-        # Replies of many lengths, the longest of them early; prompts as long as they are.
+        # Replies of many lengths, the longest of them early; prompts as long as they
+        # are.
         tokens = sum(len(message["content"]) for message in call.body["messages"]) // 3
         reply = 40 if call.number % 7 == 0 else 5
         sizes.append(tokens + reply)
         return Answer(
-            text=walk(call), usage={"prompt_tokens": tokens, "completion_tokens": reply}, delay=0.01 * (call.number % 3)
+            text=walk(call),
+            usage={"prompt_tokens": tokens, "completion_tokens": reply},
+            delay=0.01 * (call.number % 3),
         )
 
     with FakeServer(usage) as server:
@@ -57,13 +66,19 @@ def test_what_is_in_flight_overshoots_a_budget_by_one_call_at_most(laboratory: L
         price = model.entry.price.prompt / 1e6
         cells = laboratory.cells(model, subjects=40)
         most = 10_000
-        limits = Limits(tokens=most) if limited == "tokens" else Limits(cost=most * price)
+        limits = (
+            Limits(tokens=most) if limited == "tokens" else Limits(cost=most * price)
+        )
         laboratory.options = CallOptions(concurrency=64, limits=limits)
         with laboratory.log(limited, cells) as log:
             laboratory.run(log, model, cells)
             totals = log.calls.totals()
             assert {record.missing for record in log.trials()} == {"", "budget"}
-    spent = totals.prompt + totals.completion if limited == "tokens" else totals.cost / price
+    spent = (
+        totals.prompt + totals.completion
+        if limited == "tokens"
+        else totals.cost / price
+    )
     one = max(sizes) if limited == "tokens" else max(sizes) * 2
     assert server.peak > 4, "it waits for room near the end only"
     assert most <= spent < most + one
@@ -88,7 +103,9 @@ def test_a_place_in_the_budget_is_given_back_whatever_happens() -> None:
                 said.append(f"{name} is refused")
 
         waiting = asyncio.create_task(call("dropped", 10, 10))
-        await asyncio.gather(call("a", 300, None), call("b", 60, 60), call("c", 60, 60), _cancel(waiting))
+        await asyncio.gather(
+            call("a", 300, None), call("b", 60, 60), call("c", 60, 60), _cancel(waiting)
+        )
         await call("d", 1, 1)
         return said
 
@@ -97,46 +114,76 @@ def test_a_place_in_the_budget_is_given_back_whatever_happens() -> None:
         task.cancel()
 
     said = asyncio.run(main())
-    assert said == ["dropped begins", "a begins", "a fails", "b begins", "c begins", "d is refused"]
+    assert said == [
+        "dropped begins",
+        "a begins",
+        "a fails",
+        "b begins",
+        "c begins",
+        "d is refused",
+    ]
 
 
-def test_no_pause_outlasts_the_time(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Each pause alone would take longer than a test may: the server's wish, which holds everybody, and our own.
+def test_no_pause_outlasts_the_time(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each pause alone would take longer than a test may: the server's wish, which holds
+    # everybody, and our own.
     monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
     monkeypatch.setattr(calling, "LONGEST_PAUSE", 600.0)
-    for answer in (Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)):
+    for answer in (
+        Answer(status=429, headers={"Retry-After": "600"}),
+        Answer(status=500),
+    ):
         with FakeServer(answer) as server:
             model = laboratory.model(server)
             cells = laboratory.cells(model, subjects=20)
-            laboratory.options = CallOptions(concurrency=4, limits=Limits(minutes=2 / 60))
+            laboratory.options = CallOptions(
+                concurrency=4, limits=Limits(minutes=2 / 60)
+            )
             with laboratory.log(f"pause-{answer.status}", cells) as log:
                 with laboratory.session(log, model, cells) as session:
                     assert all(session.wait(plan, 60) for plan in cells)
-                assert all("no reply came until" in text and "--max-minutes" in text for text in errors(log))
-                assert {record.missing for record in log.trials()} == {"infrastructure"}, "nothing has ever answered"
+                assert all(
+                    "no reply came until" in text and "--max-minutes" in text
+                    for text in errors(log)
+                )
+                assert {record.missing for record in log.trials()} == {
+                    "infrastructure"
+                }, "nothing has ever answered"
 
 
-def test_time_that_ran_out_while_a_server_answered_is_a_budget(laboratory: Laboratory) -> None:
-    with FakeServer(lambda call: Answer(status=500) if call.number % 3 == 0 else walk(call)) as server:
+def test_time_that_ran_out_while_a_server_answered_is_a_budget(
+    laboratory: Laboratory,
+) -> None:
+    with FakeServer(
+        lambda call: Answer(status=500) if call.number % 3 == 0 else walk(call)
+    ) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model, subjects=20)
         laboratory.options = CallOptions(concurrency=1, limits=Limits(minutes=2 / 60))
         with laboratory.log("answered", cells) as log:
             laboratory.run(log, model, cells)
-            assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+            assert {record.missing for record in log.trials() if record.missing} == {
+                "budget"
+            }
 
 
 def test_time_that_runs_out_while_a_server_is_away_for_a_moment_is_both(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
-    with FakeServer(lambda call: Answer(status=500) if call.number > 3 else walk(call)) as server:
+    with FakeServer(
+        lambda call: Answer(status=500) if call.number > 3 else walk(call)
+    ) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model, subjects=1)
         laboratory.options = CallOptions(concurrency=1, limits=Limits(minutes=2 / 60))
         with laboratory.log("both", cells) as log:
             laboratory.run(log, model, cells)
-            assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+            assert {record.missing for record in log.trials() if record.missing} == {
+                "budget"
+            }
             for text in errors(log):
                 assert "--max-minutes" in text
                 assert "is reached while the server did not answer (server: " in text
@@ -151,15 +198,22 @@ def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> N
             laboratory.run(log, model, cells)
             assert server.count == calling.UNCOUNTED
             assert all("does not report the tokens" in text for text in errors(log))
-            assert {record.missing for record in log.trials() if record.missing} == {"infrastructure"}
+            assert {record.missing for record in log.trials() if record.missing} == {
+                "infrastructure"
+            }
 
 
-def test_a_run_that_spent_its_budget_is_replayed_as_it_was(laboratory: Laboratory) -> None:
+def test_a_run_that_spent_its_budget_is_replayed_as_it_was(
+    laboratory: Laboratory,
+) -> None:
     with FakeServer(walk) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
         laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=500))
-        with laboratory.log("spent", cells) as log, laboratory.log("replay", cells) as replay:
+        with (
+            laboratory.log("spent", cells) as log,
+            laboratory.log("replay", cells) as replay,
+        ):
             dump = laboratory.run(log, model, cells)
             assert {record.missing for record in log.trials()} == {"", "budget"}
             replayed = replayed_models(laboratory.plugins, log.plans())["tiny"]
@@ -186,7 +240,10 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
     both = Budget(Limits(tokens=100), lambda: spent, began=0.0, processes=2)
     both.check()
     spent += CallTotals(prompt=10)
-    with pytest.raises(BudgetSpentError, match="the run has used 100 tokens; --max-tokens 100 is reached"):
+    with pytest.raises(
+        BudgetSpentError,
+        match="the run has used 100 tokens; --max-tokens 100 is reached",
+    ):
         both.check()
 
 
@@ -194,11 +251,16 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
 def test_processes_that_share_a_budget_exceed_it_by_one_call_each_at_most(
     monkeypatch: pytest.MonkeyPatch, slower: int
 ) -> None:
-    monkeypatch.setattr(calling, "INTERVAL", 3600.0)  # nobody looks unless there is a reason
+    monkeypatch.setattr(
+        calling, "INTERVAL", 3600.0
+    )  # nobody looks unless there is a reason
     recorded, one = CallTotals(), CallTotals(prompt=10)
 
     async def process(seed: int) -> None:
-        own, chance = Budget(Limits(tokens=1000), lambda: recorded, began=0.0, processes=3), random.Random(seed)
+        own, chance = (
+            Budget(Limits(tokens=1000), lambda: recorded, began=0.0, processes=3),
+            random.Random(seed),
+        )
 
         async def subject() -> None:
             nonlocal recorded

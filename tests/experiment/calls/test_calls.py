@@ -1,4 +1,6 @@
-"""Runs that ask a language model, against a real server that fails in every way it knows."""
+"""Runs that ask a language model, against a real server that fails in every way it
+knows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import calling
 from cheesebench.experiment.calling import Patience
 from cheesebench.experiment.cells import language_model, replayed_models
-from cheesebench.experiment.language_models import CallOptions, UnreachableModelError, probe
+from cheesebench.experiment.language_models import (
+    CallOptions,
+    UnreachableModelError,
+    probe,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
@@ -26,9 +32,15 @@ from tests.experiment.laboratory import ENTRY, SEED, Laboratory, errors, walk
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 64])
-def test_the_order_of_calls_changes_nothing(laboratory: Laboratory, undisturbed: list[str], concurrency: int) -> None:
+def test_the_order_of_calls_changes_nothing(
+    laboratory: Laboratory, undisturbed: list[str], concurrency: int
+) -> None:
     laboratory.options = CallOptions(concurrency=concurrency)
-    with FakeServer(lambda call: Answer(text=walk(call), delay=random.Random(call.number).random() / 100)) as server:
+    with FakeServer(
+        lambda call: Answer(
+            text=walk(call), delay=random.Random(call.number).random() / 100
+        )
+    ) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
         with laboratory.log("again", cells) as log:
@@ -36,7 +48,9 @@ def test_the_order_of_calls_changes_nothing(laboratory: Laboratory, undisturbed:
         assert server.peak <= concurrency
 
 
-def test_a_finished_run_is_replayed_without_a_call(laboratory: Laboratory, undisturbed: list[str]) -> None:
+def test_a_finished_run_is_replayed_without_a_call(
+    laboratory: Laboratory, undisturbed: list[str]
+) -> None:
     with RunLog.open_read_only(laboratory.results / "undisturbed") as source:
         model = replayed_models(laboratory.plugins, source.plans())["tiny"]
         cells = laboratory.cells(model)
@@ -46,22 +60,30 @@ def test_a_finished_run_is_replayed_without_a_call(laboratory: Laboratory, undis
             assert log.calls.totals().calls == 0
 
 
-def test_what_the_replayed_run_does_not_have_is_missing(laboratory: Laboratory, undisturbed: list[str]) -> None:
+def test_what_the_replayed_run_does_not_have_is_missing(
+    laboratory: Laboratory, undisturbed: list[str]
+) -> None:
     connection = sqlite3.connect(laboratory.results / "undisturbed" / "run.sqlite")
     with connection:
-        connection.execute("DELETE FROM calls WHERE protocol = 'hall' AND subject = 1 AND trial > 0")
+        connection.execute(
+            "DELETE FROM calls WHERE protocol = 'hall' AND subject = 1 AND trial > 0"
+        )
     connection.close()
     with RunLog.open_read_only(laboratory.results / "undisturbed") as source:
         model = replayed_models(laboratory.plugins, source.plans())["tiny"]
         cells = laboratory.cells(model)
         with laboratory.log("replay", cells) as log:
             laboratory.run(log, model, cells, source)
-            assert [record.subject for record in log.trials() if record.missing] == [1] * 5
+            assert [record.subject for record in log.trials() if record.missing] == [
+                1
+            ] * 5
             assert "is not in the replayed run" in errors(log)[0]
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 40])
-def test_a_resumed_run_pays_nothing_twice(laboratory: Laboratory, undisturbed: list[str], stop_after: int) -> None:
+def test_a_resumed_run_pays_nothing_twice(
+    laboratory: Laboratory, undisturbed: list[str], stop_after: int
+) -> None:
     enough = threading.Event()
 
     def script(call: Call) -> Answer:
@@ -72,7 +94,10 @@ def test_a_resumed_run_pays_nothing_twice(laboratory: Laboratory, undisturbed: l
     with FakeServer(script, latency=0.005) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
-        with laboratory.log("broken", cells) as log, laboratory.session(log, model, cells) as session:
+        with (
+            laboratory.log("broken", cells) as log,
+            laboratory.session(log, model, cells) as session,
+        ):
             session.start()
             assert enough.wait(30)
             session.close()
@@ -100,10 +125,14 @@ FAULTS: Mapping[str, Answer] = {
 def test_faults_that_pass_leave_no_trace_in_the_records(
     laboratory: Laboratory, undisturbed: list[str], fault: Answer
 ) -> None:
-    with FakeServer(lambda call: fault if call.number % 5 == 2 else walk(call)) as server:
+    with FakeServer(
+        lambda call: fault if call.number % 5 == 2 else walk(call)
+    ) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
-        laboratory.options = CallOptions(concurrency=8, patience=Patience(request=2.0, retries=20))
+        laboratory.options = CallOptions(
+            concurrency=8, patience=Patience(request=2.0, retries=20)
+        )
         with laboratory.log("faulty", cells) as log:
             assert laboratory.run(log, model, cells) == undisturbed
             totals = log.calls.totals()
@@ -116,13 +145,28 @@ LASTING: Mapping[str, tuple[Answer, str]] = {
     "server error": (Answer(status=500), "server: "),
     "reset": (Answer(fault="reset"), "connection: "),
     "empty": (Answer(text=""), "10 empty replies in a row"),
-    "empty and cut off": (Answer(text="", finish="length"), "10 empty replies in a row"),
+    "empty and cut off": (
+        Answer(text="", finish="length"),
+        "10 empty replies in a row",
+    ),
     "key": (Answer(status=401), "authentication: "),
     "quota": (Answer(status=429, error={"code": "insufficient_quota"}), "quota: "),
-    "filter": (Answer(status=400, error={"code": "content_filter"}), "content filter: "),
-    "length": (Answer(status=400, error={"code": "context_length_exceeded"}), "context too long: "),
-    "wish for a day": (Answer(status=429, headers={"Retry-After": "86400"}), "rate limit: "),
-    "wish of the broken": (Answer(status=500, headers={"Retry-After": "86400"}), "server: "),
+    "filter": (
+        Answer(status=400, error={"code": "content_filter"}),
+        "content filter: ",
+    ),
+    "length": (
+        Answer(status=400, error={"code": "context_length_exceeded"}),
+        "context too long: ",
+    ),
+    "wish for a day": (
+        Answer(status=429, headers={"Retry-After": "86400"}),
+        "rate limit: ",
+    ),
+    "wish of the broken": (
+        Answer(status=500, headers={"Retry-After": "86400"}),
+        "server: ",
+    ),
     "broken off": (Answer(text="F", finish="abort"), "server: "),
 }
 
@@ -131,7 +175,9 @@ LASTING: Mapping[str, tuple[Answer, str]] = {
 def test_faults_that_last_make_trials_missing_and_nothing_worse(
     laboratory: Laboratory, fault: Answer, said: str
 ) -> None:
-    laboratory.options = CallOptions(concurrency=8, patience=Patience(request=0.3, retries=1))
+    laboratory.options = CallOptions(
+        concurrency=8, patience=Patience(request=0.3, retries=1)
+    )
     with FakeServer(fault) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model, subjects=2, names=("corridor",))
@@ -157,9 +203,13 @@ def test_a_server_that_refuses_for_ever_is_given_up_for_all(
         assert server.count < 100
 
 
-def test_one_hopeless_subject_does_not_stop_the_others(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_hopeless_subject_does_not_stop_the_others(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(calling, "PATIENCE", 0.0)
-    laboratory.options = CallOptions(concurrency=1, patience=Patience(request=2.0, retries=1))
+    laboratory.options = CallOptions(
+        concurrency=1, patience=Patience(request=2.0, retries=1)
+    )
     hopeless: set[str] = set()
 
     def script(call: Call) -> Answer | str:
@@ -172,7 +222,9 @@ def test_one_hopeless_subject_does_not_stop_the_others(laboratory: Laboratory, m
         cells = laboratory.cells(model, subjects=3, names=("hall",))
         with laboratory.log("hopeless", cells) as log:
             laboratory.run(log, model, cells)
-            assert len({record.subject for record in log.trials() if record.missing}) == 1
+            assert (
+                len({record.subject for record in log.trials() if record.missing}) == 1
+            )
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
@@ -186,12 +238,18 @@ def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) 
         assert server.count <= 4
 
 
-def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laboratory: Laboratory) -> None:
+def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(
+    laboratory: Laboratory,
+) -> None:
     refusing = threading.Event()
     refusing.set()
 
     def script(call: Call) -> Answer | str:
-        return Answer(status=400, error={"code": "content_filter"}) if refusing.is_set() else walk(call)
+        return (
+            Answer(status=400, error={"code": "content_filter"})
+            if refusing.is_set()
+            else walk(call)
+        )
 
     with FakeServer(script) as server:
         model = laboratory.model(server)
@@ -208,7 +266,10 @@ def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laborat
             replayed = replayed_models(laboratory.plugins, log.plans())["tiny"]
             with laboratory.log("replay", cells) as replay:
                 laboratory.run(replay, replayed, cells, log)
-                assert all("as recorded" in text and "--retry-errors" not in text for text in errors(replay))
+                assert all(
+                    "as recorded" in text and "--retry-errors" not in text
+                    for text in errors(replay)
+                )
                 assert len(errors(replay)) == 2
             refusing.set()
             laboratory.run(log, model, cells)
@@ -218,12 +279,15 @@ def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laborat
             assert not any(record.missing for record in log.trials())
             totals = log.calls.totals()
         assert totals.attempts == server.count
-        # Two subjects, refused twice: an answer that a filter let through at last is none that came at once.
+        # Two subjects, refused twice: an answer that a filter let through at last is
+        # none that came at once.
         assert totals.malformed == 4
         assert totals.calls == server.count - 4
 
 
-def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed: list[str]) -> None:
+def test_a_changed_prompt_is_no_continuation(
+    laboratory: Laboratory, undisturbed: list[str]
+) -> None:
     with FakeServer(walk) as server:
         model = laboratory.model(server, history=2)
         cells = laboratory.cells(model)
@@ -239,7 +303,9 @@ def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed
         assert server.count == 0
 
 
-def test_one_call_has_a_total_deadline(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_call_has_a_total_deadline(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Six retries of a second each would be allowed: the total ends it before.
     monkeypatch.setattr(calling, "PATIENCE", 0.5)
     with FakeServer(Answer(fault="hang")) as server:
@@ -252,7 +318,9 @@ def test_one_call_has_a_total_deadline(laboratory: Laboratory, monkeypatch: pyte
         assert server.count <= 2
 
 
-def test_what_is_on_its_way_when_a_session_ends_is_recorded(laboratory: Laboratory) -> None:
+def test_what_is_on_its_way_when_a_session_ends_is_recorded(
+    laboratory: Laboratory,
+) -> None:
     with FakeServer(walk, latency=0.5) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
@@ -301,9 +369,14 @@ def test_closing_cuts_calls_off(laboratory: Laboratory) -> None:
             assert log.calls.totals().calls == 0
 
 
-def test_the_probe_finds_what_no_retry_can_mend(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_the_probe_finds_what_no_retry_can_mend(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
     with FakeServer(walk, key="right") as server:
-        with pytest.raises(UnreachableModelError, match="The model 'tiny' does not answer: authentication"):
+        with pytest.raises(
+            UnreachableModelError,
+            match="The model 'tiny' does not answer: authentication",
+        ):
             probe({"tiny": laboratory.model(server)}, tmp_path)
         assert server.count == 1
     with (
@@ -313,17 +386,30 @@ def test_the_probe_finds_what_no_retry_can_mend(laboratory: Laboratory, tmp_path
         probe({"tiny": laboratory.model(server)}, tmp_path)
     with FakeServer(Answer(status=429)) as server:
         probe({"tiny": laboratory.model(server)}, tmp_path)
-    for usage in ({}, {"prompt_tokens": 0, "completion_tokens": -3}, {"total_tokens": 99}):
+    for usage in (
+        {},
+        {"prompt_tokens": 0, "completion_tokens": -3},
+        {"total_tokens": 99},
+    ):
         with FakeServer(Answer(text="READY", usage=usage)) as server:
             probe({"tiny": laboratory.model(server)}, tmp_path)
-            with pytest.raises(OptionError, match="does not report the tokens of its replies"):
+            with pytest.raises(
+                OptionError, match="does not report the tokens of its replies"
+            ):
                 probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
 
 
-def test_all_attempts_of_the_probe_have_one_deadline(laboratory: Laboratory, tmp_path: Path) -> None:
-    """A server that resets the first attempt and then says nothing is not waited for twice."""
+def test_all_attempts_of_the_probe_have_one_deadline(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    """A server that resets the first attempt and then says nothing is not waited for
+    twice.
+    """
     answers = [Answer(fault="reset"), Answer(fault="hang")]
-    with FakeServer(answers) as server, pytest.raises(UnreachableModelError, match="timeout") as error:
+    with (
+        FakeServer(answers) as server,
+        pytest.raises(UnreachableModelError, match="timeout") as error,
+    ):
         probe({"tiny": laboratory.model(server)}, tmp_path, timeout=2.0)
     seconds = re.search(r"within ([0-9.]+) s", str(error.value))
     assert seconds is not None
@@ -333,15 +419,27 @@ def test_all_attempts_of_the_probe_have_one_deadline(laboratory: Laboratory, tmp
 def test_settings_are_checked_before_anything_runs(laboratory: Laboratory) -> None:
     with FakeServer(walk) as server:
         assert laboratory.model(server, history="2").settings["history"] == 2
-        with pytest.raises(OptionError, match=r"no setting 'histroy'. Did you mean 'history'\?"):
+        with pytest.raises(
+            OptionError, match=r"no setting 'histroy'. Did you mean 'history'\?"
+        ):
             laboratory.model(server, histroy=2)
-        with pytest.raises(OptionError, match="history=two: expected a value such as 3"):
+        with pytest.raises(
+            OptionError, match="history=two: expected a value such as 3"
+        ):
             laboratory.model(server, history="two")
-        refuses = ModelEntry(name="thinker", backend="openai", id="thinker-1", drops=("temperature", "seed"))
+        refuses = ModelEntry(
+            name="thinker",
+            backend="openai",
+            id="thinker-1",
+            drops=("temperature", "seed"),
+        )
         model = laboratory.model(server, refuses)
         assert model.settings["dropped"] == ["temperature", "seed"]
         assert model.settings["temperature"] is None
-        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' does not support it"):
+        with pytest.raises(
+            OptionError,
+            match=r"--temperature 0\.5: the model 'thinker' does not support it",
+        ):
             laboratory.model(server, refuses, temperature=0.5)
         cells = laboratory.cells(model, subjects=1, names=("hall",))
         with laboratory.log("drops", cells) as log:
@@ -357,11 +455,18 @@ def no_threads_are_left() -> Iterator[None]:
     assert "cheesebench-session" not in names
 
 
-def test_one_refusal_on_the_way_stops_nobody(laboratory: Laboratory, undisturbed: list[str]) -> None:
-    stray, refused = (Answer(status=403), Answer(status=404), Answer(status=401)), set[int]()
+def test_one_refusal_on_the_way_stops_nobody(
+    laboratory: Laboratory, undisturbed: list[str]
+) -> None:
+    stray, refused = (
+        (Answer(status=403), Answer(status=404), Answer(status=401)),
+        set[int](),
+    )
 
     def script(call: Call) -> Answer | str:
-        if call.number not in (9, 20, 31) or call.body["seed"] in refused:  # twice is no accident
+        if (
+            call.number not in (9, 20, 31) or call.body["seed"] in refused
+        ):  # twice is no accident
             return walk(call)
         refused.add(call.body["seed"])
         return stray[call.number % 3]
@@ -373,19 +478,28 @@ def test_one_refusal_on_the_way_stops_nobody(laboratory: Laboratory, undisturbed
             assert laboratory.run(log, model, cells) == undisturbed
 
 
-def test_a_server_that_lists_its_slots_gets_no_more_calls_than_it_has(laboratory: Laboratory) -> None:
+def test_a_server_that_lists_its_slots_gets_no_more_calls_than_it_has(
+    laboratory: Laboratory,
+) -> None:
     with FakeServer(walk, latency=0.01, facts={"/props": {"total_slots": 2}}) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
-        with laboratory.log("slots", cells) as log, laboratory.session(log, model, cells) as session:
+        with (
+            laboratory.log("slots", cells) as log,
+            laboratory.session(log, model, cells) as session,
+        ):
             session.connect()
             session.finish()
             assert not any(record.missing for record in log.trials())
         assert server.peak == 2
 
 
-def test_a_server_that_is_restarted_is_waited_for_like_a_busy_one(laboratory: Laboratory) -> None:
-    laboratory.options = CallOptions(concurrency=1, patience=Patience(request=5.0, retries=3))
+def test_a_server_that_is_restarted_is_waited_for_like_a_busy_one(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.options = CallOptions(
+        concurrency=1, patience=Patience(request=5.0, retries=3)
+    )
     restarts: list[threading.Thread] = []
 
     def restart() -> None:
@@ -410,12 +524,23 @@ def test_a_server_that_is_restarted_is_waited_for_like_a_busy_one(laboratory: La
             assert not errors(log)
 
 
-def test_what_a_subject_counted_in_a_trial_that_was_broken_off_is_kept(laboratory: Laboratory) -> None:
+def test_what_a_subject_counted_in_a_trial_that_was_broken_off_is_kept(
+    laboratory: Laboratory,
+) -> None:
     def script(call: Call) -> Answer | str:
-        return Answer(status=400, error={"code": "content_filter"}) if call.number == 5 else "no action at all"
+        return (
+            Answer(status=400, error={"code": "content_filter"})
+            if call.number == 5
+            else "no action at all"
+        )
 
     with FakeServer(script) as server:
-        model = language_model(laboratory.plugins, ENTRY, settings={"patience": 0}, base_url=server.base_url)
+        model = language_model(
+            laboratory.plugins,
+            ENTRY,
+            settings={"patience": 0},
+            base_url=server.base_url,
+        )
         cells = laboratory.cells(model, subjects=1, names=("hall",))
         with laboratory.log("broken", cells) as log:
             laboratory.run(log, model, cells)

@@ -1,7 +1,7 @@
 """A stranger's plugin: a family of corridors, and agents with good and bad manners.
 
-Tests put this directory on ``sys.path``, where its metadata makes it an installed plugin: worker processes load
-it as they would load anybody's.
+Tests put this directory on ``sys.path``, where its metadata makes it an installed
+plugin: worker processes load it as they would load anybody's.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ CRITERION = 3
 
 
 def corridor(name: str = "corridor", trials: int = 6) -> Specification:
-    """Return a protocol of this family: a corridor to walk along, with a pause in its middle."""
+    """Return a protocol of this family: a corridor to walk along, with a pause in its
+    middle.
+    """
     source = {
         "version": 1,
         "paradigm": name,
@@ -68,7 +70,13 @@ def corridor(name: str = "corridor", trials: int = 6) -> Specification:
         "schedule": {"training": {"trials": trials}},
         "reference": [
             {"measure": "latency", "value": 7, "status": "invented"},
-            {"measure": "success", "value": 0.8, "interval": [0.7, 0.9], "curve": [0.5, 0.8], "status": "invented"},
+            {
+                "measure": "success",
+                "value": 0.8,
+                "interval": [0.7, 0.9],
+                "curve": [0.5, 0.8],
+                "status": "invented",
+            },
         ],
         "chance": {"value": 0.5, "trials": 100, "how": "invented"},
     }
@@ -102,7 +110,9 @@ def corridor(name: str = "corridor", trials: int = 6) -> Specification:
         outcomes=("found",),
         references=(
             _invented("latency", 7, "declared"),
-            _invented("success", 0.8, "measured", interval=(0.7, 0.9), curve=(0.5, 0.8)),
+            _invented(
+                "success", 0.8, "measured", interval=(0.7, 0.9), curve=(0.5, 0.8)
+            ),
         ),
     )
 
@@ -131,12 +141,15 @@ def _invented(
     )
 
 
-#: ``left``: what the agent of this thread leaves in the record of the trial, as a careless environment might.
+#: ``left``: what the agent of this thread leaves in the record of the trial, as a
+#: careless environment might.
 WALL = threading.local()
 
 
 class CorridorLife:
-    """Walk to the end of a corridor of 4 to 12 cells; in its middle one is held for two steps."""
+    """Walk to the end of a corridor of 4 to 12 cells; in its middle one is held for two
+    steps.
+    """
 
     def __init__(self, specification: Specification, seed: int, subject: int) -> None:
         self._random = random.Random(f"{specification.sha256}|{seed}|{subject}")
@@ -145,7 +158,10 @@ class CorridorLife:
         self.waiting = False
 
     def begin_trial(self) -> str | None:
-        if len(self._outcomes) == self._trials or self._outcomes[-CRITERION:] == ["found"] * CRITERION:
+        if (
+            len(self._outcomes) == self._trials
+            or self._outcomes[-CRITERION:] == ["found"] * CRITERION
+        ):
             return None
         self._length = self._random.randint(4, 12)
         self._place, self._steps, self._held, self._bumps = 0, 0, 0, 0
@@ -163,7 +179,11 @@ class CorridorLife:
             self._place += 1
             if self._place == self._length // 2:
                 self._held, self.waiting = 2, True
-                self._events.append(TaskEvent(self._steps, "run", "enter middle", "corridor.protocol.yaml:1"))
+                self._events.append(
+                    TaskEvent(
+                        self._steps, "run", "enter middle", "corridor.protocol.yaml:1"
+                    )
+                )
         elif action == STAY:
             self._bumps += 1
         if self._place == self._length:
@@ -180,8 +200,16 @@ class CorridorLife:
             success=self._outcome == "found",
             compared=True,
             counters={"pauses": len(self._events)},
-            measures={"latency": self._steps, "speed": self._place / self._steps, "first": None},
-            variables={"length": self._length, "seen": ["start", "mitte \u2460", *self._graffiti()], "held": False},
+            measures={
+                "latency": self._steps,
+                "speed": self._place / self._steps,
+                "first": None,
+            },
+            variables={
+                "length": self._length,
+                "seen": ["start", "mitte \u2460", *self._graffiti()],
+                "held": False,
+            },
             path_length=self._place,
             bumps=self._bumps,
             events=self._events,
@@ -219,21 +247,30 @@ class CorridorFamily(StepwiseFamily[Specification, Corridor]):
     def matches(self, tree: Node) -> bool:
         return False
 
-    def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
+    def load(
+        self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    ) -> Specification | None:
         raise AssertionError("there are no files of corridors")
 
     def listing(self, specification: Specification) -> Listing:
         return Listing(values={}, row={"corridor": specification.name})
 
-    def cells(self, specification: Specification, request: CellRequest) -> Iterable[CellPlan]:
-        return [plan_cell(specification, request.model, view, request.design) for view in request.views]
+    def cells(
+        self, specification: Specification, request: CellRequest
+    ) -> Iterable[CellPlan]:
+        return [
+            plan_cell(specification, request.model, view, request.design)
+            for view in request.views
+        ]
 
     def compile(self, specification: Specification) -> Corridor:
         return Corridor(specification)
 
 
 class Walker:
-    """Walks on most of the time, up to three actions at once; remembers how many trials it has seen."""
+    """Walks on most of the time, up to three actions at once; remembers how many trials
+    it has seen.
+    """
 
     def __init__(self, context: AgentContext) -> None:
         self.random = random.Random(context.seed)
@@ -243,9 +280,13 @@ class Walker:
         self.trials += 1
 
     def act(self, observation: str) -> Sequence[int]:
-        return self.random.choices(range(4), weights=(4, 1, 1, 1), k=self.random.randint(1, 3))
+        return self.random.choices(
+            range(4), weights=(4, 1, 1, 1), k=self.random.randint(1, 3)
+        )
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         pass
 
 
@@ -276,7 +317,9 @@ class Quitter(Walker):
 
 
 class Dying(Walker):
-    """Takes its process with it in its second trial, if it was born with an odd seed."""
+    """Takes its process with it in its second trial, if it was born with an odd
+    seed.
+    """
 
     def __init__(self, context: AgentContext) -> None:
         super().__init__(context)
@@ -290,7 +333,9 @@ class Dying(Walker):
 
 
 class Loser(Walker):
-    """Takes its process with it when it is about to be wrong, and is wrong three times in the second trial."""
+    """Takes its process with it when it is about to be wrong, and is wrong three times
+    in the second trial.
+    """
 
     def act(self, observation: str) -> Sequence[int]:
         tries = Path(os.environ["TRIES"])
@@ -363,7 +408,21 @@ class Answers(Walker):
         return answer
 
 
-_ALL = (Walker, Slow, Raiser, Quitter, Dying, Loser, Forking, Moody, Talker, Answers, Strange, Secretive, Mumbler)
+_ALL = (
+    Walker,
+    Slow,
+    Raiser,
+    Quitter,
+    Dying,
+    Loser,
+    Forking,
+    Moody,
+    Talker,
+    Answers,
+    Strange,
+    Secretive,
+    Mumbler,
+)
 AGENTS = {agent.__name__.lower(): agent for agent in _ALL}
 
 
@@ -381,17 +440,30 @@ def cells(
     """Return the cells of a run."""
     protocols = [corridor(name) for name in names]
     design = find_design("cohort", subjects)
-    return {plan_cell(p, model, "ascii_2d", design): p for model in models for p in protocols}
+    return {
+        plan_cell(p, model, "ascii_2d", design): p
+        for model in models
+        for p in protocols
+    }
 
 
-def run(log: RunLog, plan: dict[CellPlan, Specification], seed: int = 1, processes: int | None = None) -> list[str]:
+def run(
+    log: RunLog,
+    plan: dict[CellPlan, Specification],
+    seed: int = 1,
+    processes: int | None = None,
+) -> list[str]:
     """Run all cells to their end and return the dump of the log."""
-    with RunSession(log, PluginManager(), plan, seed=seed, processes=processes) as session:
+    with RunSession(
+        log, PluginManager(), plan, seed=seed, processes=processes
+    ) as session:
         session.finish()
     return list(log.dump())
 
 
-def main(results: str, run_id: str, model: str, subjects: str, processes: str, names: str) -> None:
+def main(
+    results: str, run_id: str, model: str, subjects: str, processes: str, names: str
+) -> None:
     """Start a run, or go on with it, and print its dump."""
     plan = cells([model], int(subjects), names.split(","))
     if (Path(results) / run_id).exists():

@@ -1,4 +1,6 @@
-"""A small agent that asks a model: it shows the last observations, and reads letters of actions."""
+"""A small agent that asks a model: it shows the last observations, and reads letters of
+actions.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from cheesebench.interfaces import ACTION_LETTERS
 
 
 class Talker:
-    """Acts on every letter of F, L, R, S in a reply; on a reply without any it waits."""
+    """Acts on every letter of F, L, R, S in a reply; on a reply without any it
+    waits.
+    """
 
     def __init__(self, context: ModelAgentContext) -> None:
         self.shown: list[str] = []
@@ -27,12 +31,18 @@ class Talker:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        actions = [ACTION_LETTERS.index(letter) for letter in reply.text if letter in ACTION_LETTERS]
+        actions = [
+            ACTION_LETTERS.index(letter)
+            for letter in reply.text
+            if letter in ACTION_LETTERS
+        ]
         self.counts["calls"] += 1
         self.counts["unparsed"] += not actions
         return actions or [ACTION_LETTERS.index("S")]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         self.shown.append(f"{ACTION_LETTERS[action]} {reward:g} {ended}\n{observation}")
 
     def tally(self) -> Mapping[str, int]:
@@ -40,5 +50,8 @@ class Talker:
 
 
 TALKER = ModelAgentSpec(
-    name="talker", create=Talker, settings={"history": 3, "temperature": 0.7, "max_tokens": 32}, summary="for tests"
+    name="talker",
+    create=Talker,
+    settings={"history": 3, "temperature": 0.7, "max_tokens": 32},
+    summary="for tests",
 )

@@ -45,7 +45,9 @@ Verdicts = Callable[[list[AuditFinding]], dict[str, str]]
 
 @pytest.fixture
 def plant() -> Plant:
-    """Return the sound paradigm with pieces of its text replaced: pairs of old and new."""
+    """Return the sound paradigm with pieces of its text replaced: pairs of old and
+    new.
+    """
 
     def plant(*changes: tuple[str, str]) -> ArenaParadigm:
         text = SOUND

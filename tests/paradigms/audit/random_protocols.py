@@ -1,4 +1,6 @@
-"""Random small protocols: each has a few features of the language, and most are accepted."""
+"""Random small protocols: each has a few features of the language, and most are
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,18 @@ arena:
   groups: {arm: [left, right], lever: [lever_1, lever_2]}
   headings: 4
 """
-FEATURES = ("scope", "order", "where", "clock", "past", "carry", "chance", "moved", "each", "vars")
+FEATURES = (
+    "scope",
+    "order",
+    "where",
+    "clock",
+    "past",
+    "carry",
+    "chance",
+    "moved",
+    "each",
+    "vars",
+)
 CONDITIONS = {
     "": ("b == 1", "c == 0", "v == w", "side == left", "side == side2", "block == one", "n == 0", "n == 1",
          "few == side", "member(arm, b + 1) == side"),
@@ -59,10 +72,25 @@ EFFECTS = {
     "clock": ("set: {m: steps}",), "where": ("set: {m: heading / 90}", "set: {m: x}", "set: {k: where(arm)}"),
     "moved": ("place: box", "place: at", "place: side", "put: [1 + b, 1]", "put: [1, y]"),
 }  # fmt: skip
-KEEP = ("last == bad", "last != good", "state == lost", "where(arm) == left", "x > 1", "trial == 2")
+KEEP = (
+    "last == bad",
+    "last != good",
+    "state == lost",
+    "where(arm) == left",
+    "x > 1",
+    "trial == 2",
+)
 SHOWS = ("show: {side: '*'}", "show: {box: v}", "show: {left: v, box: w}", "show: {few: '%'}", "say: '{hint}'",
          "say: '{m}'", "say: '{side}'", "say: '{k}'")  # fmt: skip
-EXITS = ("end: good", "end: good", "end: bad", "go: run", "go: lost", "go: more", "go: cue")
+EXITS = (
+    "end: good",
+    "end: good",
+    "end: bad",
+    "go: run",
+    "go: lost",
+    "go: more",
+    "go: cue",
+)
 CHOICES = (
     ("{enter: side, end: good}", "{enter: arm, end: bad}"),
     ("{enter: side, go: more}", "{enter: arm, go: lost}"),
@@ -89,10 +117,21 @@ class _Author:
         return feature in self.features and self.chance.random() < p
 
     def of(self, table: Mapping[str, Sequence[str]]) -> str:
-        return self.one(*(one for feature, ones in table.items() if feature in self.features for one in ones))
+        return self.one(
+            *(
+                one
+                for feature, ones in table.items()
+                if feature in self.features
+                for one in ones
+            )
+        )
 
     def scope(self) -> str:
-        return self.one("trial", "trial", "session", "block", "subject") if "scope" in self.features else "trial"
+        return (
+            self.one("trial", "trial", "session", "block", "subject")
+            if "scope" in self.features
+            else "trial"
+        )
 
     def condition(self) -> str:
         found = self.of(CONDITIONS)
@@ -108,8 +147,15 @@ class _Author:
         place = self.one("side", "side2", "arm", "left", "few", "box")
         triggers = ["act: STAY", "act: any", "act: FORWARD", "act: ROTATE_LEFT"]
         triggers += [] if watch else ["after: 1", "after: 2", "after: b"]
-        triggers += [] if frozen else [f"enter: {place}"] * 6 + [f"inside: {place}", "press: any"]
-        parts = [self.one(*triggers), f'if: "{self.condition()}"' if self.some(0.4) else ""]
+        triggers += (
+            []
+            if frozen
+            else [f"enter: {place}"] * 6 + [f"inside: {place}", "press: any"]
+        )
+        parts = [
+            self.one(*triggers),
+            f'if: "{self.condition()}"' if self.some(0.4) else "",
+        ]
         parts += ["p: 0.5" if self.some(0.2, "chance") else "", self.effect()]
         parts += [self.one(*EXITS) if not watch and self.some(0.5) else ""]
         return "{" + ", ".join(one for one in parts if one) + "}"
@@ -118,36 +164,79 @@ class _Author:
         frozen = self.some(0.6 if name == "cue" else 0.2)
         rules = [self.rule(frozen=frozen) for _ in range(self.chance.randint(0, 2))]
         if name == "cue":
-            rules.append(self.one("{after: 1, go: run}", "{after: 2, go: run}", "{act: any, go: run}"))
+            rules.append(
+                self.one(
+                    "{after: 1, go: run}", "{after: 2, go: run}", "{act: any, go: run}"
+                )
+            )
         elif frozen:
             rules.append("{after: 2, end: bad}")
         elif levers and self.some(0.3):
-            rules += ["{press: lever, if: it == lever_1 or b == 0, end: good}", "{press: lever, end: bad}"]
+            rules += [
+                "{press: lever, if: it == lever_1 or b == 0, end: good}",
+                "{press: lever, end: bad}",
+            ]
         else:
             rules += self.chance.choice(CHOICES)
-        parts = [self.one(*SHOWS) if self.some(0.7) else "", "freeze: true" if frozen else ""]
-        parts += [f"close: [{self.one('shut', 'gate', 'near')}]" if doors and self.some(0.2) else "", self.effect()]
-        parts += [f"each: {{{self.one('reward: b', 'count: n')}}}" if self.some(0.3, "each") else ""]
+        parts = [
+            self.one(*SHOWS) if self.some(0.7) else "",
+            "freeze: true" if frozen else "",
+        ]
+        parts += [
+            f"close: [{self.one('shut', 'gate', 'near')}]"
+            if doors and self.some(0.2)
+            else "",
+            self.effect(),
+        ]
+        parts += [
+            f"each: {{{self.one('reward: b', 'count: n')}}}"
+            if self.some(0.3, "each")
+            else ""
+        ]
         parts.append(f"rules: [{', '.join(rules)}]")
         return f"    {name}: {{{', '.join(one for one in parts if one)}}}\n"
 
     def draws(self, sides: Sequence[str], doors: Sequence[str]) -> str:
         rows = range(self.chance.randint(2, 4))
-        columns = {"side": sides, "v": ("'*'", "'%'", "'+'"), "w": ("'*'", "'%'"), "b": ("0", "1")}
-        columns |= {"at": ("box", *sides), "face": tuple("NESW"), "late": ("5", "7", "10")}
+        columns = {
+            "side": sides,
+            "v": ("'*'", "'%'", "'+'"),
+            "w": ("'*'", "'%'"),
+            "b": ("0", "1"),
+        }
+        columns |= {
+            "at": ("box", *sides),
+            "face": tuple("NESW"),
+            "late": ("5", "7", "10"),
+        }
         columns |= {"shut": doors} if doors else {}
-        of = ", ".join(f"{name}: [{', '.join(self.one(*own) for _ in rows)}]" for name, own in columns.items())
+        of = ", ".join(
+            f"{name}: [{', '.join(self.one(*own) for _ in rows)}]"
+            for name, own in columns.items()
+        )
         order, scope = "random", self.scope()
         if "order" in self.features:
             order = self.one("shuffle", "shuffle", "cycle", "balanced", "by_subject")
             scope = "subject" if order in ("balanced", "by_subject") else scope
             order += f", copies: {self.one('1', '2')}" if order == "shuffle" else ""
-            order += ", max_run: 2" if order.startswith("shuffle") and self.some(0.2) else ""
-        keep = f", keep_if: {self.one(*KEEP)}" if scope != "subject" and self.some(0.6, "past") else ""
+            order += (
+                ", max_run: 2" if order.startswith("shuffle") and self.some(0.2) else ""
+            )
+        keep = (
+            f", keep_if: {self.one(*KEEP)}"
+            if scope != "subject" and self.some(0.6, "past")
+            else ""
+        )
         found = [f"  all: {{per: {scope}, order: {order}{keep}, of: {{{of}}}}}\n"]
-        table = "per: subject, order: by_subject" if self.some(0.5, "order") else f"per: {self.scope()}"
+        table = (
+            "per: subject, order: by_subject"
+            if self.some(0.5, "order")
+            else f"per: {self.scope()}"
+        )
         found += [f"  pair: {{{table}, of: {{c: [0, 1], side2: [left, right]}}}}\n"]
-        found += [f"  few: {{per: {self.scope()}, sample: arm, {self.one('', '', 'pick: 1, ')}into: [few]}}\n"]
+        found += [
+            f"  few: {{per: {self.scope()}, sample: arm, {self.one('', '', 'pick: 1, ')}into: [few]}}\n"
+        ]
         return "draw:\n" + "".join(self.chance.sample(found, len(found)))
 
     def text(self) -> str:
@@ -159,7 +248,11 @@ class _Author:
         text += f"q: {{init: 0, per: {self.scope()}}}}}\n"
         carry = ", carry: true" if self.some(0.5, "carry") else ""
         text += f"start: {{at: {self.one('box', 'box', 'at')}, face: {self.one('N', 'N', 'random', 'face')}{carry}}}\n"
-        first = f'[{{if: "{self.condition()}", go: {self.one("more", "run")}}}, cue]' if self.some(0.2) else "cue"
+        first = (
+            f'[{{if: "{self.condition()}", go: {self.one("more", "run")}}}, cue]'
+            if self.some(0.2)
+            else "cue"
+        )
         text += f"trial:\n  limit: {self.one('6', '8', 'late')}\n  start: {first}\n  states:\n"
         for name in ("cue", "run", "lost", "more"):
             text += self.state(name, doors=bool(doors), levers=arena == LEVERS)
@@ -168,7 +261,11 @@ class _Author:
         if self.some(0.25):
             when = self.one("n == 2", "seen == 1", self.condition())
             text += f'  finish: [{{if: "{when}", {self.one("end: bad", "end: good", "go: more")}}}]\n'
-        until = f", until: {{outcome: good, count: {self.one('1', '2')}}}" if self.some(0.5, "past") else ""
+        until = (
+            f", until: {{outcome: good, count: {self.one('1', '2')}}}"
+            if self.some(0.5, "past")
+            else ""
+        )
         text += f"schedule: {{one: {{sessions: {self.one('1', '2')}, trials: 3{until}}}, two: {{trials: 4}}}}\n"
         text += f"success: {self.one(*SUCCESS) if self.some(0.5) else 'last == good'}\n"
         return text + ("estimand: {block: two}\n" if self.some(0.5) else "")

@@ -1,6 +1,8 @@
-"""The first drafts of the nine protocols were won by hand without what they measure. The planner finds how.
+"""The first drafts of the nine protocols were won by hand without what they measure.
+The planner finds how.
 
-``python -m website.attacks`` does the same in one command, and keeps what the page on lesions shows.
+``python -m website.attacks`` does the same in one command, and keeps what the page on
+lesions shows.
 """
 
 from __future__ import annotations
@@ -11,14 +13,20 @@ import pytest
 
 from website.attacks import FOUND, KEPT, attack, attacks
 
-#: Found less often than it was won by hand: with the subject's number, which no adversary knows (see test_sensing).
+#: Found less often than it was won by hand: with the subject's number, which no
+#: adversary knows (see test_sensing).
 LESS = {("star_maze", "blind")}
-KNOWN = {(one["protocol"], one["lesion"]): one for one in json.loads(KEPT.read_text(encoding="utf-8"))}
+KNOWN = {
+    (one["protocol"], one["lesion"]): one
+    for one in json.loads(KEPT.read_text(encoding="utf-8"))
+}
 
 
 def test_the_page_shows_every_attack() -> None:
     assert list(KNOWN) == [(name, lesion) for name, lesion, _ in FOUND]
-    assert [one["by_hand"] for one in KNOWN.values()] == [by_hand for _, _, by_hand in FOUND]
+    assert [one["by_hand"] for one in KNOWN.values()] == [
+        by_hand for _, _, by_hand in FOUND
+    ]
     assert len(attacks().splitlines()) == len(FOUND) + 2
     assert {key for key, one in KNOWN.items() if one["found"] < one["by_hand"]} == LESS
 

@@ -1,4 +1,6 @@
-"""Upper bounds: of shipped tasks whose ceilings follow by symmetry, and for whoever has less than somebody else."""
+"""Upper bounds: of shipped tasks whose ceilings follow by symmetry, and for whoever has
+less than somebody else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from cheesebench.protocol import load_protocol, with_arena
 from tests.arenas import TWO_ARMS, examine_text
 
 CATALOGUE = installed_catalogue()
-#: The mean over releases of the most places that are entered in time, in eighths: 40 of 2 and 2 of 3.
+#: The mean over releases of the most places that are entered in time, in eighths: 40 of
+#: 2 and 2 of 3.
 FEW_MORE = (40 * 2 + 2 * 3) / 42 / 8
 
 
@@ -30,7 +33,8 @@ def bound(name: str, lesion: str) -> float | None:
 @pytest.mark.parametrize(
     ("name", "lesion", "ceiling"),
     [
-        # Told all that earlier trials could tell, a subject without the landmarks is right in one of four.
+        # Told all that earlier trials could tell, a subject without the landmarks is
+        # right in one of four.
         pytest.param("star_maze", "hide=landmarks", 0.25, marks=pytest.mark.slow),
         ("operant_chamber", "blind", 0.5),
         # No trial tells anything about the next, so each is as the first.
@@ -45,25 +49,35 @@ def test_a_ceiling_is_proven(name: str, lesion: str, ceiling: float) -> None:
 @pytest.mark.parametrize(
     ("name", "lesion", "ceiling"),
     [
-        # Of eight holes that one looks into, one in eighteen is right: there are too many beliefs for the exact bound.
+        # Of eight holes that one looks into, one in eighteen is right: there are too
+        # many beliefs for the exact bound.
         ("barnes_maze", "amnesia=trial", 8 / 18),
         ("dnms", "amnesia=choice", 0.5),
-        # Of 15 pairs of arms, three entries hold three. A failure ends with a look at the food, but too late.
+        # Of 15 pairs of arms, three entries hold three. A failure ends with a look at
+        # the food, but too late.
         ("radial_arm_maze", "amnesia=trial", 0.2),
     ],
 )
-def test_whoever_may_step_from_anywhere_does_no_better(name: str, lesion: str, ceiling: float) -> None:
+def test_whoever_may_step_from_anywhere_does_no_better(
+    name: str, lesion: str, ceiling: float
+) -> None:
     hasty = without_deadlines(with_arena(CATALOGUE.find(name)))
     adversary = Adversary(ArenaParadigm(hasty), Lesion.parse(lesion), 1.0)
     assert from_anywhere(adversary, 1.0) == pytest.approx(ceiling)
 
 
 @pytest.mark.parametrize(
-    ("name", "lesion"), [("operant_chamber", "blind"), ("operant_chamber", "anhedonia"), ("dnms", "blind")]
+    ("name", "lesion"),
+    [("operant_chamber", "blind"), ("operant_chamber", "anhedonia"), ("dnms", "blind")],
 )
-def test_the_easier_problem_is_never_below_the_exact_bound(name: str, lesion: str) -> None:
+def test_the_easier_problem_is_never_below_the_exact_bound(
+    name: str, lesion: str
+) -> None:
     hasty = without_deadlines(with_arena(CATALOGUE.find(name)))
-    exact, easier = bound(name, lesion), from_anywhere(Adversary(ArenaParadigm(hasty), Lesion.parse(lesion), 1.0), 1.0)
+    exact, easier = (
+        bound(name, lesion),
+        from_anywhere(Adversary(ArenaParadigm(hasty), Lesion.parse(lesion), 1.0), 1.0),
+    )
     assert exact is not None
     assert easier is not None
     assert easier >= exact - 1e-9
@@ -77,25 +91,44 @@ def test_the_easier_problem_is_never_below_the_exact_bound(name: str, lesion: st
         ("dnms", "amnesia=choice", 0.5),
     ],
 )
-def test_by_the_shortest_way_to_each_event_one_does_no_better(name: str, lesion: str, ceiling: float) -> None:
-    adversary = Adversary(ArenaParadigm(with_arena(CATALOGUE.find(name))), Lesion.parse(lesion), 1.0)
+def test_by_the_shortest_way_to_each_event_one_does_no_better(
+    name: str, lesion: str, ceiling: float
+) -> None:
+    adversary = Adversary(
+        ArenaParadigm(with_arena(CATALOGUE.find(name))), Lesion.parse(lesion), 1.0
+    )
     assert by_walks(adversary, 1.0) == pytest.approx(ceiling)
 
 
-def test_by_the_shortest_ways_a_longer_budget_is_worth_what_a_search_finds(tmp_path: Path) -> None:
-    """With a budget of nine steps more, some ways are in time for three of eight places: see ``test_attacks``."""
+def test_by_the_shortest_ways_a_longer_budget_is_worth_what_a_search_finds(
+    tmp_path: Path,
+) -> None:
+    """With a budget of nine steps more, some ways are in time for three of eight
+    places: see ``test_attacks``.
+    """
     text = CATALOGUE.files["morris_water_maze"].read_text(encoding="utf-8")
     reference = text[text.index("reference:\n") : text.index("construct:")]
     path = tmp_path / "morris_water_maze.protocol.yaml"
-    path.write_text(text.replace("slack: {init: 8", "slack: {init: 9").replace(reference, ""), encoding="utf-8")
-    adversary = Adversary(ArenaParadigm(with_arena(load_protocol(path))), Lesion.parse("hide=landmarks"), 1.0)
+    path.write_text(
+        text.replace("slack: {init: 8", "slack: {init: 9").replace(reference, ""),
+        encoding="utf-8",
+    )
+    adversary = Adversary(
+        ArenaParadigm(with_arena(load_protocol(path))),
+        Lesion.parse("hide=landmarks"),
+        1.0,
+    )
     assert by_walks(adversary, 3.0) == pytest.approx(FEW_MORE)
 
 
 def test_only_clocks_after_which_a_trial_fails_are_stopped() -> None:
-    barnes, shuttle = (with_arena(CATALOGUE.find(name)) for name in ("barnes_maze", "shuttle_box"))
+    barnes, shuttle = (
+        with_arena(CATALOGUE.find(name)) for name in ("barnes_maze", "shuttle_box")
+    )
     search = without_deadlines(barnes).states["search"].rules
-    assert [rule for rule in barnes.states["search"].rules if rule.after is None] == list(search)
+    assert [
+        rule for rule in barnes.states["search"].rules if rule.after is None
+    ] == list(search)
     assert len(search) < len(barnes.states["search"].rules)
     assert without_deadlines(shuttle).states["quiet"] == shuttle.states["quiet"]
 
@@ -128,14 +161,26 @@ def test_a_bound_holds_for_whoever_has_less() -> None:
     def of(lesion: str, proven: float | None) -> Ceiling:
         return Ceiling(Lesion.parse(lesion), lives, proven)
 
-    found = shared([of("blind", None), of("pose-only", 0.3), of("hide=landmarks", 0.25), of("amnesia=trial", None)])
+    found = shared(
+        [
+            of("blind", None),
+            of("pose-only", 0.3),
+            of("hide=landmarks", 0.25),
+            of("amnesia=trial", None),
+        ]
+    )
     assert [one.proven for one in found] == [0.25, 0.25, 0.25, None]
-    # A bound after amnesia at a state is about those who go there as this adversary does.
-    assert shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
+    # A bound after amnesia at a state is about those who go there as this adversary
+    # does.
+    assert (
+        shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
+    )
 
 
 def test_no_bound_where_a_draw_hangs_on_what_was_done() -> None:
-    """After an error the arm stays where it was: beliefs that know no behaviour cannot bound this."""
+    """After an error the arm stays where it was: beliefs that know no behaviour cannot
+    bound this.
+    """
     text = f"""
 version: 1
 paradigm: kept
@@ -152,18 +197,31 @@ success: last == good
 """
     specification, _ = examine_text(text)
     assert specification is not None
-    for paradigm in (ArenaParadigm(specification), ArenaParadigm(without_deadlines(specification))):
+    for paradigm in (
+        ArenaParadigm(specification),
+        ArenaParadigm(without_deadlines(specification)),
+    ):
         adversary = Adversary(paradigm, Lesion.parse("intact"), 1.0)
         assert upper_bound(adversary) is None
 
 
-def test_no_number_of_circumstances_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bound holds on to them while the world forgets its nodes; one number for two of them made it another bound."""
-    world = beliefs.World(ArenaParadigm(with_arena(CATALOGUE.find("dnms"))), Lesion.parse("blind"))
+def test_no_number_of_circumstances_is_given_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bound holds on to them while the world forgets its nodes; one number for two of
+    them made it another bound.
+    """
+    world = beliefs.World(
+        ArenaParadigm(with_arena(CATALOGUE.find("dnms"))), Lesion.parse("blind")
+    )
     monkeypatch.setattr(beliefs, "MOST_NODES", 0)
     met: list[int] = []
     for _ in range(2):
-        numbers = {node.circumstances for part in world.begin(world.prior()).values() for node, _ in part}
+        numbers = {
+            node.circumstances
+            for part in world.begin(world.prior()).values()
+            for node, _ in part
+        }
         assert numbers
         assert not numbers & {*met}
         met += numbers

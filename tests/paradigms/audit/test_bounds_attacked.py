@@ -1,4 +1,6 @@
-"""No bound is below what can be achieved: random small protocols, and those that have once broken a bound."""
+"""No bound is below what can be achieved: random small protocols, and those that have
+once broken a bound.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,31 @@ from tests.paradigms.audit.random_protocols import GATES, PLUS, random_protocol
 #: Little: most of these protocols are small, and the others are given up.
 EFFORT, FEW, MANY = 0.01, 3, 200
 SEVERAL = 0.001
-LESIONS = ("blind", "blind", "intact", "amnesia=trial", "amnesia=run", "anhedonia", "pose-only", "hide=arm")
+LESIONS = (
+    "blind",
+    "blind",
+    "intact",
+    "amnesia=trial",
+    "amnesia=run",
+    "anhedonia",
+    "pose-only",
+    "hide=arm",
+)
 
 
 def exceeded(bound: float, paradigm: ArenaParadigm, lesion: Lesion) -> bool:
-    """Return whether real lives surely do better; what a few do by luck, many do not."""
-    adversary, planned = Adversary(paradigm, lesion, EFFORT), paradigm.specification.planned_trials
+    """Return whether real lives surely do better; what a few do by luck, many do
+    not.
+    """
+    adversary, planned = (
+        Adversary(paradigm, lesion, EFFORT),
+        paradigm.specification.planned_trials,
+    )
     return all(
-        Ceiling(lesion, tuple(tuple(adversary.live(seed, seed, planned)) for seed in seeds)).surely > bound + 1e-6
+        Ceiling(
+            lesion, tuple(tuple(adversary.live(seed, seed, planned)) for seed in seeds)
+        ).surely
+        > bound + 1e-6
         for seeds in (range(FEW), range(FEW, MANY))
     )
 
@@ -47,7 +66,9 @@ def accepted(text: str) -> ArenaParadigm:
 
 
 def attempt(
-    bound: Callable[[Adversary, float], float | None], adversary: Adversary, effort: float = EFFORT
+    bound: Callable[[Adversary, float], float | None],
+    adversary: Adversary,
+    effort: float = EFFORT,
 ) -> float | None:
     try:
         return None if _hangs_on_the_past(adversary.world) else bound(adversary, effort)
@@ -57,12 +78,17 @@ def attempt(
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_no_bound_of_a_random_protocol_is_too_low(first: int) -> None:
-    proved = [_proves(random_protocol(seed), LESIONS[seed % len(LESIONS)]) for seed in range(first, first + 50)]
+    proved = [
+        _proves(random_protocol(seed), LESIONS[seed % len(LESIONS)])
+        for seed in range(first, first + 50)
+    ]
     assert sum(proved) > 5
 
 
 def _proves(text: str, words: str) -> bool:
-    """Return whether there is a bound, which then is not too low, and none is below an exact one."""
+    """Return whether there is a bound, which then is not too low, and none is below an
+    exact one.
+    """
     specification, _ = examine_text(text)
     if specification is None:
         return False
@@ -74,14 +100,21 @@ def _proves(text: str, words: str) -> bool:
     def adversary(one: ArenaParadigm = paradigm) -> Adversary:
         return Adversary(one, lesion, EFFORT)
 
-    walks, anywhere = attempt(by_walks, adversary()), attempt(from_anywhere, adversary())
+    walks, anywhere = (
+        attempt(by_walks, adversary()),
+        attempt(from_anywhere, adversary()),
+    )
     unhurried = attempt(from_anywhere, adversary(free))
     forgets = _forgets(adversary().world)
     exact = attempt(_of_one_trial if forgets else _told_all, adversary())
     informed = None if forgets else attempt(_informed, adversary())
-    bounds = [one for one in (walks, anywhere, unhurried, exact, informed) if one is not None]
+    bounds = [
+        one for one in (walks, anywhere, unhurried, exact, informed) if one is not None
+    ]
     relaxed = [walks, anywhere] if lesion.forgets_at else [walks, anywhere, unhurried]
-    assert exact is None or all(one >= exact - 1e-6 for one in relaxed if one is not None), (bounds, exact)
+    assert exact is None or all(
+        one >= exact - 1e-6 for one in relaxed if one is not None
+    ), (bounds, exact)
     if min(bounds, default=1) < 1 - SEVERAL:
         assert not exceeded(min(bounds), paradigm, lesion), (text, words, bounds)
     return bool(bounds)
@@ -97,10 +130,12 @@ PLACES = "left, left, right, right, left, left, left, right"
 @pytest.mark.parametrize(
     ("lesion", "draws", "limit", "states", "success", "rate"),
     [
-        # A turn to the same side is right from both ends: it leads a blind subject to different places.
+        # A turn to the same side is right from both ends: it leads a blind subject to
+        # different places.
         ("blind", "d: {of: {at: [up, down], face: [S, N], side: [left, right]}}", "30",
          f"run: {{rules: [{CHOICE}]}}", "last == good", 1),
-        # Hypotheses that differ only in what is seen after an error count each: three of four are not one of two.
+        # Hypotheses that differ only in what is seen after an error count each: three
+        # of four are not one of two.
         ("intact", f"d: {{of: {{side: [{PLACES}], v: [x, y, x, y, x, y, z, x], w: [p, p, p, p, q, q, q, q]}}}}", "30",
          "cue: {freeze: true, show: {box: w}, rules: [{after: 1, go: run}]}\n    "
          "run: {rules: [{enter: side, end: good}, {enter: arm, go: lost}]}\n    "
@@ -113,7 +148,8 @@ PLACES = "left, left, right, right, left, left, left, right"
         ("intact", "d: {of: {side: [left, right], late: [6, 60]}}", "late", f"run: {{rules: [{CHOICE}]}}",
          "(last == timeout and late == 6) or (last == good and late == 60)", 1),
         ("intact", SIDE, "20", "run: {rules: [{act: STAY, end: bad}, {enter: arm, end: bad}]}", "last == timeout", 1),
-        # The length of the first trial tells where the others pay; so does the reward of its last step.
+        # The length of the first trial tells where the others pay; so does the reward
+        # of its last step.
         ("blind", "d: {per: subject, of: {side: [left, right], late: [10, 60]}}", "late",
          f"run: {{rules: [{CHOICE}]}}", "last == good", 0.95),
         ("blind", "d: {per: subject, of: {side: [left, right]}}", "20",
@@ -146,7 +182,10 @@ PLACES = "left, left, right, right, left, left, left, right"
 def test_these_have_once_broken_a_bound(
     lesion: str, draws: str, limit: str, states: str, success: str, rate: float
 ) -> None:
-    start, first = ("at", "face: face") if "at:" in draws else ("box", "face: N"), states.split(":")[0]
+    start, first = (
+        ("at", "face: face") if "at:" in draws else ("box", "face: N"),
+        states.split(":")[0],
+    )
     text = (
         f"version: 1\nparadigm: broken\n{PLUS}draw:\n  {draws}\nstart: {{at: {start[0]}, {start[1]}}}\n"
         f"trial:\n  limit: {limit}\n  start: {first}\n  states:\n    {states}\n"
@@ -154,9 +193,11 @@ def test_these_have_once_broken_a_bound(
     )
     paradigm, words = accepted(text), Lesion.parse(lesion)
     for bound in (by_walks, from_anywhere, upper_bound):
-        assert (1 if (one := attempt(bound, Adversary(paradigm, words, 0.1), 0.1)) is None else one) >= rate - 1e-6, (
-            bound
-        )
+        assert (
+            1
+            if (one := attempt(bound, Adversary(paradigm, words, 0.1), 0.1)) is None
+            else one
+        ) >= rate - 1e-6, bound
 
 
 @pytest.mark.parametrize("shut", ["gate, side_door", "side_door, gate"])
@@ -166,11 +207,15 @@ def test_doors_that_shut_all_goals_say_nothing_of_those_that_do_not(shut: str) -
         f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{close: [shut], rules: [{CHOICE}]}}}}\n"
         "schedule: {one: {trials: 20}}\nsuccess: last == good\n"
     )
-    assert from_anywhere(Adversary(accepted(text), Lesion.parse("intact"), 0.1), 0.1) == pytest.approx(0.25)
+    assert from_anywhere(
+        Adversary(accepted(text), Lesion.parse("intact"), 0.1), 0.1
+    ) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(("where", "proved"), [("b == 1", None), ("trial > 1", 0.25)])
-def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(where: str, proved: float | None) -> None:
+def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(
+    where: str, proved: float | None
+) -> None:
     text = (
         f"version: 1\nparadigm: chosen\n{PLUS}draw:\n  {SIDE}\n  e: {{of: {{b: [0, 1]}}}}\nstart: {{at: box}}\n"
         f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{rules: [{CHOICE}]}}}}\n"
@@ -180,7 +225,9 @@ def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(where
 
 
 def test_what_a_subject_notes_before_it_forgets_leaves_no_bound() -> None:
-    """It bumps into a wall where the left arm is shut: the mark is there after the wait."""
+    """It bumps into a wall where the left arm is shut: the mark is there after the
+    wait.
+    """
     text = """version: 1
 paradigm: noted
 arena:
@@ -206,20 +253,28 @@ trial:
 schedule: {one: {trials: 12}}
 success: last == good
 """
-    bumping, one_way = ", {press: wall, set: {mark: b}}", "forced: {close: [shut], rules: [{enter: arm, go: delay}]}"
-    # Each arm leads to a state of its own, which sets the mark as it is entered, frozen or not.
+    bumping, one_way = (
+        ", {press: wall, set: {mark: b}}",
+        "forced: {close: [shut], rules: [{enter: arm, go: delay}]}",
+    )
+    # Each arm leads to a state of its own, which sets the mark as it is entered, frozen
+    # or not.
     two_ways = """forced: {close: [shut], rules: [{enter: left, go: here}, {enter: right, go: there}]}
     here: {freeze: true, set: {mark: b}, rules: [{after: 1, go: delay}]}
     there: {freeze: true, rules: [{after: 1, go: delay}]}"""
     plain = text.replace("MARKING", "")
     late = plain.replace("if: it != sample", "if: (it == left) == (steps > 20)")
-    visited = plain.replace("free: {show", "free: {set: {seen: where(arm) == left}, show").replace(
-        "if: it != sample", "if: (it == left) == (seen == 0)"
-    )
+    visited = plain.replace(
+        "free: {show", "free: {set: {seen: where(arm) == left}, show"
+    ).replace("if: it != sample", "if: (it == left) == (seen == 0)")
     assert one_way in plain
     held = "forced: {freeze: true, rules: [{after: 4, go: delay}, {act: ROTATE_LEFT, set: {seen: 2}}]}"
-    hands = two_ways.replace("set: {mark: b}, rules: [{after: 1, go", "rules: [{after: 1, reward: 1, go")
-    tips = one_way.replace("[{enter", "[{press: wall, set: {tip: 1}}, {enter").replace("go: delay", "go: here")
+    hands = two_ways.replace(
+        "set: {mark: b}, rules: [{after: 1, go", "rules: [{after: 1, reward: 1, go"
+    )
+    tips = one_way.replace("[{enter", "[{press: wall, set: {tip: 1}}, {enter").replace(
+        "go: delay", "go: here"
+    )
     tips += "\n    here: {freeze: true, rules: [{after: 1, reward: tip, go: delay}]}"
     turns = "forced: {rules: [{act: ROTATE_LEFT, reward: 0.1}, {act: ROTATE_RIGHT}]}"
     at_once = "  finish: [{if: state == forced, go: delay}]\n  states:"
@@ -231,24 +286,42 @@ success: last == good
     )
     told = plain.replace("delay: {place: box, ", "delay: {").replace(
         one_way,
-        tips.replace("tip: 1", "tip: 1, spot: right").replace("reward: tip, ", "").replace("here: {", "here: {THERE"),
+        tips.replace("tip: 1", "tip: 1, spot: right")
+        .replace("reward: tip, ", "")
+        .replace("here: {", "here: {THERE"),
     )
-    lifted = plain.replace("seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}")
+    lifted = plain.replace(
+        "seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}"
+    )
     for other, proved, *state in (
         (plain, 0.5),
         (text.replace("MARKING", bumping), None),
         (plain.replace(one_way, two_ways), None),
         (late, None),
-        (text.replace("MARKING", ", {press: wall, go: free}"), None),  # it need not wait at all
+        (
+            text.replace("MARKING", ", {press: wall, go: free}"),
+            None,
+        ),  # it need not wait at all
         (visited, None),
-        # What it does while it is held: it is lifted to another place, or makes the wait longer.
+        # What it does while it is held: it is lifted to another place, or makes the
+        # wait longer.
         (lifted, None, "free"),
-        # Where it looks as it is put into the box is noted, or paid with the first picture.
-        (plain.replace("delay: {place", "delay: {set: {seen: heading == 90}, place"), None),
+        # Where it looks as it is put into the box is noted, or paid with the first
+        # picture.
+        (
+            plain.replace("delay: {place", "delay: {set: {seen: heading == 90}, place"),
+            None,
+        ),
         (plain.replace("delay: {place", "delay: {reward: heading == 90, place"), None),
-        (plain.replace("enter: arm, go: delay", "enter: arm, reward: heading / 360, go: delay"), None),
+        (
+            plain.replace(
+                "enter: arm, go: delay", "enter: arm, reward: heading / 360, go: delay"
+            ),
+            None,
+        ),
         (plain.replace(one_way, held), None),
-        # One of two carriers pays, or what was set before; or whatever leads to the end of a phase.
+        # One of two carriers pays, or what was set before; or whatever leads to the end
+        # of a phase.
         (plain.replace(one_way, hands), None),
         (plain.replace(one_way, tips), None),
         (plain.replace(one_way, turns).replace("  states:", at_once), None),
@@ -285,9 +358,16 @@ success: last == good
          "watch: [{act: any, if: knocks > 2, set: {primed: 1}}, {act: ROTATE_LEFT, set: {knocks: knocks + 1}}]", 1),
     ],
 )  # fmt: skip
-def test_these_have_once_merged_what_differs(lesion: str, start: str, states: str, more: str, rate: float) -> None:
+def test_these_have_once_merged_what_differs(
+    lesion: str, start: str, states: str, more: str, rate: float
+) -> None:
     key, _, value = more.partition(": ")
-    own = {"draw": "{}", "trial.start": "run", "success": "last == good", "watch": "[]"} | {key: value}
+    own = {
+        "draw": "{}",
+        "trial.start": "run",
+        "success": "last == good",
+        "watch": "[]",
+    } | {key: value}
     text = (
         f"version: 1\nparadigm: merged\n{PLUS}vars: {{knocks: 0, primed: 0}}\ndraw: {own['draw']}\nstart: {start}\n"
         f"trial:\n  limit: 12\n  start: {own['trial.start']}\n  each: {{set: {{primed: 0}}}}\n  watch: {own['watch']}\n"
@@ -339,7 +419,10 @@ def test_no_bound_is_of_a_part_of_what_is_possible(
         f"{{after: b + 9, reward: 1, go: more}}]}}, more: {{rules: [{CHOICE}]}}}}\n"
         "schedule: {one: {trials: 4}}\nsuccess: last == good\n"
     )
-    assert upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 0.1), 0.1) == proved
+    assert (
+        upper_bound(Adversary(accepted(text), Lesion.parse("blind"), 0.1), 0.1)
+        == proved
+    )
 
 
 @pytest.mark.parametrize(
@@ -352,10 +435,14 @@ def test_no_bound_is_of_a_part_of_what_is_possible(
         ("{side: {of: {side: [left, right]}}}", "{}", "(last == good) + 0.5 * (last == bad)", 1),
     ],
 )  # fmt: skip
-def test_what_is_alike_in_reality_is_alike_in_the_model(draws: str, shows: str, success: str, rate: float) -> None:
+def test_what_is_alike_in_reality_is_alike_in_the_model(
+    draws: str, shows: str, success: str, rate: float
+) -> None:
     text = (
         f"version: 1\nparadigm: alike\n{PLUS}draw: {draws}\nstart: {{at: box, face: N}}\n"
         f"trial:\n  limit: 30\n  start: run\n  states: {{run: {{show: {shows}, rules: [{CHOICE}]}}}}\n"
         f"schedule: {{one: {{trials: 4}}}}\nsuccess: {success}\n"
     )
-    assert upper_bound(Adversary(accepted(text), Lesion.parse("anhedonia"), 1.0)) == pytest.approx(rate)
+    assert upper_bound(
+        Adversary(accepted(text), Lesion.parse("anhedonia"), 1.0)
+    ) == pytest.approx(rate)

@@ -1,4 +1,6 @@
-"""Two lives of equal key are one hypothesis: whatever is done, they go on alike, and no bound depends on that."""
+"""Two lives of equal key are one hypothesis: whatever is done, they go on alike, and no
+bound depends on that.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,11 @@ from website.lesions import CLASSICS
 Plant = Callable[..., ArenaParadigm]
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 FILES = [*_catalogue.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
-#: Beginnings of a trial that are looked at, groups of equal ones, and lives of a group that are led together.
+#: Beginnings of a trial that are looked at, groups of equal ones, and lives of a group
+#: that are led together.
 BEGINNINGS, GROUPS, TOGETHER, TRIALS = 300, 8, 3, 2
-#: Beginnings from which lives wander by themselves, how many from each, and at most how long.
+#: Beginnings from which lives wander by themselves, how many from each, and at most how
+#: long.
 WANDERED, WANDERERS, FAR = 40, 12, 40
 
 
@@ -41,7 +45,9 @@ def beginnings(world: World, life: Hypothesis) -> Iterator[tuple[int, Hypothesis
         assert observation is not None
         return world.percept(observation, 0.0, False, twin.waiting), twin
 
-    yield from (one for _, one in itertools.islice(world.script.all_of(begin), BEGINNINGS))
+    yield from (
+        one for _, one in itertools.islice(world.script.all_of(begin), BEGINNINGS)
+    )
 
 
 def key(life: Hypothesis) -> Hashable:
@@ -52,21 +58,35 @@ def wandered(life: Hypothesis, chance: random.Random) -> Hypothesis | None:
     """Return where a life has come to; None if its trial has ended."""
     twin, straight = life.twin(), chance.random()
     for _ in range(chance.randrange(FAR)):
-        action = STAY if twin.waiting else 0 if chance.random() < straight else chance.randrange(4)
+        action = (
+            STAY
+            if twin.waiting
+            else 0
+            if chance.random() < straight
+            else chance.randrange(4)
+        )
         if twin.step(action)[2] != RUNNING:
             return None
     return twin
 
 
 def lead(world: World, lives: list[Hypothesis], chance: random.Random) -> None:
-    """Do the same in all of them: what is perceived, what still matters and how it ends is the same."""
+    """Do the same in all of them: what is perceived, what still matters and how it ends
+    is the same.
+    """
     for life in lives:  # choices that are left to chance are the likeliest ones
         world.script.written, world.script.taken = [], []
         assert life.limit < NEVER
     straight = chance.random()
     while True:
         one = lives[0]
-        action = STAY if one.waiting else 0 if chance.random() < straight else chance.randrange(4)
+        action = (
+            STAY
+            if one.waiting
+            else 0
+            if chance.random() < straight
+            else chance.randrange(4)
+        )
         ends = [life.step(action) for life in lives]
         over = [status != RUNNING for _, _, status in ends]
         met = {
@@ -80,11 +100,17 @@ def lead(world: World, lives: list[Hypothesis], chance: random.Random) -> None:
         assert len({key(life) for life in lives}) == 1
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".protocol.yaml"))
-@pytest.mark.parametrize("lesion", ["intact", "blind+anhedonia", f"hide={LANDMARKS}+amnesia=trial"])
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: path.name.removesuffix(".protocol.yaml")
+)
+@pytest.mark.parametrize(
+    "lesion", ["intact", "blind+anhedonia", f"hide={LANDMARKS}+amnesia=trial"]
+)
 def test_lives_of_equal_key_go_on_alike(path: Path, lesion: str) -> None:
     specification = with_arena(_catalogue.load(path))
-    if specification.success is None or (LANDMARKS in lesion and not specification.arena.landmarks):
+    if specification.success is None or (
+        LANDMARKS in lesion and not specification.arena.landmarks
+    ):
         return
     world = World(ArenaParadigm(specification), Lesion.parse(lesion))
     chance = random.Random(f"{specification.name} {lesion}")
@@ -101,39 +127,68 @@ def test_lives_of_equal_key_go_on_alike(path: Path, lesion: str) -> None:
                     groups["wandered", there.steps, key(there)].append(there)
         equal = [lives for lives in groups.values() if len(lives) > 1]
         for lives in chance.sample(equal, min(len(equal), GROUPS)):
-            lead(world, [one.twin() for one in chance.sample(lives, min(len(lives), TOGETHER))], chance)
+            lead(
+                world,
+                [one.twin() for one in chance.sample(lives, min(len(lives), TOGETHER))],
+                chance,
+            )
         life = chance.choice(first)[0]
         while life.step(STAY)[2] == RUNNING:
             pass
 
 
-#: What is drawn decides by a sum, and the place of the answer is all that is left of it.
+#: What is drawn decides by a sum, and the place of the answer is all that is left of
+#: it.
 SUMMED = (
-    ("side: {of: {side: [left, right]}}", "one: {per: subject, of: {one: [0, 1]}}\n  two: {of: {two: [0, 1]}}"),
+    (
+        "side: {of: {side: [left, right]}}",
+        "one: {per: subject, of: {one: [0, 1]}}\n  two: {of: {two: [0, 1]}}",
+    ),
     ("start: {at: box", "vars: {side: none}\nstart: {at: box"),
-    ("{freeze: true, show: {side", '{set: {side: "member(arm, (one + two) % 2 + 1)"}, freeze: true, show: {side'),
+    (
+        "{freeze: true, show: {side",
+        '{set: {side: "member(arm, (one + two) % 2 + 1)"}, freeze: true, show: {side',
+    ),
 )
 
 
 @pytest.mark.parametrize(
-    "lesion", ["intact", "amnesia=choice", "blind", "anhedonia", "hide=arm", "pose-only+anhedonia"]
+    "lesion",
+    [
+        "intact",
+        "amnesia=choice",
+        "blind",
+        "anhedonia",
+        "hide=arm",
+        "pose-only+anhedonia",
+    ],
 )
 @pytest.mark.parametrize("changes", [(), SUMMED], ids=["plain", "summed"])
 def test_bounds_do_not_depend_on_merging(
-    plant: Plant, changes: tuple[tuple[str, str], ...], lesion: str, monkeypatch: pytest.MonkeyPatch
+    plant: Plant,
+    changes: tuple[tuple[str, str], ...],
+    lesion: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paradigm = plant(*changes)
     merged = upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0))
     numbers: dict[Hashable, int] = {}
 
     def everything(self: Relevance, life: Hypothesis) -> int:
-        return numbers.setdefault((life.block, life.state, *life.values.items()), len(numbers))
+        return numbers.setdefault(
+            (life.block, life.state, *life.values.items()), len(numbers)
+        )
 
     monkeypatch.setattr(Relevance, "tabulated", everything)
-    assert merged == upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0)) == pytest.approx(merged)
+    assert (
+        merged
+        == upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0))
+        == pytest.approx(merged)
+    )
 
 
 def test_hypotheses_that_nothing_tells_apart_are_one(plant: Plant) -> None:
     world = World(plant(*SUMMED), Lesion.parse("hide=arm"))
-    # The two sides, not the four pairs: what lasts for life is not told, so it does not part them either.
+    # The two sides, not the four pairs: what lasts for life is not told, so it does not
+    # part them either.
     assert {len(part) for part in world.begin(world.prior()).values()} == {2}

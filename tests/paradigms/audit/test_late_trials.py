@@ -1,4 +1,6 @@
-"""Trials that are judged late in a life, or never: an audit lives up to them, and says ok on no other ground."""
+"""Trials that are judged late in a life, or never: an audit lives up to them, and says
+ok on no other ground.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +46,25 @@ def test_lives_are_lived_until_trials_are_judged(plant: Plant) -> None:
     assert tally.outcomes.total() == 8 * 16
 
 
-def test_what_is_solvable_early_and_impossible_late_fails(plant: Plant, settings: AuditSettings) -> None:
+def test_what_is_solvable_early_and_impossible_late_fails(
+    plant: Plant, settings: AuditSettings
+) -> None:
     findings = found(plant(*IMPOSSIBLE), settings)
     assert findings["solvable"].verdict == "FAIL"
     assert findings["solvable"].text.startswith(".00 of ")
     assert found(plant(LATE), settings)["solvable"].verdict == "ok"
 
 
-def test_a_success_that_never_holds_says_how_trials_end(plant: Plant, settings: AuditSettings) -> None:
-    findings = found(plant(("success: last == correct", "success: last == correct and trial > 20")), settings)
-    assert findings["solvable"].text.endswith("; success never held; the outcome was 'correct' in 24 of 24")
+def test_a_success_that_never_holds_says_how_trials_end(
+    plant: Plant, settings: AuditSettings
+) -> None:
+    findings = found(
+        plant(("success: last == correct", "success: last == correct and trial > 20")),
+        settings,
+    )
+    assert findings["solvable"].text.endswith(
+        "; success never held; the outcome was 'correct' in 24 of 24"
+    )
 
 
 def test_an_impossible_paradigm_is_not_sound(tmp_path: Path) -> None:
@@ -66,25 +77,39 @@ def test_an_impossible_paradigm_is_not_sound(tmp_path: Path) -> None:
         assert_sound(path, parts=["solvable"])
 
 
-def test_where_no_trial_is_judged_nothing_is_ok(plant: Plant, settings: AuditSettings) -> None:
+def test_where_no_trial_is_judged_nothing_is_ok(
+    plant: Plant, settings: AuditSettings
+) -> None:
     findings = found(plant(NEVER), settings)
     assert findings["solvable"].verdict == "FAIL"
-    assert not [finding.rule for finding in findings.values() if finding.verdict == "ok"]
+    assert not [
+        finding.rule for finding in findings.values() if finding.verdict == "ok"
+    ]
     assert "not judged" in findings["chance: uniform"].text
     assert "more are needed" in findings["blind ceiling"].text
     assert not any("trials: 0" in finding.text for finding in findings.values())
 
 
-def test_a_stated_chance_is_compared_with_no_trial(plant: Plant, settings: AuditSettings) -> None:
+def test_a_stated_chance_is_compared_with_no_trial(
+    plant: Plant, settings: AuditSettings
+) -> None:
     stated = ("checks:", "chance: {value: 0.1, trials: 2000, how: made up}\nchecks:")
     assert found(plant(NEVER, stated), settings)["chance: as stated"].verdict == "note"
 
 
 @pytest.mark.parametrize(
     ("passed", "trials", "verdict"),
-    [(0, 0, "note"), (4, 16, "note"), (16, 16, "FAIL"), (0, 64, "ok"), (FEWEST_JUDGED // 2, FEWEST_JUDGED, "ok")],
+    [
+        (0, 0, "note"),
+        (4, 16, "note"),
+        (16, 16, "FAIL"),
+        (0, 64, "ok"),
+        (FEWEST_JUDGED // 2, FEWEST_JUDGED, "ok"),
+    ],
 )
-def test_few_trials_are_no_ground_for_ok(passed: int, trials: int, verdict: str) -> None:
+def test_few_trials_are_no_ground_for_ok(
+    passed: int, trials: int, verdict: str
+) -> None:
     found, text = under([Tally("somebody", lives=[(passed, trials)])], 0.5)
     assert found == verdict
     assert (f"{FEWEST_JUDGED - trials} more are needed" in text) == (verdict == "note")

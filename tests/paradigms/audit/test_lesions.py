@@ -1,4 +1,6 @@
-"""What is left without a channel: small tasks whose ceilings can be worked out by hand."""
+"""What is left without a channel: small tasks whose ceilings can be worked out by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ LEAK = (
         "hint: {say: LEFT, rules: [{enter: side, reward: 1, end: correct}, {enter: arm, end: error}]}\n"
         "    cue: {freeze",
     ),
-    ("rules: [{after: 3, go: choice}]", "rules: [{after: 3, if: side == left, go: hint}, {after: 3, go: choice}]"),
+    (
+        "rules: [{after: 3, go: choice}]",
+        "rules: [{after: 3, if: side == left, go: hint}, {after: 3, go: choice}]",
+    ),
 )
 #: One side for life, and nothing shows it.
 LEARNT = (
@@ -77,7 +82,9 @@ def found(paradigm: ArenaParadigm, lesion: str, seed: int = 0) -> Ceiling:
         ("pose-only", 0.5),
     ],
 )
-def test_a_choice_of_two_is_proven_and_found(plant: Plant, lesion: str, ceiling: float) -> None:
+def test_a_choice_of_two_is_proven_and_found(
+    plant: Plant, lesion: str, ceiling: float
+) -> None:
     paradigm = plant()
     assert bound(paradigm, lesion) == pytest.approx(ceiling)
     rate = found(paradigm, lesion).found
@@ -106,13 +113,23 @@ def test_the_number_of_a_subject_that_is_told_tells_its_row(plant: Plant) -> Non
     )
     for changes, proven, rate in ((LEARNT, 0.5, 0.5), ((*LEARNT, *told), None, 1)):
         assert bound(plant(*changes), "anhedonia") == proven
-        assert found(plant(*changes), "anhedonia").found.value == pytest.approx(rate, abs=0.1)
+        assert found(plant(*changes), "anhedonia").found.value == pytest.approx(
+            rate, abs=0.1
+        )
 
 
 def test_the_memoryless_have_the_bound_of_an_amnesia() -> None:
-    forgets, remembers_nothing = Lesion.parse("amnesia=choice"), Lesion.parse("memoryless")
-    assert [one.proven for one in shared([Ceiling(forgets, (), 0.5), Ceiling(remembers_nothing, ())])] == [0.5, 0.5]
-    assert [one.proven for one in shared([Ceiling(forgets, (), 0.5), Ceiling(INTACT, ())])] == [0.5, None]
+    forgets, remembers_nothing = (
+        Lesion.parse("amnesia=choice"),
+        Lesion.parse("memoryless"),
+    )
+    assert [
+        one.proven
+        for one in shared([Ceiling(forgets, (), 0.5), Ceiling(remembers_nothing, ())])
+    ] == [0.5, 0.5]
+    assert [
+        one.proven for one in shared([Ceiling(forgets, (), 0.5), Ceiling(INTACT, ())])
+    ] == [0.5, None]
 
 
 def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
@@ -121,12 +138,15 @@ def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
     assert intact.at_last.value == 1
     assert 0.2 <= statistics.mean(life[0].success for life in intact.lives) <= 0.8
     assert all(one.success for life in intact.lives for one in life[1:])
-    assert bound(paradigm, "intact") == pytest.approx(1)  # for whoever is told what earlier trials tell
+    assert bound(paradigm, "intact") == pytest.approx(
+        1
+    )  # for whoever is told what earlier trials tell
     assert bound(paradigm, "amnesia=trial") == pytest.approx(0.5)
     for lesion in ("amnesia=trial", "amnesia=choice"):
         rate = found(paradigm, lesion).found
         assert lesion != "amnesia=trial" or rate.low <= 0.5 <= rate.high
-    # The right side is right again whether or not it pays to know; without reward, ends look alike.
+    # The right side is right again whether or not it pays to know; without reward, ends
+    # look alike.
     assert found(paradigm, "anhedonia").at_last.low <= 0.5
 
 
@@ -145,10 +165,19 @@ def test_the_same_seed_gives_the_same_lives(plant: Plant) -> None:
 
 def test_lives_are_led_until_what_is_asked_is_decided(plant: Plant) -> None:
     # One trial each: eight lives of a coin say little.
-    paradigm, lesion = plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")), Lesion.parse("blind")
-    asked, brief = Order(lesion, EFFORT, 0, at_most=0.5), Order(lesion, EFFORT, 0, is_brief=True)
+    paradigm, lesion = (
+        plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")),
+        Lesion.parse("blind"),
+    )
+    asked, brief = (
+        Order(lesion, EFFORT, 0, at_most=0.5),
+        Order(lesion, EFFORT, 0, is_brief=True),
+    )
     proven, few = measure(paradigm, asked), measure(paradigm, brief)
-    assert (len(proven.lives), len(few.lives)) == (FEWEST, LIVES)  # a proof decides at once
+    assert (len(proven.lives), len(few.lives)) == (
+        FEWEST,
+        LIVES,
+    )  # a proof decides at once
     assert (proven.proven, few.proven) == (0.5, None)
     assert few.verdict(0.5) == "undecided"
     # A limit that no proof meets: more lives are led, and speak against it.
@@ -170,7 +199,13 @@ def _ceiling(passed: int, trials: int, proven: float | None = None) -> Ceiling:
         (40, 40, None, "FAIL", False),
         (5, 8, 0.55, "ok", True),
         (5, 8, None, "undecided", True),
-        (200, 400, None, "undecided", False),  # however little was found: a cleverer policy may exist
+        (
+            200,
+            400,
+            None,
+            "undecided",
+            False,
+        ),  # however little was found: a cleverer policy may exist
         (200, 400, 1.0, "undecided", False),
     ],
 )
@@ -178,17 +213,32 @@ def test_a_row_is_ok_when_it_is_proved(
     passed: int, trials: int, proven: float | None, verdict: str, *, is_excess: bool
 ) -> None:
     said, remark = _abolished(_ceiling(passed, trials, proven), 0.55, is_void=False)
-    assert (said, EXCESS in remark, "not proven" in remark) == (verdict, is_excess, verdict == "undecided")
+    assert (said, EXCESS in remark, "not proven" in remark) == (
+        verdict,
+        is_excess,
+        verdict == "undecided",
+    )
 
 
-def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(plant: Plant) -> None:
-    sides, lamps = "[left, right, left, right, left, right]", "['*', '*', '%', '%', '+', '+']"
+def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(
+    plant: Plant,
+) -> None:
+    sides, lamps = (
+        "[left, right, left, right, left, right]",
+        "['*', '*', '%', '%', '+', '+']",
+    )
     paradigm = plant(
         ("of: {side: [left, right]}", f"of: {{side: {sides}, lamp: {lamps}}}"),
         ('{side: "*"}', "{side: lamp}"),
         ("reward: 1, ", ""),
-        ("{main: {sessions: 2, trials: 10}}", "{before: {sessions: 2, trials: 10}, main: {sessions: 1, trials: 10}}"),
-        ("success: last == correct", "success: block == main and last == correct\nestimand: {block: main}"),
+        (
+            "{main: {sessions: 2, trials: 10}}",
+            "{before: {sessions: 2, trials: 10}, main: {sessions: 1, trials: 10}}",
+        ),
+        (
+            "success: last == correct",
+            "success: block == main and last == correct\nestimand: {block: main}",
+        ),
     )
     for seed in range(3):
         assert found(paradigm, "intact", seed).found.value == 1
@@ -204,22 +254,35 @@ CONSTRUCT = (
 )
 
 
-def verdicts(paradigm: ArenaParadigm, part: str = "lesions", processes: int = 1) -> dict[str, str]:
-    settings = AuditSettings(trials=50, parts=(part,), processes=processes, effort=EFFORT)  # type: ignore[arg-type]
+def verdicts(
+    paradigm: ArenaParadigm, part: str = "lesions", processes: int = 1
+) -> dict[str, str]:
+    settings = AuditSettings(
+        trials=50,
+        parts=(part,),  # type: ignore[arg-type]
+        processes=processes,
+        effort=EFFORT,
+    )
     return {one.rule: one.verdict for one in audit(paradigm, [], settings)}
 
 
-def test_only_the_intact_subject_goes_on_after_the_last_judged_block(plant: Plant) -> None:
+def test_only_the_intact_subject_goes_on_after_the_last_judged_block(
+    plant: Plant,
+) -> None:
     schedule = "schedule: {before: {trials: 2}, main: {trials: 6}, between: {trials: 2}, late: {trials: 6}}"
     blocks = ("schedule: {main: {sessions: 2, trials: 10}}", schedule)
-    paradigm = plant(blocks, ("success: last", "estimand: {block: [main, between]}\nsuccess: last"))
+    paradigm = plant(
+        blocks, ("success: last", "estimand: {block: [main, between]}\nsuccess: last")
+    )
     for lesion, trials in [("intact", 16), ("blind", 10), ("memoryless", 10)]:
         lives = found(paradigm, lesion).lives
         assert {len(life) for life in lives} == {trials}
         assert all(sum(one.judged for one in life) == 8 for life in lives)
     adversary = Adversary(paradigm, Lesion.parse("intact"), EFFORT)
     assert len(list(_priors(adversary))) == 8
-    assert min(one.plan.left for one in adversary.world.histories) == 5  # the first late trial says that it is one
+    assert (
+        min(one.plan.left for one in adversary.world.histories) == 5
+    )  # the first late trial says that it is one
 
 
 def test_a_construct_holds_or_falls(plant: Plant) -> None:
@@ -228,11 +291,15 @@ def test_a_construct_holds_or_falls(plant: Plant) -> None:
     assert sound["lesion: anhedonia"] == "ok"
     assert sound["lesion: blind"] == "note"
     assert "FAIL" not in sound.values()
-    leaky = verdicts(plant(CONSTRUCT, ("choice:\n", 'choice:\n      show: {side: "*"}\n')), processes=2)
+    leaky = verdicts(
+        plant(CONSTRUCT, ("choice:\n", 'choice:\n      show: {side: "*"}\n')),
+        processes=2,
+    )
     assert leaky["lesion: amnesia=choice"] == "FAIL"
 
 
-#: The side is shown in the trial after one (or two) in which time was up: nobody who wants to succeed gets there.
+#: The side is shown in the trial after one (or two) in which time was up: nobody who
+#: wants to succeed gets there.
 EGG = (
     *LEARNT,
     CONSTRUCT,
@@ -250,19 +317,31 @@ EGG = (
 
 @pytest.mark.parametrize(
     ("when", "verdict"),
-    [("last == timeout", "FAIL"), ("recent(timeout, 2) == 2", "FAIL"), ("last == error and trial == 99", "undecided")],
+    [
+        ("last == timeout", "FAIL"),
+        ("recent(timeout, 2) == 2", "FAIL"),
+        ("last == error and trial == 99", "undecided"),
+    ],
 )
-def test_an_easter_egg_after_failures_is_found(plant: Plant, when: str, verdict: str) -> None:
+def test_an_easter_egg_after_failures_is_found(
+    plant: Plant, when: str, verdict: str
+) -> None:
     assert verdicts(plant(*EGG, ("WHEN", when)))["lesion: anhedonia"] == verdict
 
 
 def test_states_that_no_run_enters_are_named_and_looked_at(plant: Plant) -> None:
     view = installed_plugins().view("ascii_2d")
     hidden = plant(*EGG, ("WHEN", "recent(correct, 18) == 18"))
-    findings = {one.rule: one for one in audit(hidden, [view], AuditSettings(trials=300, parts=("leaks",)))}
+    findings = {
+        one.rule: one
+        for one in audit(hidden, [view], AuditSettings(trials=300, parts=("leaks",)))
+    }
     assert findings["states"].numbers == {"never": ["told"]}
     assert "'side' at 'told'" in findings["shown, ascii_2d"].text
-    plain = {one.rule: one for one in audit(plant(), [view], AuditSettings(trials=300, parts=("leaks",)))}
+    plain = {
+        one.rule: one
+        for one in audit(plant(), [view], AuditSettings(trials=300, parts=("leaks",)))
+    }
     assert plain["states"].verdict == "ok"
 
 
@@ -285,7 +364,9 @@ def test_without_a_construct_lesions_must_be_asked_for(plant: Plant) -> None:
 
 @settings(max_examples=25)
 @given(
-    st.lists(st.sampled_from("ab"), min_size=2, max_size=3).filter(lambda rows: len(set(rows)) > 1),
+    st.lists(st.sampled_from("ab"), min_size=2, max_size=3).filter(
+        lambda rows: len(set(rows)) > 1
+    ),
     st.integers(1, 2),
     st.sampled_from([None, 2, 3]),
 )
@@ -293,7 +374,15 @@ def test_a_shuffled_block_is_any_permutation_that_keeps_the_longest_run(
     rows: list[str], copies: int, most: int | None
 ) -> None:
     spec = DrawSpec(
-        "d", "trial", "shuffle", ("v", "n"), tuple((v, n) for n, v in enumerate(rows)), None, copies, most, None
+        "d",
+        "trial",
+        "shuffle",
+        ("v", "n"),
+        tuple((v, n) for n, v in enumerate(rows)),
+        None,
+        copies,
+        most,
+        None,
     )
     script = Script()
 
@@ -308,16 +397,30 @@ def test_a_shuffled_block_is_any_permutation_that_keeps_the_longest_run(
     allowed = Counter(
         order
         for order in itertools.permutations(items)
-        if most is None or max(len(list(run)) for _, run in itertools.groupby(order, key=lambda row: row[0])) <= most
+        if most is None
+        or max(
+            len(list(run))
+            for _, run in itertools.groupby(order, key=lambda row: row[0])
+        )
+        <= most
     )
     if not allowed:
         return  # then rows are put together otherwise
     assert set(chances) == set(allowed)
     for order, often in allowed.items():
-        assert chances[order] == pytest.approx(float(Fraction(often, sum(allowed.values()))))
+        assert chances[order] == pytest.approx(
+            float(Fraction(often, sum(allowed.values())))
+        )
 
 
-NAMES = ("t_maze", "operant_chamber", "dnms", "radial_arm_maze", "place_preference", "shuttle_box")
+NAMES = (
+    "t_maze",
+    "operant_chamber",
+    "dnms",
+    "radial_arm_maze",
+    "place_preference",
+    "shuttle_box",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -339,8 +442,12 @@ def test_what_happens_is_always_among_what_is_believed(name: str, lesion: str) -
             action = STAY if life.waiting else chance.choice((0, 0, 0, 1, 2, 3))
             steps = life.steps
             observation, reward, status = life.step(action)
-            percept = world.percept(observation, reward, status != RUNNING, life.waiting)
-            belief = world.step(belief, action, steps)[percept if status == RUNNING else -1 - percept]
+            percept = world.percept(
+                observation, reward, status != RUNNING, life.waiting
+            )
+            belief = world.step(belief, action, steps)[
+                percept if status == RUNNING else -1 - percept
+            ]
             assert belief
         if world.spent > ENOUGH:
             break
@@ -359,7 +466,12 @@ def test_a_twin_goes_on_as_the_life_does(plant: Plant) -> None:
     twin = life.twin()
     by_twin = [twin.step(action) for action in actions[5:]]
     assert by_twin == [life.step(action) for action in actions[5:]]
-    assert (twin.pose, twin.steps, twin.state, twin.values) == (life.pose, life.steps, life.state, life.values)
+    assert (twin.pose, twin.steps, twin.state, twin.values) == (
+        life.pose,
+        life.steps,
+        life.state,
+        life.values,
+    )
     assert twin.happenings == life.happenings == len(life.events)
 
 

@@ -1,4 +1,6 @@
-"""Rewards rank subjects as the verdict does: over a life, failing must not earn more than passing."""
+"""Rewards rank subjects as the verdict does: over a life, failing must not earn more
+than passing.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,24 @@ Plant = Callable[..., ArenaParadigm]
     ("changes", "verdict"),
     [
         ((), "ok"),
-        # The wrong arm pays more: whoever runs into any of the two earns more than one that is right.
-        ((("- {enter: arm, end: error}", "- {enter: arm, reward: 1.2, end: error}"),), "FAIL"),
+        # The wrong arm pays more: whoever runs into any of the two earns more than one
+        # that is right.
+        (
+            (
+                (
+                    "- {enter: arm, end: error}",
+                    "- {enter: arm, reward: 1.2, end: error}",
+                ),
+            ),
+            "FAIL",
+        ),
     ],
 )
-def test_a_subject_that_fails_earns_no_more(plant: Plant, changes: tuple[tuple[str, str], ...], verdict: str) -> None:
+def test_a_subject_that_fails_earns_no_more(
+    plant: Plant, changes: tuple[tuple[str, str], ...], verdict: str
+) -> None:
     settings = AuditSettings(trials=400, parts=("chance", "rewards"), effort=0.05)
     found = {one.rule: one for one in audit(plant(*changes), [], settings)}
-    assert found["reward over a life"].verdict == verdict, found["reward over a life"].text
+    assert found["reward over a life"].verdict == verdict, found[
+        "reward over a life"
+    ].text

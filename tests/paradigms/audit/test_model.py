@@ -1,4 +1,6 @@
-"""The audit's model of a life says what real lives perceive, and whether their trials succeed."""
+"""The audit's model of a life says what real lives perceive, and whether their trials
+succeed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,16 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from tests.arenas import TWO_ARMS, examine_text
 from tests.paradigms.audit.random_protocols import random_protocol
 
-LESIONS = ("intact", "blind", "amnesia=trial", "amnesia=run", "anhedonia", "pose-only", "hide=arm", "hide=text")
+LESIONS = (
+    "intact",
+    "blind",
+    "amnesia=trial",
+    "amnesia=run",
+    "anhedonia",
+    "pose-only",
+    "hide=arm",
+    "hide=text",
+)
 #: Standard errors by which frequencies may differ from what the model says.
 FAR = 5.0
 #: Ways of acting at random: weights of FORWARD, ROTATE_LEFT, ROTATE_RIGHT and STAY.
@@ -26,23 +37,34 @@ WAYS = ((1, 1, 1, 1), (6, 2, 2, 1), (1, 1, 1, 8), (12, 1, 1, 0))
 
 
 class Compared:
-    """What was foreseen, and what came: sums of differences and variances, each outcome counted as 1 or -1."""
+    """What was foreseen, and what came: sums of differences and variances, each outcome
+    counted as 1 or -1.
+    """
 
     def __init__(self) -> None:
         self.sums: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
-    def note(self, kind: Hashable, chances: Mapping[Hashable, float], came: Hashable) -> None:
+    def note(
+        self, kind: Hashable, chances: Mapping[Hashable, float], came: Hashable
+    ) -> None:
         whole = sum(chances.values())
         assert chances.get(came, 0.0) > 0, f"{kind}: the model says that this cannot be"
-        for salt in range(4):  # the same sign for the same outcome, so that a bias adds up
-            signs = {one: random.Random(f"{one}|{salt}").choice((-1, 1)) for one in chances}
+        for salt in range(
+            4
+        ):  # the same sign for the same outcome, so that a bias adds up
+            signs = {
+                one: random.Random(f"{one}|{salt}").choice((-1, 1)) for one in chances
+            }
             mean = sum(signs[one] * chance for one, chance in chances.items()) / whole
             both = self.sums[kind, salt]
             both[0] += signs[came] - mean
             both[1] += 1 - mean * mean
 
     def farthest(self) -> float:
-        return max(abs(difference) / math.sqrt(max(variance, 1.0)) for difference, variance in self.sums.values())
+        return max(
+            abs(difference) / math.sqrt(max(variance, 1.0))
+            for difference, variance in self.sums.values()
+        )
 
 
 def weights(parts: Mapping[Any, Belief]) -> dict[Hashable, float]:
@@ -51,7 +73,11 @@ def weights(parts: Mapping[Any, Belief]) -> dict[Hashable, float]:
 
 def follow(world: World, seed: int, subject: int, compared: Compared) -> None:
     """Lead a real life at random, and follow it in the model."""
-    life, rest, chance = ArenaSubject(world.program, world.view, seed, subject), world.prior(), random.Random(seed)
+    life, rest, chance = (
+        ArenaSubject(world.program, world.view, seed, subject),
+        world.prior(),
+        random.Random(seed),
+    )
     while (observation := life.begin_trial()) is not None:
         way = chance.choice(WAYS)
         ensemble = world.begin(rest)
@@ -61,14 +87,20 @@ def follow(world: World, seed: int, subject: int, compared: Compared) -> None:
         while status == RUNNING:
             action = STAY if life.waiting else chance.choices(range(4), way)[0]
             observation, reward, status = life.step(action)
-            percept = world.percept(observation, reward, status != RUNNING, life.waiting)
+            percept = world.percept(
+                observation, reward, status != RUNNING, life.waiting
+            )
             parts = world.step(belief, action, steps)
             came = percept if status == RUNNING else -1 - percept
             compared.note("step", weights(parts), came)
             belief, steps = normalised(parts[came]), steps + 1
         succeeded = sum(weight for (node, _), weight in belief.items() if node.success)
         chances = {True: succeeded, False: 1 - succeeded}
-        compared.note("success", {one: p for one, p in chances.items() if p > 1e-9}, life.is_success())
+        compared.note(
+            "success",
+            {one: p for one, p in chances.items() if p > 1e-9},
+            life.is_success(),
+        )
         rest = world.rest(belief)
 
 
@@ -77,7 +109,12 @@ def compare(paradigm: ArenaParadigm, lesion: Lesion, lives: int) -> None:
     world = World(paradigm, lesion)
     for seed in range(lives):
         subject = random.Random(seed).randrange(10**6)
-        follow(World(paradigm, lesion, subject) if world.relevance.subject else world, seed, subject, compared)
+        follow(
+            World(paradigm, lesion, subject) if world.relevance.subject else world,
+            seed,
+            subject,
+            compared,
+        )
     assert compared.farthest() < FAR
 
 
@@ -87,12 +124,19 @@ def test_the_model_of_a_random_protocol_foresees_real_lives(first: int) -> None:
     for seed in range(first, first + 25):
         specification, _ = examine_text(random_protocol(seed))
         if specification is not None:
-            compare(ArenaParadigm(specification), Lesion.parse(LESIONS[seed % len(LESIONS)]), 12)
+            compare(
+                ArenaParadigm(specification),
+                Lesion.parse(LESIONS[seed % len(LESIONS)]),
+                12,
+            )
             tried += 1
     assert tried > 15
 
 
-SIDE, CHOICE = "of: {side: [left, right]}", "{enter: side, end: good}, {enter: arm, end: bad}"
+SIDE, CHOICE = (
+    "of: {side: [left, right]}",
+    "{enter: side, end: good}, {enter: arm, end: bad}",
+)
 RUN = f"run: {{show: {{side: '*'}}, rules: [{CHOICE}]}}"
 MORE = f"rules: [{{act: STAY, go: more}}, {CHOICE}]}}\n    more: {{rules: [{CHOICE}]}}"
 
@@ -100,11 +144,13 @@ MORE = f"rules: [{{act: STAY, go: more}}, {CHOICE}]}}\n    more: {{rules: [{CHOI
 @pytest.mark.parametrize(
     ("draw", "states", "start"),
     [
-        # The last picture of a trial tells, after a rule has ended it, what only later trials ask for.
+        # The last picture of a trial tells, after a rule has ended it, what only later
+        # trials ask for.
         (f"per: subject, {SIDE}",
          f"told: {{say: '{{k}}', rules: [{{after: 2, set: {{k: side}}, end: told}}]}}\n    {RUN}",
          "[{if: block == one, go: told}, run]"),
-        # What the next trial draws, and how it begins, hangs on where and in which state the last one ended.
+        # What the next trial draws, and how it begins, hangs on where and in which
+        # state the last one ended.
         (f"keep_if: where(arm) == left, {SIDE}",
          "run: {show: {side: '*'}, rules: [{enter: arm, go: more}]}\n    more: {rules: [{after: 15, end: good}]}",
          "run"),

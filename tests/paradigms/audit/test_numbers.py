@@ -13,7 +13,12 @@ from cheesebench.paradigms.arena.audit.runs import Z95, differ, rate, shown, wil
 @pytest.mark.parametrize(
     ("passed", "trials", "low", "high"),
     # Newcombe 1998 (Stat Med 17:857), table I, method 3.
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
 )
 def test_wilson(passed: int, trials: int, low: float, high: float) -> None:
     assert wilson(passed, trials, Z95) == pytest.approx((low, high), abs=1e-4)
@@ -37,7 +42,14 @@ def test_rates_differ_by_more_than_luck() -> None:
 
 
 def test_shares_are_short() -> None:
-    shares = {0: ".00", 0.0049: ".0049", 0.25: ".25", 0.999: "1.00", 1: "1.00", 3e-19: ".00"}
+    shares = {
+        0: ".00",
+        0.0049: ".0049",
+        0.25: ".25",
+        0.999: "1.00",
+        1: "1.00",
+        3e-19: ".00",
+    }
     assert [shown(share) for share in shares] == list(shares.values())
 
 

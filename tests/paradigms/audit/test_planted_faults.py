@@ -10,7 +10,11 @@ import pytest
 from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.chances import APART, blind_remedy
-from cheesebench.paradigms.arena.audit.validity import _judged_leak, audit_leaks, collect
+from cheesebench.paradigms.arena.audit.validity import (
+    _judged_leak,
+    audit_leaks,
+    collect,
+)
 from cheesebench.plugin_manager import installed_plugins
 
 Plant = Callable[..., ArenaParadigm]
@@ -18,15 +22,21 @@ Plant = Callable[..., ArenaParadigm]
 
 def failures(paradigm: ArenaParadigm, settings: AuditSettings) -> dict[str, str]:
     """Return the rules that fail in the parts that are asked for, and what they say."""
-    findings: list[AuditFinding] = list(paradigm.audit([installed_plugins().view("ascii_2d")], settings))
-    return {finding.rule: finding.text for finding in findings if finding.verdict == "FAIL"}
+    findings: list[AuditFinding] = list(
+        paradigm.audit([installed_plugins().view("ascii_2d")], settings)
+    )
+    return {
+        finding.rule: finding.text for finding in findings if finding.verdict == "FAIL"
+    }
 
 
 def test_the_sound_protocol_passes(plant: Plant, settings: AuditSettings) -> None:
     assert failures(plant(), settings) == {}
 
 
-def test_equal_settings_give_equal_findings(plant: Plant, settings: AuditSettings) -> None:
+def test_equal_settings_give_equal_findings(
+    plant: Plant, settings: AuditSettings
+) -> None:
     views = [installed_plugins().view("ascii_2d")]
     brief = replace(settings, trials=40)
     assert list(plant().audit(views, brief)) == list(plant().audit(views, brief))
@@ -60,14 +70,25 @@ FAULTS = {
         "commonest left",
     ),
     "one side for most of the subjects": (
-        [("side: {of: {side: [left, right]}}", "side: {per: subject, of: {side: [left, left, right]}}")],
+        [
+            (
+                "side: {of: {side: [left, right]}}",
+                "side: {per: subject, of: {side: [left, left, right]}}",
+            )
+        ],
         "draw: side",
         "UNBALANCED",
     ),
     "a number that stands for a side": (
         [
-            ("{of: {side: [left, right]}}", "{of: {side: [left, right, left, right], code: [1, 2, 1, 1]}}"),
-            ("{enter: arm, end: error}", "{enter: arm, if: code == 1, end: error}\n        - {enter: arm, end: error}"),
+            (
+                "{of: {side: [left, right]}}",
+                "{of: {side: [left, right, left, right], code: [1, 2, 1, 1]}}",
+            ),
+            (
+                "{enter: arm, end: error}",
+                "{enter: arm, if: code == 1, end: error}\n        - {enter: arm, end: error}",
+            ),
         ],
         "draw: code",
         "commonest 1 .7",
@@ -78,7 +99,12 @@ FAULTS = {
         "best guess, the other one, 1.00 FORESEEABLE",
     ),
     "sides in the same order over and over": (
-        [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, left, right, right]}}")],
+        [
+            (
+                "{of: {side: [left, right]}}",
+                "{order: cycle, of: {side: [left, left, right, right]}}",
+            )
+        ],
         "draw: side",
         "FORESEEABLE",
     ),
@@ -88,12 +114,19 @@ FAULTS = {
         "failing earns 2",
     ),
     "dawdling pays more": (
-        [("    choice:\n", "    choice:\n      each: {reward: 0.1}\n"), ("== correct", "== correct and steps < 20")],
+        [
+            ("    choice:\n", "    choice:\n      each: {reward: 0.1}\n"),
+            ("== correct", "== correct and steps < 20"),
+        ],
         "reward and success",
         "failing earns",
     ),
     "the same way always": (
-        [FIXED, ("face: random", "face: W"), ("checks: [{at: choice, hidden: side, chance: 0.5}]\n", "")],
+        [
+            FIXED,
+            ("face: random", "face: W"),
+            ("checks: [{at: choice, hidden: side, chance: 0.5}]\n", ""),
+        ],
         "blind ceiling",
         "ceiling .25",
     ),
@@ -131,17 +164,28 @@ def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> 
 
 
 def test_a_blind_ceiling_that_is_passed_says_what_to_do(plant: Plant) -> None:
-    def remedy(*changes: tuple[str, str], most: float = 0.25, reached: float = 0.5) -> str:
+    def remedy(
+        *changes: tuple[str, str], most: float = 0.25, reached: float = 0.5
+    ) -> str:
         paradigm = plant(*changes)
         return blind_remedy(paradigm.specification, most, reached)
 
-    assert "add 'checks: [{at: choice, hidden: side, chance: 0.5}]', which sets the ceiling to .50" in remedy()
+    assert (
+        "add 'checks: [{at: choice, hidden: side, chance: 0.5}]', which sets the ceiling to .50"
+        in remedy()
+    )
     for high in (remedy(reached=0.9), remedy(most=0.5, reached=0.7)):
         assert "Let success depend on what is drawn for each trial (side" in high
     assert "Draw what decides success anew for each trial" in remedy(FIXED)
-    seen = remedy(("start: cue", "start: choice"), ("    choice:\n", '    choice:\n      show: {side: "*"}\n'))
+    seen = remedy(
+        ("start: cue", "start: choice"),
+        ("    choice:\n", '    choice:\n      show: {side: "*"}\n'),
+    )
     assert "checks" not in seen, "a draw that is shown is not hidden"
-    assert "'construct: {name: NAME, abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]}'" in seen
+    assert (
+        "'construct: {name: NAME, abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]}'"
+        in seen
+    )
     signs = (
         "  side: {of: {side: [left, right]}}",
         "  sign: {sample: arm, into: [black, side]}\n  good: {of: {good: [1, 2]}}",
@@ -166,24 +210,36 @@ IN_ANOTHER_BLOCK = (
 
 def test_a_guess_that_was_lucky_once_is_no_leak(plant: Plant) -> None:
     sound, seed = plant(), 143  # the first of 400 seeds whose sample has such a guess
-    view, [check] = installed_plugins().view("ascii_2d"), sound.specification.document.checks
-    alone = _judged_leak("leak", check, collect(sound, view, 100, seed + 6 * APART)[check.at])
+    view, [check] = (
+        installed_plugins().view("ascii_2d"),
+        sound.specification.document.checks,
+    )
+    alone = _judged_leak(
+        "leak", check, collect(sound, view, 100, seed + 6 * APART)[check.at]
+    )
     assert alone.verdict == "FAIL"
     [judged, *_] = audit_leaks(sound, [view], AuditSettings(trials=200, seed=seed))
     assert judged.verdict == "ok"
 
 
-def test_leaks_are_looked_for_in_every_block(plant: Plant, settings: AuditSettings) -> None:
+def test_leaks_are_looked_for_in_every_block(
+    plant: Plant, settings: AuditSettings
+) -> None:
     checks = ("checks: [", "checks: [{at: lit, hidden: side, chance: 0.5}, ")
     leaks = replace(settings, parts=("leaks",))
-    assert list(failures(plant(*IN_ANOTHER_BLOCK, checks), leaks)) == ["leak: side at lit, ascii_2d"]
+    assert list(failures(plant(*IN_ANOTHER_BLOCK, checks), leaks)) == [
+        "leak: side at lit, ascii_2d"
+    ]
 
 
 def test_what_a_rule_sets_can_be_hidden(plant: Plant, settings: AuditSettings) -> None:
     changes = (
         ("start: {at: box", "vars: {copy: none}\nstart: {at: box"),
         ("cue: {freeze: true,", "cue: {set: {copy: side}, freeze: true,"),
-        ("checks: [", "checks: [{at: choice, hidden: copy, chance: 0.5}, {at: cue, hidden: copy, chance: 0.5}, "),
+        (
+            "checks: [",
+            "checks: [{at: choice, hidden: copy, chance: 0.5}, {at: cue, hidden: copy, chance: 0.5}, ",
+        ),
     )
     leaks = replace(settings, parts=("leaks",))
     assert list(failures(plant(*changes), leaks)) == ["leak: copy at cue, ascii_2d"]
@@ -203,7 +259,10 @@ def test_cues_and_leaks_of_later_repetitions_and_sessions_are_seen(
     changes = (
         ("#LL.B.RR#", "#LL+B.RR#"),
         ("legend: {", 'legend: {+: {door: gate, glyph: "."}, '),
-        ("draw:\n", f"draw:\n  turn: {{per: {per}, order: cycle, of: {{turn: [1, 2]}}}}\n"),
+        (
+            "draw:\n",
+            f"draw:\n  turn: {{per: {per}, order: cycle, of: {{turn: [1, 2]}}}}\n",
+        ),
         ("{main: {sessions: 2, trials: 10}}", f"{{main: {schedule}}}"),
         *IN_ANOTHER_BLOCK[2:],
         ("    lit: {", "    lit: {close: [gate], "),

@@ -1,7 +1,9 @@
-"""What the audit keeps of a life is all that can matter: beliefs agree with an enumeration of whole lives.
+"""What the audit keeps of a life is all that can matter: beliefs agree with an
+enumeration of whole lives.
 
-Small random protocols read and write variables wherever the language allows it. What is perceived under fixed actions,
-and how the trials end, must then be equally likely by merged hypotheses as by all draws, one by one.
+Small random protocols read and write variables wherever the language allows it. What is
+perceived under fixed actions, and how the trials end, must then be equally likely by
+merged hypotheses as by all draws, one by one.
 """
 
 from __future__ import annotations
@@ -43,23 +45,54 @@ GUARDS = (
     "member(arm, b + 1) == w", "member(arm, (b + u) % 2 + 1) == left", "b / v > 0", "w == none", "moves > 1",
     "(block == two) * (1 / b) == 0",
 )  # fmt: skip
-OF_MEMBERS = (*GUARDS, "it == a", "it != w", "it == member(arm, b + 1)", "position(it, arm) == n")
+OF_MEMBERS = (
+    *GUARDS,
+    "it == a",
+    "it != w",
+    "it == member(arm, b + 1)",
+    "position(it, arm) == n",
+)
 VALUES = {"v": ("b", "v + 1", "0", "(v + b) % 2", "n - 1", "u"), "u": ("b", "v", "1", "u + 1", "n"),
           "w": ("a", "member(arm, b + 1)", "w", "where(arm)")}  # fmt: skip
-REWARDS = ("1", "b", "v", "v * (block == two)", "n * (a == left)", "u", "b / 2", "(w == a)")
+REWARDS = (
+    "1",
+    "b",
+    "v",
+    "v * (block == two)",
+    "n * (a == left)",
+    "u",
+    "b / 2",
+    "(w == a)",
+)
 SUCCESS = ("last == good", "last == good and b == 1", "v == b", "w == a", "recent(good, 1) == 1 and b == 1",
            "time(left) > 1", "visits == 1 and u == 1")  # fmt: skip
 
 
 @st.composite
 def effects(draw: st.DrawFn, *, it: bool = False, entry: bool = False) -> str:
-    """Return one or two effects, with a comma after each; on entry into a state there is no reward."""
+    """Return one or two effects, with a comma after each; on entry into a state there
+    is no reward.
+    """
     parts = {}
     for _ in range(draw(st.integers(1, 2))):
-        kind = draw(st.sampled_from(["set", "set", "set", "count", "place"] if entry else ["set", "reward", "reward"]))
+        kind = draw(
+            st.sampled_from(
+                ["set", "set", "set", "count", "place"]
+                if entry
+                else ["set", "reward", "reward"]
+            )
+        )
         name = draw(st.sampled_from(list(VALUES)))
-        value = draw(st.sampled_from((*VALUES[name], "it") if it and name == "w" else VALUES[name]))
-        what = {"set": f'{{{name}: "{value}"}}', "reward": f'"{draw(st.sampled_from(REWARDS))}"', "count": "visits"}
+        value = draw(
+            st.sampled_from(
+                (*VALUES[name], "it") if it and name == "w" else VALUES[name]
+            )
+        )
+        what = {
+            "set": f'{{{name}: "{value}"}}',
+            "reward": f'"{draw(st.sampled_from(REWARDS))}"',
+            "count": "visits",
+        }
         parts[kind] = what.get(kind) or draw(st.sampled_from(["box", "a"]))
     return "".join(f"{kind}: {what}, " for kind, what in parts.items())
 
@@ -67,8 +100,20 @@ def effects(draw: st.DrawFn, *, it: bool = False, entry: bool = False) -> str:
 @st.composite
 def rules(draw: st.DrawFn, states: tuple[str, ...], *, watch: bool = False) -> str:
     """Return a rule: most are about going ahead, which happens often."""
-    often = ["act: FORWARD", "act: FORWARD", "act: STAY", "enter: arm", "enter: arm", "enter: a", "enter: w"]
-    trigger = draw(st.sampled_from(often if watch else [*often, "after: 1", "after: n", "after: b + 1"]))
+    often = [
+        "act: FORWARD",
+        "act: FORWARD",
+        "act: STAY",
+        "enter: arm",
+        "enter: arm",
+        "enter: a",
+        "enter: w",
+    ]
+    trigger = draw(
+        st.sampled_from(
+            often if watch else [*often, "after: 1", "after: n", "after: b + 1"]
+        )
+    )
     it = trigger == "enter: arm"
     text = f"{trigger}, "
     if draw(st.integers(0, 3)):
@@ -77,7 +122,17 @@ def rules(draw: st.DrawFn, states: tuple[str, ...], *, watch: bool = False) -> s
         text += 'p: "(1 + b) / 4", '
     text += draw(effects(it=it))
     if not watch:
-        text += draw(st.sampled_from(["end: good, ", "end: bad, ", "", "", *(f"go: {state}, " for state in states)]))
+        text += draw(
+            st.sampled_from(
+                [
+                    "end: good, ",
+                    "end: bad, ",
+                    "",
+                    "",
+                    *(f"go: {state}, " for state in states),
+                ]
+            )
+        )
     return f"{{{text[:-2]}}}"
 
 
@@ -88,7 +143,9 @@ def protocols(draw: st.DrawFn) -> str:
     text += "draw:\n"
     order = st.sampled_from(["random", "random", "shuffle", "cycle", "by_subject"])
     for name, columns in (("a", "a: [left, right]"), ("b", "b: [0, 1], n: [1, 2]")):
-        keep = draw(st.sampled_from(["", "", ", keep_if: last == bad", ", keep_if: v == 1"]))
+        keep = draw(
+            st.sampled_from(["", "", ", keep_if: last == bad", ", keep_if: v == 1"])
+        )
         text += f"  {name}: {{per: {draw(st.sampled_from(SCOPES))}, order: {draw(order)}, of: {{{columns}}}{keep}}}\n"
     text += "vars:\n"
     for name, first in (("v", "0"), ("u", "1"), ("w", "left")):
@@ -96,7 +153,11 @@ def protocols(draw: st.DrawFn) -> str:
     text += f"start: {{at: {draw(st.sampled_from(['box', 'box', 'a', 'w']))}, face: {draw(st.sampled_from('EW'))}"
     text += f", carry: {draw(st.sampled_from(['false', 'true']))}}}\n"
     states = ("one", "two", "three")[: draw(st.integers(1, 3))]
-    first = f'{{if: "{draw(st.sampled_from(GUARDS))}", go: {states[-1]}}}, ' if draw(st.booleans()) else ""
+    first = (
+        f'{{if: "{draw(st.sampled_from(GUARDS))}", go: {states[-1]}}}, '
+        if draw(st.booleans())
+        else ""
+    )
     text += f"trial:\n  limit: {LIMIT}\n  start: [{first}{states[0]}]\n"
     if draw(st.integers(0, 3)) == 0:
         text += f"  each: {{{draw(effects())[:-2]}}}\n"
@@ -106,12 +167,20 @@ def protocols(draw: st.DrawFn) -> str:
         text += f'  finish: [{{if: "{draw(st.sampled_from(GUARDS))}", end: good}}]\n'
     text += "  states:\n"
     for state in states:
-        show = draw(st.sampled_from([*[""] * 4, 'show: {a: "*"}, ', 'show: {w: "*"}, ', "say: '{b}{v}', "]))
+        show = draw(
+            st.sampled_from(
+                [*[""] * 4, 'show: {a: "*"}, ', 'show: {w: "*"}, ', "say: '{b}{v}', "]
+            )
+        )
         freeze = "freeze: true, " if draw(st.integers(0, 5)) == 0 else ""
         own = ", ".join(draw(st.lists(rules(states), min_size=1, max_size=3)))
         own += ", {enter: left, count: visits, end: good}, {enter: right, end: bad}"
         entry = draw(effects(entry=True)) if draw(st.booleans()) else ""
-        each = f"each: {{{draw(effects())[:-2]}}}, " if draw(st.integers(0, 4)) == 0 else ""
+        each = (
+            f"each: {{{draw(effects())[:-2]}}}, "
+            if draw(st.integers(0, 4)) == 0
+            else ""
+        )
         text += f"    {state}: {{{show}{freeze}{entry}{each}rules: [{own}]}}\n"
     until = draw(st.sampled_from(["", "", ", until: {outcome: good, count: 1}"]))
     text += f"schedule: {{one: {{trials: {draw(st.sampled_from([1, 2]))}{until}}}, two: {{trials: 2}}}}\n"
@@ -136,9 +205,16 @@ Course = tuple[tuple[object, ...], ...]
 
 
 def enumerated(world: World, actions: list[list[int]]) -> dict[Course, float]:
-    """Return how likely each course is, by leading a life with every outcome of every draw."""
+    """Return how likely each course is, by leading a life with every outcome of every
+    draw.
+    """
     script, found = Script(), defaultdict[Course, float](float)
-    prior = Hypothesis(world.program, world.view, script, Unmerged(world.program, world.lesion, world.view))
+    prior = Hypothesis(
+        world.program,
+        world.view,
+        script,
+        Unmerged(world.program, world.lesion, world.view),
+    )
 
     def lead() -> Course:
         life, course = prior.twin(), []
@@ -148,8 +224,12 @@ def enumerated(world: World, actions: list[list[int]]) -> dict[Course, float]:
                 break
             met: list[object] = [world.percept(observation, 0.0, False, life.waiting)]
             for action in own:
-                observation, reward, status = life.step(STAY if life.waiting else action)
-                met.append(world.percept(observation, reward, status != RUNNING, life.waiting))
+                observation, reward, status = life.step(
+                    STAY if life.waiting else action
+                )
+                met.append(
+                    world.percept(observation, reward, status != RUNNING, life.waiting)
+                )
                 if status != RUNNING:
                     break
             course.append((*met, life.is_success()))
@@ -163,13 +243,17 @@ def enumerated(world: World, actions: list[list[int]]) -> dict[Course, float]:
 
 
 def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
-    """Return how likely each course is by beliefs that are stepped, split and merged as the audit does it."""
+    """Return how likely each course is by beliefs that are stepped, split and merged as
+    the audit does it.
+    """
     found = defaultdict[Course, float](float)
 
     def trial(rest: Rest, number: int, before: Course, weight: float) -> None:
         begun = {} if number == len(actions) else world.begin(rest)
         if not begun or None in begun:
-            found[before] += weight * (1.0 if not begun else sum(begun.pop(None).values()) or 1.0)
+            found[before] += weight * (
+                1.0 if not begun else sum(begun.pop(None).values()) or 1.0
+            )
         for percept, belief in begun.items():
             for met, ended, share in steps(belief, actions[number], (percept,)):
                 by_success = defaultdict[float, Belief](dict)
@@ -177,13 +261,20 @@ def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
                     by_success[grain[0].success][grain] = one
                 for success, part in by_success.items():
                     split = share * sum(part.values()) / sum(ended.values())
-                    trial(world.rest(part), number + 1, (*before, (*met, success)), weight * split)
+                    trial(
+                        world.rest(part),
+                        number + 1,
+                        (*before, (*met, success)),
+                        weight * split,
+                    )
 
     def steps(
         belief: Belief, left: list[int], met: tuple[object, ...], taken: int = 0
     ) -> Iterator[tuple[tuple[object, ...], Belief, float]]:
         waiting = next(iter(belief))[0].waiting
-        for percept, part in world.step(belief, STAY if waiting else left[0], taken).items():
+        for percept, part in world.step(
+            belief, STAY if waiting else left[0], taken
+        ).items():
             if percept < 0:
                 yield (*met, -1 - percept), part, sum(part.values())
             else:
@@ -194,7 +285,9 @@ def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
 
 
 def disagreement(text: str, seed: int) -> str:
-    """Return the lesion and the actions under which beliefs disagree with all lives; empty: none was found."""
+    """Return the lesion and the actions under which beliefs disagree with all lives;
+    empty: none was found.
+    """
     specification, _ = examine_text(text)
     if specification is None:
         return ""
@@ -202,14 +295,21 @@ def disagreement(text: str, seed: int) -> str:
     for lesion in ("intact", chance.choice(LESIONS)):
         world = World(paradigm, Lesion.parse(lesion))
         for _ in range(SEQUENCES):
-            actions = [chance.choices((0, 1, STAY), (5, 1, 2), k=LIMIT) for _ in range(TRIALS)]
+            actions = [
+                chance.choices((0, 1, STAY), (5, 1, 2), k=LIMIT) for _ in range(TRIALS)
+            ]
             wanted = enumerated(world, actions)
             if wanted and believed(world, actions) != pytest.approx(wanted):
                 return f"{lesion}, {actions}"
     return ""
 
 
-def small(rules: str, rest: str = "success: last == good", draw: str = "b: {of: {b: [0, 1]}}", more: str = "") -> str:
+def small(
+    rules: str,
+    rest: str = "success: last == good",
+    draw: str = "b: {of: {b: [0, 1]}}",
+    more: str = "",
+) -> str:
     """Return a protocol of one state, with little in it."""
     return f"""{HEAD}draw: {{{draw}}}
 vars: {{v: 0, u: {{init: 0, per: session}}}}
@@ -222,7 +322,8 @@ schedule: {{one: {{trials: 2}}, two: {{trials: 2}}}}
 
 END = "{enter: right, end: good}"
 BY_LUCK = "{enter: right, p: 0.5, end: good}, {enter: right, end: bad}"
-#: Faults that the key once had, or might have: text of the module, what takes its place, and what then goes wrong.
+#: Faults that the key once had, or might have: text of the module, what takes its
+#: place, and what then goes wrong.
 FAULTS = {
     "what a kept draw leaves to later trials": (
         "for name in self.kept:  #",
@@ -235,7 +336,9 @@ FAULTS = {
     "what is written for a later trial": (
         "named & written if",
         "set() & written if",
-        small("{act: FORWARD, if: u == 1, reward: 1}, {enter: right, set: {u: b}, end: good}"),
+        small(
+            "{act: FORWARD, if: u == 1, reward: 1}, {enter: right, set: {u: b}, end: good}"
+        ),
     ),
     "what is compared when the trial has ended": (
         'not (is_end and name == "last")',
@@ -255,7 +358,9 @@ FAULTS = {
     "the member that a rule will be about": (
         "for member in members if has_members else (life.it,):",
         "for member in (life.it,):",
-        small(f'{{enter: arm, if: "it == member(arm, b + 1)", reward: 1, end: bad}}, {END}'),
+        small(
+            f'{{enter: arm, if: "it == member(arm, b + 1)", reward: 1, end: bad}}, {END}'
+        ),
     ),
     "what a watching rule writes": (
         "and not {*written_by(effects)} & live",
@@ -289,7 +394,12 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     assert disagreement(text, 0) != ""
 
 
-@settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=list(HealthCheck),
+)
 @given(protocols(), st.integers(0, 1000))
 def test_beliefs_agree_with_all_lives(text: str, seed: int) -> None:
     assert disagreement(text, seed) == "", text

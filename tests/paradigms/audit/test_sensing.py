@@ -1,6 +1,8 @@
-"""What tells hypotheses apart: in the first draft of the star maze, for a blind subject that knows its goal.
+"""What tells hypotheses apart: in the first draft of the star maze, for a blind subject
+that knows its goal.
 
-Its alleys lead to N, E, SE, SW and W; a trial begins at the end of one of the four that are not the goal.
+Its alleys lead to N, E, SE, SW and W; a trial begins at the end of one of the four that
+are not the goal.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ ALL = 1_000_000
 
 @cache
 def blind() -> tuple[World, dict[tuple[str, str], list[Node]]]:
-    """Return a blind subject's world, and by goal and start the hypotheses: one for each heading, clockwise."""
+    """Return a blind subject's world, and by goal and start the hypotheses: one for
+    each heading, clockwise.
+    """
     world = World(ArenaParadigm(load("star_maze")), Lesion.parse("blind"))
     found: dict[tuple[str, str], dict[int, Node]] = defaultdict(dict)
     for part in world.begin(world.prior()).values():
@@ -30,8 +34,12 @@ def blind() -> tuple[World, dict[tuple[str, str], list[Node]]]:
             values = world.nodes.life(node, 0).values
             goal = int(values["goal_arm"][-1]) - 1
             start = (goal + values["turn"]) % len(ALLEYS)
-            found[ALLEYS[goal], ALLEYS[start]][world.program.geometry.heading(node.pose)] = node
-    return world, {key: [nodes[heading] for heading in range(8)] for key, nodes in found.items()}
+            found[ALLEYS[goal], ALLEYS[start]][
+                world.program.geometry.heading(node.pose)
+            ] = node
+    return world, {
+        key: [nodes[heading] for heading in range(8)] for key, nodes in found.items()
+    }
 
 
 def is_alive(node: Node, steps: int) -> bool:
@@ -40,7 +48,9 @@ def is_alive(node: Node, steps: int) -> bool:
 
 
 def told(goal: str, first: str, second: str, quarters: int) -> tuple[int, ...]:
-    """Return what tells two starts apart, if one heads so many quarter turns further than the other."""
+    """Return what tells two starts apart, if one heads so many quarter turns further
+    than the other.
+    """
     world, starts = blind()
     pair = starts[goal, first][0], starts[goal, second][2 * quarters]
     return tell_apart(world.nodes, pair, 0, is_alive, pairs=ALL, asked=ALL)[0]
@@ -63,15 +73,21 @@ def test_what_is_felt_in_time_is_found(goal: str, quarters: int) -> None:
 
 
 def test_to_the_north_two_starts_feel_alike_until_it_is_too_late() -> None:
-    # A quarter turn takes one alley to the other, and what can be felt around it, but not the goal.
+    # A quarter turn takes one alley to the other, and what can be felt around it, but
+    # not the goal.
     assert told("N", "SE", "SW", 1) == ()
 
 
 def test_whoever_would_fail_by_the_plan_is_asked_about() -> None:
     world, starts = blind()
-    leader, rival, other = starts["N", "SE"][0], starts["N", "SW"][2], starts["N", "SW"][0]
+    leader, rival, other = (
+        starts["N", "SE"][0],
+        starts["N", "SW"][2],
+        starts["N", "SW"][0],
+    )
     plan = world.plans.of(world.nodes.life(leader, 0))
     assert plan.success
     cloud = {leader: 0.5, other: 0.2, rival: 0.3}
-    # The other one, with its own heading, bumps into the wall before it comes to an alley.
+    # The other one, with its own heading, bumps into the wall before it comes to an
+    # alley.
     assert mistaken(world.nodes, cloud, leader, plan.actions, 0, is_alive) == [rival]

@@ -10,7 +10,12 @@ import pytest
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
-from cheesebench.paradigms.arena.audit.search import Search, is_success, solve_subjects, temptations
+from cheesebench.paradigms.arena.audit.search import (
+    Search,
+    is_success,
+    solve_subjects,
+    temptations,
+)
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
@@ -74,14 +79,21 @@ def test_what_cannot_be_solved_is_not(plant: Plant) -> None:
     assert found.best_failure is not None
 
 
-#: Moving about all through the trial, or keeping still: what is to be done has to be kept up, and pays nothing.
+#: Moving about all through the trial, or keeping still: what is to be done has to be
+#: kept up, and pays nothing.
 KEPT_UP = (
-    ("limit: 40", "limit: 100\n  watch: [{act: STAY, if: state == choice, count: still}]"),
+    (
+        "limit: 40",
+        "limit: 100\n  watch: [{act: STAY, if: state == choice, count: still}]",
+    ),
     (
         "        - {enter: side, reward: 1, end: correct}\n        - {enter: arm, end: error}",
         "        - {after: 40, end: over}",
     ),
-    ("success: last == correct", "success: (side == left and still >= 38) or (side == right and still <= 2)"),
+    (
+        "success: last == correct",
+        "success: (side == left and still >= 38) or (side == right and still <= 2)",
+    ),
 )
 
 
@@ -90,10 +102,17 @@ def test_what_has_to_be_kept_up_to_the_end_is_found(plant: Plant) -> None:
     assert (found.trials, found.solved, found.in_half) == (16, 16, 16)
 
 
-#: The first run of a session is not judged; the others are right on the other side of the run before.
+#: The first run of a session is not judged; the others are right on the other side of
+#: the run before.
 ALTERNATION = (
-    ("draw:\n  side: {of: {side: [left, right]}}", "vars: {side: {init: none, per: session}}"),
-    ("success: last == correct", "estimand: {where: trial > 1}\nsuccess: last == correct"),
+    (
+        "draw:\n  side: {of: {side: [left, right]}}",
+        "vars: {side: {init: none, per: session}}",
+    ),
+    (
+        "success: last == correct",
+        "estimand: {where: trial > 1}\nsuccess: last == correct",
+    ),
     ("checks: [{at: choice, hidden: side, chance: 0.5}]", ""),
     ('show: {side: "*"}, ', ""),
     (
@@ -106,15 +125,26 @@ ALTERNATION = (
 def test_runs_that_are_not_judged_are_solved_for_those_that_are(plant: Plant) -> None:
     paradigm = plant(*ALTERNATION)
     life = begun(paradigm, 0)
-    assert Search(paradigm.program, paradigm.specification).solve(life, 200).shortest is None
-    assert Search(paradigm.program, paradigm.specification, is_success).solve(life, 200).shortest is not None
+    assert (
+        Search(paradigm.program, paradigm.specification).solve(life, 200).shortest
+        is None
+    )
+    assert (
+        Search(paradigm.program, paradigm.specification, is_success)
+        .solve(life, 200)
+        .shortest
+        is not None
+    )
     found = solve_subjects(paradigm, 16, 0)
     assert found.solved == found.trials == 16, "eight subjects, two judged trials each"
     assert found.lived == 24, "and the first trial of each, which is not judged"
 
 
 def test_luck_is_no_temptation(plant: Plant) -> None:
-    often = ("{enter: side, reward: 1, end: correct}", "{enter: side, set: {good: 1}, go: better}")
+    often = (
+        "{enter: side, reward: 1, end: correct}",
+        "{enter: side, set: {good: 1}, go: better}",
+    )
     seldom = ("{enter: arm, end: error}", "{enter: arm, go: worse}")
     states = (
         "schedule:",
@@ -122,17 +152,32 @@ def test_luck_is_no_temptation(plant: Plant) -> None:
         "    worse: {freeze: true, rules: [{after: 1, p: PAYS, reward: 1, end: win}, {after: 1, end: loss}]}\n"
         "schedule:",
     )
-    rest = (("success: last == correct", "vars: {good: 0}\nsuccess: good == 1"), often, seldom, states)
+    rest = (
+        ("success: last == correct", "vars: {good: 0}\nsuccess: good == 1"),
+        often,
+        seldom,
+        states,
+    )
     for pays, tempting in ((0.2, False), (0.95, True)):
         paradigm = plant(*rest, ("PAYS", str(pays)))
         found = list(temptations(paradigm, 100, 0))
-        lucky = [one for one in found if one.success and one.failure and one.failure.reward > one.success.reward]
+        lucky = [
+            one
+            for one in found
+            if one.success and one.failure and one.failure.reward > one.success.reward
+        ]
         assert lucky, "in some trials the worse place pays, and the better one does not"
         assert (max(one.gain for one in found) > 0.01) is tempting
 
 
 def test_only_blocks_that_are_judged_can_tempt(plant: Plant) -> None:
-    schedule = ("schedule: {main:", "estimand: {block: main}\nschedule: {first: {sessions: 3, trials: 10}, main:")
+    schedule = (
+        "schedule: {main:",
+        "estimand: {block: main}\nschedule: {first: {sessions: 3, trials: 10}, main:",
+    )
     found = list(temptations(plant(schedule), 16, 0))
-    assert [one.where for one in found[:2]] == ["seed 0, subject 0, trial 31", "seed 0, subject 0, trial 32"]
+    assert [one.where for one in found[:2]] == [
+        "seed 0, subject 0, trial 31",
+        "seed 0, subject 0, trial 32",
+    ]
     assert all(one.success and one.success.reward == 1 for one in found)

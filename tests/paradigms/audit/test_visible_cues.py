@@ -1,4 +1,6 @@
-"""A choice of two whose cue is visible from the start: its chance is stated by what hiding the cue leaves."""
+"""A choice of two whose cue is visible from the start: its chance is stated by what
+hiding the cue leaves.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,29 @@ CHECKS = "checks: [{at: choice, hidden: side, chance: 0.5}]\n"
 VISIBLE = (
     ("start: cue", "start: choice"),
     ("    choice:\n", '    choice:\n      show: {side: "*"}\n'),
-    ('    cue: {freeze: true, show: {side: "*"}, rules: [{after: 3, go: choice}]}\n', ""),
+    (
+        '    cue: {freeze: true, show: {side: "*"}, rules: [{after: 3, go: choice}]}\n',
+        "",
+    ),
 )
 
 
 def construct(*lesions: str) -> tuple[str, str]:
-    return CHECKS, f"construct: {{name: attention, kind: strategy, abolished_by: [{', '.join(lesions)}]}}\n"
+    return (
+        CHECKS,
+        f"construct: {{name: attention, kind: strategy, abolished_by: [{', '.join(lesions)}]}}\n",
+    )
 
 
-def finding(paradigm: ArenaParadigm, settings: AuditSettings, part: AuditPart, rule: str) -> AuditFinding:
+def finding(
+    paradigm: ArenaParadigm, settings: AuditSettings, part: AuditPart, rule: str
+) -> AuditFinding:
     views = [installed_plugins().view("ascii_2d")]
-    (found,) = [one for one in paradigm.audit(views, replace(settings, parts=(part,))) if one.rule == rule]
+    (found,) = [
+        one
+        for one in paradigm.audit(views, replace(settings, parts=(part,)))
+        if one.rule == rule
+    ]
     return found
 
 
@@ -39,13 +53,20 @@ def finding(paradigm: ArenaParadigm, settings: AuditSettings, part: AuditPart, r
             "ok",
             "ceiling .50 (what 'hide=arm' leaves, in `construct`)",
         ),
-        # The blind lack what both take away, so the lower one counts; nobody says what the blind do without reward.
+        # The blind lack what both take away, so the lower one counts; nobody says what
+        # the blind do without reward.
         (
-            construct("{lesion: {hide: arm}, at_most: 0.5}", "{lesion: blind, at_most: 0.3}"),
+            construct(
+                "{lesion: {hide: arm}, at_most: 0.5}", "{lesion: blind, at_most: 0.3}"
+            ),
             "FAIL",
             "ceiling .30 (what 'blind' leaves, in `construct`)",
         ),
-        (construct("{lesion: anhedonia, at_most: 0.5}"), "FAIL", "ceiling .25 (the default ceiling)"),
+        (
+            construct("{lesion: anhedonia, at_most: 0.5}"),
+            "FAIL",
+            "ceiling .25 (the default ceiling)",
+        ),
     ],
 )
 def test_the_ceiling_of_the_blind(
@@ -56,5 +77,12 @@ def test_the_ceiling_of_the_blind(
     assert found.verdict == verdict
 
 
-def test_it_fails_as_a_leak_if_it_is_called_hidden(plant: Plant, settings: AuditSettings) -> None:
-    assert finding(plant(*VISIBLE), settings, "leaks", "leak: side at choice, ascii_2d").verdict == "FAIL"
+def test_it_fails_as_a_leak_if_it_is_called_hidden(
+    plant: Plant, settings: AuditSettings
+) -> None:
+    assert (
+        finding(
+            plant(*VISIBLE), settings, "leaks", "leak: side at choice, ascii_2d"
+        ).verdict
+        == "FAIL"
+    )

@@ -1,4 +1,6 @@
-"""Lesions of a world that changes: landmarks shown in another way, sets that grow smaller, `finish` that goes on."""
+"""Lesions of a world that changes: landmarks shown in another way, sets that grow
+smaller, `finish` that goes on.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from cheesebench.paradigms.arena.audit.relevance import Relevance
 Plant = Callable[..., ArenaParadigm]
 #: A landmark is the lamp, not the side itself.
 BEACON = (
-    ("  groups: {arm: [left, right]}\n", '  groups: {arm: [left, right]}\n  landmarks: {W: "1", E: "2"}\n'),
+    (
+        "  groups: {arm: [left, right]}\n",
+        '  groups: {arm: [left, right]}\n  landmarks: {W: "1", E: "2"}\n',
+    ),
     ("{side: [left, right]}", "{side: [left, right], lamp: [W, E]}"),
     ('show: {side: "*"}', 'show: {lamp: "*"}'),
 )
@@ -52,16 +57,26 @@ LEFT_OVER = (
     ],
 )
 def test_what_a_lesion_leaves(
-    plant: Plant, changes: tuple[tuple[str, str], ...], lesion: str, ceiling: float | None
+    plant: Plant,
+    changes: tuple[tuple[str, str], ...],
+    lesion: str,
+    ceiling: float | None,
 ) -> None:
     adversary = Adversary(plant(*changes), Lesion.parse(lesion), 1.0)
     assert upper_bound(adversary) == pytest.approx(ceiling)
 
 
-#: Some waits are long, each twice in a round of four trials, but in the second block only.
+#: Some waits are long, each twice in a round of four trials, but in the second block
+#: only.
 WAITS = (
-    ("draw:", "vars: {pause: 0}\ndraw:\n  long: {order: shuffle, copies: 2, of: {long: [4, 9]}}"),
-    ("cue: {freeze", "cue: {set: {pause: 3 * (block != late) + long * (block == late)}, freeze"),
+    (
+        "draw:",
+        "vars: {pause: 0}\ndraw:\n  long: {order: shuffle, copies: 2, of: {long: [4, 9]}}",
+    ),
+    (
+        "cue: {freeze",
+        "cue: {set: {pause: 3 * (block != late) + long * (block == late)}, freeze",
+    ),
     ("after: 3", "after: pause"),
     ("{main: {sessions: 2, trials: 10}}", "{main: {trials: 12}, late: {trials: 8}}"),
 )
@@ -84,16 +99,24 @@ def test_what_is_drawn_for_another_block_is_no_hypothesis(plant: Plant) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        ("{trials: 12}", "{trials: 10}"),  # a round that begins in one block ends in the other
+        (
+            "{trials: 12}",
+            "{trials: 10}",
+        ),  # a round that begins in one block ends in the other
         ("{trials: 12}", "{trials: 12, until: {outcome: correct, count: 3}}"),
         ("copies: 2,", "copies: 2, max_run: 2,"),
         ("3 * (block != late)", "long * (block != late)"),
         ('show: {side: "*"}', 'show: {side: "*"}, say: "{long}"'),
-        ("long * (block == late)", "(9 / long) * (block == late)"),  # 0 times none is none
+        (
+            "long * (block == late)",
+            "(9 / long) * (block == late)",
+        ),  # 0 times none is none
         ("draw:", "draw:\n  kept: {keep_if: long == 4, of: {kept: [1, 2]}}"),
     ],
 )
-def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(plant: Plant, change: tuple[str, str]) -> None:
+def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(
+    plant: Plant, change: tuple[str, str]
+) -> None:
     assert not Relevance(plant(*WAITS, change).program).unread["main"]
 
 
@@ -101,44 +124,77 @@ def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(plant: 
 REVERSED = (
     ("side: {of: {side", "side: {per: subject, order: balanced, of: {side"),
     (', show: {side: "*"}', ""),
-    ("start: {at: box, face: random}", "vars: {turned: {init: 0, per: block}}\nstart: {at: box, face: N}"),
+    (
+        "start: {at: box, face: random}",
+        "vars: {turned: {init: 0, per: block}}\nstart: {at: box, face: N}",
+    ),
     ("{enter: side, reward", "{enter: arm, if: (it == side) == (turned == 0), reward"),
 )
 WHENEVER = (
-    ("{main: {sessions: 2, trials: 10}}", "{main: {trials: 9, UNTIL}, turned: {trials: 9, set: {turned: 1}, UNTIL}}"),
+    (
+        "{main: {sessions: 2, trials: 10}}",
+        "{main: {trials: 9, UNTIL}, turned: {trials: 9, set: {turned: 1}, UNTIL}}",
+    ),
     ("success: last == correct", "success: last == correct\nestimand: {block: turned}"),
 )
 
 
-def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(plant: Plant) -> None:
-    # Three times left, three times right: who is right at first is in the second block three trials sooner.
-    early = plant(*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(
+    plant: Plant,
+) -> None:
+    # Three times left, three times right: who is right at first is in the second block
+    # three trials sooner.
+    early = plant(
+        *REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}")
+    )
     fixed = plant(*REVERSED, *WHENEVER, (", UNTIL", ""))
     lesion = Lesion.parse("amnesia=trial")
     assert measure(early, Order(lesion, 0.05, 0)).surely > 0.55
     assert measure(fixed, Order(lesion, 0.05, 0)).found.low <= 0.5
-    assert all(measure(one, Order(Lesion.parse("intact"), 0.05, 0)).found.value > 0.8 for one in (early, fixed))
+    assert all(
+        measure(one, Order(Lesion.parse("intact"), 0.05, 0)).found.value > 0.8
+        for one in (early, fixed)
+    )
 
 
-def test_what_is_believed_of_forgotten_trials_is_the_same_in_every_life(plant: Plant) -> None:
+def test_what_is_believed_of_forgotten_trials_is_the_same_in_every_life(
+    plant: Plant,
+) -> None:
     until = "until: {outcome: correct, count: 3, of: 3}"
-    paradigm = plant(*REVERSED, *WHENEVER, ("UNTIL", until), ("face: N", "face: random"))
+    paradigm = plant(
+        *REVERSED, *WHENEVER, ("UNTIL", until), ("face: N", "face: random")
+    )
     adversary = Adversary(paradigm, Lesion.parse("amnesia=trial"), 0.05)
     lives = [adversary.live(seed, seed % 2, 18) for seed in range(8)]
     assert len({len(life) for life in lives}) > 1
     assert len(adversary._carried) <= 18
 
 
-def test_who_forgets_trials_and_states_is_followed_through_blocks_that_end_early(plant: Plant) -> None:
-    paradigm = plant(*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+def test_who_forgets_trials_and_states_is_followed_through_blocks_that_end_early(
+    plant: Plant,
+) -> None:
+    paradigm = plant(
+        *REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}")
+    )
     for lesion in ("amnesia=trial+amnesia=choice", "amnesia=trial+blind"):
-        assert len(measure(paradigm, Order(Lesion.parse(lesion), 0.05, 0)).lives) >= LIVES
+        assert (
+            len(measure(paradigm, Order(Lesion.parse(lesion), 0.05, 0)).lives) >= LIVES
+        )
 
 
 def test_following_everybody_to_the_end_has_a_limit(plant: Plant) -> None:
-    # A coin on every step: the ways in which a trial can go are too many to be followed.
-    coins = ("rules: [{after: 3, go: choice}]", "rules: [{act: any, p: 0.5, reward: 0.1}, {after: 14, go: choice}]")
-    paradigm = plant(*REVERSED, coins, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+    # A coin on every step: the ways in which a trial can go are too many to be
+    # followed.
+    coins = (
+        "rules: [{after: 3, go: choice}]",
+        "rules: [{act: any, p: 0.5, reward: 0.1}, {after: 14, go: choice}]",
+    )
+    paradigm = plant(
+        *REVERSED,
+        coins,
+        *WHENEVER,
+        ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"),
+    )
     adversary = Adversary(paradigm, Lesion.parse("blind+amnesia=trial"), 0.01)
     assert len(adversary.live(0, 0, 18)) >= 6
     assert None in adversary._carried.values()

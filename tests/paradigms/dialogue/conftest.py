@@ -1,4 +1,6 @@
-"""A small graph that is described in words, for the tests of reading, scoring and asking."""
+"""A small graph that is described in words, for the tests of reading, scoring and
+asking.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The reader against recorded grades of published answers, and the figures that docs/cogeval.md gives of it.
+"""The reader against recorded grades of published answers, and the figures that
+docs/cogeval.md gives of it.
 
-The answers are not part of the project: those that lie beside it are compared, and where there are none, only the list
-of disagreements with its verdicts and the page.
+The answers are not part of the project: those that lie beside it are compared, and
+where there are none, only the list of disagreements with its verdicts and the page.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from benchmarks.cogeval_agreement import agreement, graded, rows_of, verdicts
 PROJECT = Path(__file__).parents[3]
 PAGE = (PROJECT / "docs" / "cogeval.md").read_text(encoding="utf-8")
 _BESIDE = [parent / "shared" / "data" / "cogeval" for parent in Path(__file__).parents]
-USED = next((folder / "responses.jsonl" for folder in _BESIDE if folder.is_dir()), PROJECT / "none")
+USED = next(
+    (folder / "responses.jsonl" for folder in _BESIDE if folder.is_dir()),
+    PROJECT / "none",
+)
 HELD_OUT = PROJECT / "benchmarks" / "held_out.jsonl"
 
 
 def figures(kind: str) -> tuple[int, float, float]:
-    """Return what the page says: answers, agreement overall and on ordered rooms, in percent."""
+    """Return what the page says: answers, agreement overall and on ordered rooms, in
+    percent.
+    """
     found = re.search(rf"\| {kind} \| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|", PAGE)
     assert found, f"no figures of {kind} answers on the page"
     return int(found[1]), float(found[2]), float(found[3])
@@ -34,21 +40,37 @@ def measured(path: Path, *others: Path) -> tuple[int, float, float]:
     return number, round(100 * agreed / number, 1), round(100 * in_order / rooms, 1)
 
 
-@pytest.mark.skipif(not USED.is_file(), reason="the published answers are not beside the project")
-def test_the_page_says_how_often_the_reader_agrees_on_answers_it_was_developed_with() -> None:
+@pytest.mark.skipif(
+    not USED.is_file(), reason="the published answers are not beside the project"
+)
+def test_the_page_says_how_often_the_reader_agrees_on_answers_it_was_developed_with() -> (
+    None
+):
     assert measured(USED) == figures("developed with")
 
 
-@pytest.mark.skipif(not (USED.is_file() and HELD_OUT.is_file()), reason="no held-out answers have been drawn")
+@pytest.mark.skipif(
+    not (USED.is_file() and HELD_OUT.is_file()),
+    reason="no held-out answers have been drawn",
+)
 def test_the_page_says_how_often_the_reader_agrees_on_others() -> None:
     assert measured(HELD_OUT, USED) == figures("held out")
 
 
-@pytest.mark.skipif(not (USED.is_file() and HELD_OUT.is_file()), reason="no held-out answers have been drawn")
+@pytest.mark.skipif(
+    not (USED.is_file() and HELD_OUT.is_file()),
+    reason="no held-out answers have been drawn",
+)
 def test_every_disagreement_has_a_verdict() -> None:
     rows = graded(rows_of(HELD_OUT), rows_of(USED))
-    differ = {row["file"]: (str(int(ours)), str(int(theirs))) for row, _, ours, theirs in rows if ours != theirs}
-    assert differ == {file: (row["ours"], row["record"]) for file, row in verdicts().items()}
+    differ = {
+        row["file"]: (str(int(ours)), str(int(theirs)))
+        for row, _, ours, theirs in rows
+        if ours != theirs
+    }
+    assert differ == {
+        file: (row["ours"], row["record"]) for file, row in verdicts().items()
+    }
 
 
 def test_the_verdicts_are_those_of_the_page() -> None:

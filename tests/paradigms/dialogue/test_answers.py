@@ -6,12 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, Lexicon, read_answer
+from cheesebench.paradigms.dialogue.answers import (
+    MAX_READ,
+    Answer,
+    Lexicon,
+    read_answer,
+)
 from cheesebench.paradigms.dialogue.specification import Form
 
-ROOMS = Lexicon({str(n): f"room {n}" for n in range(1, 16)} | {"0": "the lobby"}, ["room", "rooms"])
+ROOMS = Lexicon(
+    {str(n): f"room {n}" for n in range(1, 16)} | {"0": "the lobby"}, ["room", "rooms"]
+)
 PEOPLE = Lexicon({"1": "Ada", "2": "Ben", "3": "Cleo", "4": "Dan", "5": "Will"})
-PARK = Lexicon({"1": "the old oak", "2": "the oak gate", "3": "the pond", "4": "black and white house"})
+PARK = Lexicon(
+    {
+        "1": "the old oak",
+        "2": "the oak gate",
+        "3": "the pond",
+        "4": "black and white house",
+    }
+)
 
 
 def path(reply: str, lexicon: Lexicon = ROOMS, form: Form = "path") -> list[str | None]:
@@ -79,7 +93,9 @@ def test_one_answer_in_many_words(reply: str) -> None:
         ("Answer: 13", ["13"]),
     ],
 )
-def test_nothing_is_added_and_nothing_left_out(reply: str, nodes: list[str | None]) -> None:
+def test_nothing_is_added_and_nothing_left_out(
+    reply: str, nodes: list[str | None]
+) -> None:
     assert path(reply) == nodes
 
 
@@ -99,7 +115,18 @@ def test_two_answers_are_none(reply: str) -> None:
     assert read_answer(reply, PEOPLE, "first_step").several
 
 
-@pytest.mark.parametrize("reply", ["", " \n\t ", "I do not know.", "Answer:", "Answer: [names]", "```\n```", "🧀" * 9])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        " \n\t ",
+        "I do not know.",
+        "Answer:",
+        "Answer: [names]",
+        "```\n```",
+        "🧀" * 9,
+    ],
+)
 @pytest.mark.parametrize("form", ["path", "first_step"])
 def test_no_answer_is_read_from_nothing(reply: str, form: Form) -> None:
     assert read_answer(reply, PEOPLE, form).empty
@@ -126,10 +153,14 @@ FLOWERS = Lexicon({"1": "rose", "2": "hydrangea", "3": "tulip"}, ["flower", "flo
 
 def test_an_amount_of_something_is_not_its_name() -> None:
     assert path("Answer: 50 hydrangea flowers", FLOWERS) == [None]
-    assert path("From the rose to the hydrangea.\nYou will find 50 hydrangea flowers.", FLOWERS) == ["1", "2"]
+    assert path(
+        "From the rose to the hydrangea.\nYou will find 50 hydrangea flowers.", FLOWERS
+    ) == ["1", "2"]
     assert path("Answer: tulip, hydrangea (50 flowers)", FLOWERS) == ["3", "2"]
     assert path("Answer: 1. rose flowers", FLOWERS, "first_step") == ["1"]
-    assert path("Take the rose. It gets you 50 free hydrangea flowers.", FLOWERS, "first_step") == ["1"]
+    assert path(
+        "Take the rose. It gets you 50 free hydrangea flowers.", FLOWERS, "first_step"
+    ) == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -142,13 +173,21 @@ def test_an_amount_of_something_is_not_its_name() -> None:
         ("- Ada\n- Ben\n- Dan", ["1", "2", "4"]),
     ],
 )  # fmt: skip
-def test_what_announces_asks_or_explains_is_no_answer(reply: str, nodes: list[str]) -> None:
+def test_what_announces_asks_or_explains_is_no_answer(
+    reply: str, nodes: list[str]
+) -> None:
     assert path(reply, PEOPLE) == nodes
 
 
 def test_what_somebody_gives_is_no_answer_if_there_is_another() -> None:
-    assert path("Ada can put you in touch with Ben. Dan is giving 50 books.", PEOPLE, "first_step") != ["4"]
-    assert path("You should ask Ben. Dan is giving 50 books.", PEOPLE, "first_step") == ["2"]
+    assert path(
+        "Ada can put you in touch with Ben. Dan is giving 50 books.",
+        PEOPLE,
+        "first_step",
+    ) != ["4"]
+    assert path(
+        "You should ask Ben. Dan is giving 50 books.", PEOPLE, "first_step"
+    ) == ["2"]
 
 
 def test_names_of_several_words_and_names_that_are_words() -> None:
@@ -173,9 +212,15 @@ def test_names_that_share_their_core_need_their_nouns() -> None:
         ("Answer: 3 clusters of 5 rooms each.", 3),
         ("Answer: 3 groups. Group 1 has rooms 1 and 2.", 3),
         ("There are **5 clusters** in 2 zones.", 5),
-        ("There are a total of **5 clusters**:\n\n* Cluster 1: rooms 1, 2\n* Cluster 2: rooms 3, 4", 5),
+        (
+            "There are a total of **5 clusters**:\n\n* Cluster 1: rooms 1, 2\n* Cluster 2: rooms 3, 4",
+            5,
+        ),
         ("There are three main clusters. Cluster 2 is small.", 3),
-        ("**Three densely connected clusters**\nThe 2 links between them are single.", 3),
+        (
+            "**Three densely connected clusters**\nThe 2 links between them are single.",
+            3,
+        ),
         ("Answer: three well separated clusters, of which cluster 2 is small", 3),
         ("Answer: 3 or 4", None),
         ("Answer: 3-4 groups", None),
@@ -211,7 +256,9 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=[text[:8] for text in HOSTILE])
 @pytest.mark.parametrize("form", ["path", "first_step", "number"])
 def test_large_answers_are_read_to_their_end(text: str, form: Form) -> None:
-    """100 kB each; whatever takes more than time in proportion would be seen to hang here."""
+    """100 kB each; whatever takes more than time in proportion would be seen to hang
+    here.
+    """
     answer = read_answer(f"{text}\nAnswer: room 3", ROOMS, form)
     assert (answer.number == 3) if form == "number" else (answer.nodes == ("3",))
     assert isinstance(read_answer(text, ROOMS, form), Answer)
@@ -224,14 +271,34 @@ def test_any_text_is_read(reply: str, form: Form) -> None:
     assert all(node is None or node in ROOMS.names for node in answer.nodes)
 
 
-@given(st.lists(st.sampled_from(sorted(ROOMS.names)), min_size=1, max_size=12), st.sampled_from([", ", " -> ", " → "]))
-def test_what_is_listed_plainly_is_read_exactly(nodes: list[str], separator: str) -> None:
+@given(
+    st.lists(st.sampled_from(sorted(ROOMS.names)), min_size=1, max_size=12),
+    st.sampled_from([", ", " -> ", " → "]),
+)
+def test_what_is_listed_plainly_is_read_exactly(
+    nodes: list[str], separator: str
+) -> None:
     reply = f"Let me think.\n\nAnswer: {separator.join(ROOMS.names[node] for node in nodes)}"
     assert path(reply) == nodes
 
 
 @pytest.mark.parametrize(
-    "piece", ["-", "=", "[", "<", "[^", "answer: ", "answer\t", "\n", "* ", "a'", "( ", "1. ", "**"]
+    "piece",
+    [
+        "-",
+        "=",
+        "[",
+        "<",
+        "[^",
+        "answer: ",
+        "answer\t",
+        "\n",
+        "* ",
+        "a'",
+        "( ",
+        "1. ",
+        "**",
+    ],
 )
 def test_no_reply_takes_more_than_linear_time(piece: str) -> None:
     """Quadratic time would be minutes for each."""
@@ -240,4 +307,8 @@ def test_no_reply_takes_more_than_linear_time(piece: str) -> None:
 
 
 def test_the_end_of_a_very_long_reply_counts() -> None:
-    assert path(f"Answer: 1, 2\n{'x' * (MAX_READ + 9)}\nAnswer: 1, 3, 5") == ["1", "3", "5"]
+    assert path(f"Answer: 1, 2\n{'x' * (MAX_READ + 9)}\nAnswer: 1, 3, 5") == [
+        "1",
+        "3",
+        "5",
+    ]

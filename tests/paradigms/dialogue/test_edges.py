@@ -1,4 +1,6 @@
-"""Lists of all edges: read, and right only where nothing is missing and nothing invented."""
+"""Lists of all edges: read, and right only where nothing is missing and nothing
+invented.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from cheesebench.protocol import Catalogue
 ALL = "(room 1, room 2), (room 2, room 3), (room 1, room 4), (room 4, room 3), (room 3, room 5), (room 4, room 6)"
 
 
-def result(garden: DialogueSpecification, reply: str) -> tuple[bool | None, str, dict[str, Any]]:
+def result(
+    garden: DialogueSpecification, reply: str
+) -> tuple[bool | None, str, dict[str, Any]]:
     dialogue = GraphParadigm(garden).dialogue("numbers", "map")
     question = dialogue.begin_trial()
     assert question is not None
@@ -43,38 +47,69 @@ def test_all_edges(garden: DialogueSpecification, reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "outcome", "flags"),
     [
-        ("", "no answer", {"no_answer": 1, "missing_edges": 6, "hallucinated_fraction": None}),
+        (
+            "",
+            "no answer",
+            {"no_answer": 1, "missing_edges": 6, "hallucinated_fraction": None},
+        ),
         ("I cannot say.", "no answer", {"no_answer": 1}),
-        (f"Answer: {ALL.replace(', (room 4, room 6)', '')}", "missing edge", {"missing_edges": 1}),
-        (f"Answer: {ALL}, (room 1, room 6)", "hallucinated edge", {"hallucinated_edges": 1, "missing_edges": 0}),
-        (f"Answer: {ALL};".replace("), (", "; ").strip("()"), "correct", {"missing_edges": 0}),
-        ("Answer: 1-2, 2-3, 1-4, 4-3, 3-5, 4-cellar", "unknown node", {"unknown_nodes": 1, "missing_edges": 1}),
+        (
+            f"Answer: {ALL.replace(', (room 4, room 6)', '')}",
+            "missing edge",
+            {"missing_edges": 1},
+        ),
+        (
+            f"Answer: {ALL}, (room 1, room 6)",
+            "hallucinated edge",
+            {"hallucinated_edges": 1, "missing_edges": 0},
+        ),
+        (
+            f"Answer: {ALL};".replace("), (", "; ").strip("()"),
+            "correct",
+            {"missing_edges": 0},
+        ),
+        (
+            "Answer: 1-2, 2-3, 1-4, 4-3, 3-5, 4-cellar",
+            "unknown node",
+            {"unknown_nodes": 1, "missing_edges": 1},
+        ),
         ("Answer: (1, 2), (1, 2, 3)", "unknown node", {"unknown_nodes": 1}),
     ],
 )
-def test_flags(garden: DialogueSpecification, reply: str, outcome: str, flags: dict[str, Any]) -> None:
+def test_flags(
+    garden: DialogueSpecification, reply: str, outcome: str, flags: dict[str, Any]
+) -> None:
     _, found, measures = result(garden, reply)
     assert found == outcome
     assert measures.items() >= flags.items()
 
 
-def test_an_edge_that_leads_one_way_is_listed_that_way(garden: DialogueSpecification) -> None:
+def test_an_edge_that_leads_one_way_is_listed_that_way(
+    garden: DialogueSpecification,
+) -> None:
     plugins = installed_plugins()
     line = Catalogue(plugins.protocol_directories).find("cogeval_n7line")
     assert isinstance(line, DialogueSpecification)
-    for reply, right in (("(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6)", True), ("(1, 0), (0, 2)", False)):
+    for reply, right in (
+        ("(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6)", True),
+        ("(1, 0), (0, 2)", False),
+    ):
         dialogue = GraphParadigm(line).dialogue("ordered_rooms", "listEdges")
         dialogue.begin_trial()
         dialogue.answer(f"Answer: {reply.replace('0', 'the lobby')}")
         assert dialogue.result().success is right
 
 
-@pytest.mark.parametrize("name", ["shortest-path-oracle", "random-walk", "greedy-reward"])
+@pytest.mark.parametrize(
+    "name", ["shortest-path-oracle", "random-walk", "greedy-reward"]
+)
 def test_baselines_answer_it(garden: DialogueSpecification, name: str) -> None:
     dialogue = GraphParadigm(garden).dialogue("people", "map")
     question = dialogue.begin_trial()
     assert question is not None
-    dialogue.answer(installed_plugins().respondent(name).reply(dialogue.puzzle, question, 1))
+    dialogue.answer(
+        installed_plugins().respondent(name).reply(dialogue.puzzle, question, 1)
+    )
     assert dialogue.result().success == (name == "shortest-path-oracle")
     assert dialogue.result().outcome != "no answer"
     assert garden.conditions["map"].chance() == 0
@@ -86,16 +121,24 @@ def test_subjects_take_turns_at_pairs(garden: DialogueSpecification) -> None:
     asked = [condition.asked_of(subject) for subject in range(5)]
     assert {len(items) for items in asked} == {2}
     every = [(item.start, item.goals) for items in asked for item in items]
-    assert all(every.count(pair) == 2 for pair in every), "five subjects with two each ask every pair twice"
-    assert len({item.start for items in asked[:2] for item in items}) > 2, "the first pairs begin at different places"
+    assert all(every.count(pair) == 2 for pair in every), (
+        "five subjects with two each ask every pair twice"
+    )
+    assert len({item.start for items in asked[:2] for item in items}) > 2, (
+        "the first pairs begin at different places"
+    )
     dialogue = GraphParadigm(garden).dialogue("numbers", "turns", 1)
     questions = []
     while question := dialogue.begin_trial():
         questions.append(question)
         dialogue.answer("Answer: 1")
     assert len(questions) == 2
-    assert condition.chance(1) != condition.chance(5), "chance is that of the questions that are asked"
+    assert condition.chance(1) != condition.chance(5), (
+        "chance is that of the questions that are asked"
+    )
 
 
 def test_a_model_is_told_what_the_protocol_says(garden: DialogueSpecification) -> None:
-    assert GraphParadigm(garden).dialogue("numbers", "plain").system == "You are a guide."
+    assert (
+        GraphParadigm(garden).dialogue("numbers", "plain").system == "You are a guide."
+    )

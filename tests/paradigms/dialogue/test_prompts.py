@@ -1,4 +1,6 @@
-"""Questions say all that is needed, in the words of their vocabulary, and nothing of the key."""
+"""Questions say all that is needed, in the words of their vocabulary, and nothing of
+the key.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from cheesebench.protocol import SUFFIX, Catalogue
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 SHIPPED = sorted(_catalogue.folders["cogeval"].glob(f"*{SUFFIX}"))
-every_dialogue = pytest.mark.parametrize("path", SHIPPED, ids=[path.name.split(".")[0] for path in SHIPPED])
+every_dialogue = pytest.mark.parametrize(
+    "path", SHIPPED, ids=[path.name.split(".")[0] for path in SHIPPED]
+)
 
 
 def load(path: object) -> DialogueSpecification:
@@ -23,7 +27,9 @@ def load(path: object) -> DialogueSpecification:
     return specification
 
 
-def asked(garden: DialogueSpecification, domain: str, condition: str, item: int = 0) -> list[str]:
+def asked(
+    garden: DialogueSpecification, domain: str, condition: str, item: int = 0
+) -> list[str]:
     spec = garden.conditions[condition]
     return questions(garden, garden.domains[domain], spec, spec.items[item])
 
@@ -33,8 +39,13 @@ def test_a_conversation_can_be_read(garden: DialogueSpecification) -> None:
     assert "Ada can put you in touch with Ben and Dan." in first
     assert "Dan can put you in touch with Finn." in first  # 3 - 4 was told from 3
     assert "Eve gives away 40 books. Finn gives away 10 books." in first
-    assert first.endswith("beginning with Ada, separated by commas, in a last line that begins with 'Answer:'.")
-    assert "Cleo and Eve are no longer in touch. Finn and Eve are now in touch with each other." in second
+    assert first.endswith(
+        "beginning with Ada, separated by commas, in a last line that begins with 'Answer:'."
+    )
+    assert (
+        "Cleo and Eve are no longer in touch. Finn and Eve are now in touch with each other."
+        in second
+    )
     assert "reason step by step" in second
     assert "Ada and Gus are now in touch" in third
     assert "anybody who was in touch with Finn" in third
@@ -42,7 +53,9 @@ def test_a_conversation_can_be_read(garden: DialogueSpecification) -> None:
 
 def test_only_what_is_asked_about_is_told(garden: DialogueSpecification) -> None:
     (near,) = asked(garden, "numbers", "near", 1)
-    assert "What is the shortest way from room 6 to room 2?" in near.replace("place", "room")
+    assert "What is the shortest way from room 6 to room 2?" in near.replace(
+        "place", "room"
+    )
     assert "beginning with room 6" in near
     assert "apples" not in near
     assert "one step from room 6" in near
@@ -62,9 +75,16 @@ def test_every_edge_is_told_once_and_every_name_is_known(path: object) -> None:
         condition = next(iter(specification.conditions.values()))
         (first,) = questions(specification, domain, condition, condition.items[0])
         edges = specification.document.arena.graph.edges
-        link = re.escape(domain.wording.sentences["link"]).replace("\\{place\\}", "(.+)")
-        told = [re.fullmatch(link.replace("\\{places\\}", "(.+)"), f"{part}.") for part in first.split(". ")]
-        links = [match[2] for match in told if match and match[1] in domain.names.values()]
+        link = re.escape(domain.wording.sentences["link"]).replace(
+            "\\{place\\}", "(.+)"
+        )
+        told = [
+            re.fullmatch(link.replace("\\{places\\}", "(.+)"), f"{part}.")
+            for part in first.split(". ")
+        ]
+        links = [
+            match[2] for match in told if match and match[1] in domain.names.values()
+        ]
         assert sum(len(re.split(r", | and ", ends)) for ends in links) == len(edges)
 
 
@@ -75,7 +95,11 @@ def test_every_key_said_in_words_is_scored_as_right(path: object) -> None:
         lexicon = Lexicon(domain.names, domain.wording.nouns)
         for condition in specification.conditions.values():
             for item in condition.items:
-                replies = [answer_text(domain, condition, key) for key in item.keys] or [f"Answer: {item.number}"]
+                replies = [
+                    answer_text(domain, condition, key) for key in item.keys
+                ] or [f"Answer: {item.number}"]
                 for reply in replies:
                     answer = read_reply(reply, lexicon, condition.form)
-                    assert score(answer, condition, item, specification.world).success, (condition.name, reply)
+                    assert score(
+                        answer, condition, item, specification.world
+                    ).success, (condition.name, reply)

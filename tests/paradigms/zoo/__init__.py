@@ -1,7 +1,8 @@
-"""Protocols that are not shipped, for tests: together they use every feature of the language, and in odd company.
+"""Protocols that are not shipped, for tests: together they use every feature of the
+language, and in odd company.
 
-Each is as small as its purpose allows, which its first comment names. All of them load without an error, and no subject
-meets a ProtocolError in them.
+Each is as small as its purpose allows, which its first comment names. All of them load
+without an error, and no subject meets a ProtocolError in them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ ZOO = {
 
 
 def examine(text: str, name: str) -> tuple[Specification | None, str]:
-    """Load a protocol from its text; return None where it has errors, and all findings."""
+    """Load a protocol from its text; return None where it has errors, and all
+    findings.
+    """
     specification, found = examine_text(textwrap.dedent(text), f"{name}{SUFFIX}")
     return specification, "\n".join(map(str, found))
 

@@ -18,7 +18,14 @@ def context(seed: int) -> AgentContext:
 def test_the_baselines_are_registered_with_what_they_remember() -> None:
     agents = PluginManager().agents
     assert {
-        name: agents[name].memory for name in ("random", "tabular-ql", "hippocampal-ql", "place-learner", "bfs-oracle")
+        name: agents[name].memory
+        for name in (
+            "random",
+            "tabular-ql",
+            "hippocampal-ql",
+            "place-learner",
+            "bfs-oracle",
+        )
     } == {
         "random": "none",
         "tabular-ql": "life",
@@ -29,17 +36,28 @@ def test_the_baselines_are_registered_with_what_they_remember() -> None:
 
 
 def test_random_is_uniform_and_comes_from_its_seed() -> None:
-    agent, copy, other = RandomAgent(context(1)), RandomAgent(context(1)), RandomAgent(context(2))
+    agent, copy, other = (
+        RandomAgent(context(1)),
+        RandomAgent(context(1)),
+        RandomAgent(context(2)),
+    )
     actions = [agent.act("")[0] for _ in range(20_000)]
     assert actions == [copy.act("")[0] for _ in range(20_000)]
     assert actions[:50] != [other.act("")[0] for _ in range(50)]
     shares = Counter(actions)
     # Four standard errors of a share of a quarter.
-    assert all(abs(shares[action] - 5_000) < 4 * (20_000 * 0.25 * 0.75) ** 0.5 for action in range(4))
+    assert all(
+        abs(shares[action] - 5_000) < 4 * (20_000 * 0.25 * 0.75) ** 0.5
+        for action in range(4)
+    )
 
 
-def corridor(agent: Agent, trials: int, *, length: int = 6, limit: int = 200) -> list[int]:
-    """FORWARD leads on, anything else back to the start; reward at the end. Return the latencies."""
+def corridor(
+    agent: Agent, trials: int, *, length: int = 6, limit: int = 200
+) -> list[int]:
+    """FORWARD leads on, anything else back to the start; reward at the end. Return the
+    latencies.
+    """
     latencies = []
     for _ in range(trials):
         place, steps = 0, 0
@@ -47,7 +65,12 @@ def corridor(agent: Agent, trials: int, *, length: int = 6, limit: int = 200) ->
         while place < length and steps < limit:
             action = agent.act(f"place {place}")[0]
             place, steps = (place + 1 if action == FORWARD else 0), steps + 1
-            agent.observe(action, 1.0 if place == length else -0.01, f"place {place}", place == length)
+            agent.observe(
+                action,
+                1.0 if place == length else -0.01,
+                f"place {place}",
+                place == length,
+            )
         latencies.append(steps)
     return latencies
 
@@ -61,7 +84,8 @@ def test_tabular_ql_learns_a_corridor_that_chance_hardly_solves() -> None:
 
 
 def test_tabular_ql_learns_without_a_map_what_pays_at_once() -> None:
-    # One state, so no way to plan: only the values tell that STAY (3) is bad and action 1 pays more than 2.
+    # One state, so no way to plan: only the values tell that STAY (3) is bad and action
+    # 1 pays more than 2.
     agent = TabularQL(context(3))
     pay = (-1.0, -0.1, -0.5, -2.0)
     agent.begin_trial("box")
@@ -76,7 +100,9 @@ def test_tabular_ql_learns_without_a_map_what_pays_at_once() -> None:
     assert chosen.most_common(1)[0][0] == 1
 
 
-def test_tabular_ql_same_seed_same_actions_whatever_the_hash_seed(under_hash_seeds: Callable[..., list[str]]) -> None:
+def test_tabular_ql_same_seed_same_actions_whatever_the_hash_seed(
+    under_hash_seeds: Callable[..., list[str]],
+) -> None:
     program = (
         "from cheesebench import AgentContext\n"
         "from cheesebench.plugins.agents import TabularQL, BfsOracle\n"
@@ -95,7 +121,8 @@ def test_tabular_ql_same_seed_same_actions_whatever_the_hash_seed(under_hash_see
 
 
 def test_a_spent_reward_is_left_alone_until_the_next_trial() -> None:
-    # Bait lies at "a" once per trial; "b" is where one waits. Action 0 goes to a, anything else to b.
+    # Bait lies at "a" once per trial; "b" is where one waits. Action 0 goes to a,
+    # anything else to b.
     agent = TabularQL(context(1))
     visits = []
     for _ in range(40):

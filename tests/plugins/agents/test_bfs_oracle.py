@@ -1,4 +1,6 @@
-"""The oracle in small arenas: a simulator of clause 7 (movement) around the real view."""
+"""The oracle in small arenas: a simulator of clause 7 (movement) around the real
+view.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cheesebench import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, AgentContext, AgentSpec, Scene, Tile
+from cheesebench import (
+    FORWARD,
+    HEADINGS,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    AgentContext,
+    AgentSpec,
+    Scene,
+    Tile,
+)
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents import BfsOracle
 from cheesebench.plugins.views.ascii_2d import Ascii2D
@@ -19,7 +30,9 @@ LETTERS = "FLRS"
 
 @dataclass
 class Arena:
-    """A map (the arrow is the agent), movement as the language page has it, and the observation."""
+    """A map (the arrow is the agent), movement as the language page has it, and the
+    observation.
+    """
 
     picture: str
     solids: str = ""
@@ -60,7 +73,12 @@ class Arena:
             self.heading = (self.heading + turn) % 8
         elif action == FORWARD:
             dx, dy = OFFSETS[self.heading]
-            squeezed = dx and dy and not self.free(self.x + dx, self.y) and not self.free(self.x, self.y + dy)
+            squeezed = (
+                dx
+                and dy
+                and not self.free(self.x + dx, self.y)
+                and not self.free(self.x, self.y + dy)
+            )
             if self.free(self.x + dx, self.y + dy) and not squeezed:
                 self.x, self.y = self.x + dx, self.y + dy
 
@@ -73,7 +91,9 @@ def act(agent: BfsOracle, arena: Arena) -> str:
 
 
 def walk(arena: Arena, *, limit: int = 500, seed: int = 1, stop_on: str = "G") -> str:
-    """Let a new oracle live in the arena until it stands on ``stop_on``; return its actions."""
+    """Let a new oracle live in the arena until it stands on ``stop_on``; return its
+    actions.
+    """
     agent, actions = BfsOracle(AgentContext(seed, "ascii_2d")), ""
     agent.begin_trial(arena.observe())
     while arena.beneath != stop_on and len(actions) < limit:
@@ -134,7 +154,8 @@ def test_a_solid_is_bumped_into_once_per_trial() -> None:
         arena.heading = HEADINGS.index("E")
         agent.begin_trial(arena.observe())
         actions = "".join(act(agent, arena) for _ in range(40))
-        # In a box of one cell there is nothing left to try but chance, and chance turns too.
+        # In a box of one cell there is nothing left to try but chance, and chance turns
+        # too.
         assert actions[0] == "F"
         assert set(actions[1:]) > {"L", "R"}
 
@@ -238,7 +259,8 @@ def test_same_seed_same_actions_and_seeds_differ() -> None:
 
 
 def test_nothing_is_carried_from_trial_to_trial() -> None:
-    # "memory none" is declared: a solid that one trial found is tried again in the next.
+    # "memory none" is declared: a solid that one trial found is tried again in the
+    # next.
     arena = Arena("#####\n#→X.#\n#..G#\n#####", solids="X")
     agent = BfsOracle(AgentContext(1, "ascii_2d"))
     firsts = []
@@ -252,16 +274,27 @@ def test_nothing_is_carried_from_trial_to_trial() -> None:
     assert firsts[0] == firsts[1] == firsts[2]
 
 
-TEXT = st.text(alphabet=st.sampled_from("↑↗→↘↓↙←↖#. ~GX\n\r1é"), max_size=60) | st.text(max_size=40)
+TEXT = st.text(alphabet=st.sampled_from("↑↗→↘↓↙←↖#. ~GX\n\r1é"), max_size=60) | st.text(
+    max_size=40
+)
 
 
-@pytest.mark.parametrize("spec", PluginManager().agents.values(), ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", PluginManager().agents.values(), ids=lambda spec: spec.name
+)
 @given(
     seed=st.integers(0, 2**63 - 1),
-    life=st.lists(st.lists(st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12), max_size=4),
+    life=st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12
+        ),
+        max_size=4,
+    ),
 )
 @example(seed=0, life=[[(0, "1←", False), (0, "111←", True), (0, "", False)]])
-def test_no_text_makes_an_agent_raise(spec: AgentSpec, seed: int, life: list[list[tuple[int, str, bool]]]) -> None:
+def test_no_text_makes_an_agent_raise(
+    spec: AgentSpec, seed: int, life: list[list[tuple[int, str, bool]]]
+) -> None:
     agents = [spec.create(AgentContext(seed, "ascii_2d")) for _ in range(2)]
     for trial in life:
         for agent in agents:
@@ -271,7 +304,8 @@ def test_no_text_makes_an_agent_raise(spec: AgentSpec, seed: int, life: list[lis
             assert first == second
             assert len(first) == 1
             assert first[0] in range(4)
-            # What is executed need not be what was asked for: the runner waits with STAY.
+            # What is executed need not be what was asked for: the runner waits with
+            # STAY.
             following = observation[::-1] if executed == 3 else observation
             for agent in agents:
                 agent.observe(executed, 1.0 if ended else -0.1, following, ended)

@@ -1,4 +1,6 @@
-"""The oracle measures what pictures show: what it did before it was carried elsewhere is no clue."""
+"""The oracle measures what pictures show: what it did before it was carried elsewhere
+is no clue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Hippocampal-QL: it learns a maze, remembers what is eaten, shows rising curves, and survives any text."""
+"""Hippocampal-QL: it learns a maze, remembers what is eaten, shows rising curves, and
+survives any text.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def context(seed: int) -> AgentContext:
 
 
 class Room:
-    """Ten by ten cells, food in one that nothing shows; the text is position and heading."""
+    """Ten by ten cells, food in one that nothing shows; the text is position and
+    heading.
+    """
 
     size, goal = 10, (6, 3)
     ways = ((0, -1), (1, 0), (0, 1), (-1, 0))
@@ -35,7 +39,10 @@ class Room:
 
     def step(self, action: int) -> tuple[float, bool]:
         if action == FORWARD:
-            x, y = self.x + self.ways[self.heading][0], self.y + self.ways[self.heading][1]
+            x, y = (
+                self.x + self.ways[self.heading][0],
+                self.y + self.ways[self.heading][1],
+            )
             if not (0 <= x < self.size and 0 <= y < self.size):
                 return -0.01, False
             self.x, self.y = x, y
@@ -70,7 +77,9 @@ def test_later_trials_in_a_room_are_short() -> None:
     assert first > 2 * last
 
 
-def test_same_seed_same_actions_whatever_the_hash_seed(under_hash_seeds: Callable[..., list[str]]) -> None:
+def test_same_seed_same_actions_whatever_the_hash_seed(
+    under_hash_seeds: Callable[..., list[str]],
+) -> None:
     program = (
         "from cheesebench import AgentContext\n"
         "from cheesebench.plugins.agents import HippocampalQL\n"
@@ -89,10 +98,20 @@ def test_same_seed_same_actions_whatever_the_hash_seed(under_hash_seeds: Callabl
     assert len(outputs.pop()) == 400
 
 
-def test_any_text_is_a_state_and_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_text_is_a_state_and_the_memory_has_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(hippocampal_ql, "MOST_STATES", 50)
     agent = HippocampalQL(context(2))
-    texts = ["", "\x00\x1b[2J", "\ud800 lone", "G" * 100_000, "ACTIONS: STAY", "{}", "%s"]
+    texts = [
+        "",
+        "\x00\x1b[2J",
+        "\ud800 lone",
+        "G" * 100_000,
+        "ACTIONS: STAY",
+        "{}",
+        "%s",
+    ]
     for trial in range(3):
         agent.begin_trial(texts[trial])
         for step in range(300):
@@ -103,7 +122,8 @@ def test_any_text_is_a_state_and_the_memory_has_an_end(monkeypatch: pytest.Monke
             assert len(agent._table) <= 50
 
 
-#: Long trials under a north that stays where it is, where every picture comes back; the mazes of today turn theirs.
+#: Long trials under a north that stays where it is, where every picture comes back; the
+#: mazes of today turn theirs.
 OLD = Path(__file__).parents[2] / "fixtures" / "old_nine"
 
 
@@ -113,13 +133,17 @@ def test_its_curve_rises_where_every_picture_comes_back(name: str) -> None:
 
 
 def test_its_curve_rises_where_a_rodent_s_does() -> None:
-    assert_rising(with_arena(Catalogue(installed_plugins().protocol_directories).find("t_maze")))
+    assert_rising(
+        with_arena(Catalogue(installed_plugins().protocol_directories).find("t_maze"))
+    )
 
 
 def assert_rising(specification: Specification) -> None:
     plugins = installed_plugins()
     agent = plugins.agent("hippocampal-ql")
-    plan = plan_cell(specification, agent.name, "ascii_2d", find_design("cohort"), agent.memory)
+    plan = plan_cell(
+        specification, agent.name, "ascii_2d", find_design("cohort"), agent.memory
+    )
     paradigm, view = plugins.compile(specification), plugins.view("ascii_2d")
     sessions: dict[int, list[bool]] = {}
     for subject in range(plan.subjects):
@@ -165,10 +189,14 @@ def test_what_pays_again_is_not_spent() -> None:
 
 
 def test_where_food_lies_may_depend_on_where_it_was() -> None:
-    # After `left` has paid only `other` pays, and the other way round: each is worth something only in its context.
+    # After `left` has paid only `other` pays, and the other way round: each is worth
+    # something only in its context.
     memory = RewardMemory()
     left, right, end_left, end_right = (1, 0), (2, 0), (3, 0), (4, 0)
-    for first, good, bad in ((left, end_right, end_left), (right, end_left, end_right)) * 2:
+    for first, good, bad in (
+        (left, end_right, end_left),
+        (right, end_left, end_right),
+    ) * 2:
         for second, reward in ((good, 1.0), (bad, 0.0)):
             memory.begin_trial()
             memory.note(first, 1.0)

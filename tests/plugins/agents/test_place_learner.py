@@ -1,4 +1,6 @@
-"""Place-learner: its curves rise, they fall with the landmarks, and it survives any text."""
+"""Place-learner: its curves rise, they fall with the landmarks, and it survives any
+text.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,17 @@ from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents import PlaceLearner, place_learner
 from cheesebench.plugins.agents.grid import Grid
-from cheesebench.plugins.agents.place_learner import FRESH, REWARDED, Choice, Frame, Moment, Trial, Ways, Worth, look
+from cheesebench.plugins.agents.place_learner import (
+    FRESH,
+    REWARDED,
+    Choice,
+    Frame,
+    Moment,
+    Trial,
+    Ways,
+    Worth,
+    look,
+)
 from cheesebench.protocol import Catalogue, Specification, with_arena
 from tests.arenas import examine_text
 
@@ -28,16 +40,23 @@ def context(seed: int) -> AgentContext:
     return AgentContext(seed, "ascii_2d")
 
 
-def successes(specification: Specification, lesion: str = "", subjects: int = 4, seed: int = 11) -> list[list[bool]]:
+def successes(
+    specification: Specification, lesion: str = "", subjects: int = 4, seed: int = 11
+) -> list[list[bool]]:
     """Return the successes of each subject's life."""
     agent = PLUGINS.agent("place-learner")
-    plan = plan_cell(specification, agent.name, "ascii_2d", find_design("cohort"), agent.memory)
+    plan = plan_cell(
+        specification, agent.name, "ascii_2d", find_design("cohort"), agent.memory
+    )
     paradigm = PLUGINS.compile(specification)
     if lesion:
         paradigm = LesionedParadigm(paradigm, Lesion.parse(lesion))
     view = PLUGINS.view("ascii_2d")
     return [
-        [bool(record.success) for record, _ in live(paradigm, view, agent, plan, seed, subject)]
+        [
+            bool(record.success)
+            for record, _ in live(paradigm, view, agent, plan, seed, subject)
+        ]
         for subject in range(subjects)
     ]
 
@@ -48,36 +67,53 @@ def share(lives: list[list[bool]], trials: slice) -> float:
 
 
 def shipped(name: str) -> Specification:
-    specification: Specification = with_arena(Catalogue(PLUGINS.protocol_directories).find(name))
+    specification: Specification = with_arena(
+        Catalogue(PLUGINS.protocol_directories).find(name)
+    )
     return specification
 
 
 #: A trial of its own before it can know, and after that at least so many in a hundred.
 @pytest.mark.parametrize(
-    "name", ["barnes_maze", "star_maze", "morris_water_maze", "operant_chamber", "t_maze", "dnms", "radial_arm_maze"]
+    "name",
+    [
+        "barnes_maze",
+        "star_maze",
+        "morris_water_maze",
+        "operant_chamber",
+        "t_maze",
+        "dnms",
+        "radial_arm_maze",
+    ],
 )
 def test_its_curve_rises(name: str) -> None:
-    lives = successes(shipped(name), subjects=12)  # in the operant chamber half of the first trials succeed by chance
+    lives = successes(
+        shipped(name), subjects=12
+    )  # in the operant chamber half of the first trials succeed by chance
     first, last = share(lives, slice(0, 1)), share(lives, slice(-6, None))
     assert last >= 0.8  # one of six may be a probe, in which nothing succeeds
     assert last > first + 0.3
 
 
 @pytest.mark.parametrize(
-    ("name", "chance"), [("barnes_maze", 8 / 18), ("star_maze", 0.25), ("morris_water_maze", 0.25)]
+    ("name", "chance"),
+    [("barnes_maze", 8 / 18), ("star_maze", 0.25), ("morris_water_maze", 0.25)],
 )
 def test_it_is_lost_without_landmarks(name: str, chance: float) -> None:
     # Over 80 trials; four standard errors.
     assert share(successes(shipped(name), "hide=landmarks"), slice(None)) < chance + 0.2
 
 
-@pytest.mark.parametrize(("name", "chance"), [("operant_chamber", 0.5), ("shuttle_box", 0.5)])
+@pytest.mark.parametrize(
+    ("name", "chance"), [("operant_chamber", 0.5), ("shuttle_box", 0.5)]
+)
 def test_it_does_not_learn_what_it_does_not_feel(name: str, chance: float) -> None:
     # 160 trials; four standard errors.
     assert share(successes(shipped(name), "anhedonia"), slice(None)) < chance + 0.16
 
 
-#: None of the nine: food behind one of three doors; the one with the lamp on it, wherever that is.
+#: None of the nine: food behind one of three doors; the one with the lamp on it,
+#: wherever that is.
 CUE = """
 version: 1
 paradigm: lamp
@@ -110,7 +146,9 @@ def test_it_learns_a_cue_in_a_maze_that_it_was_not_made_for() -> None:
     assert share(successes(specification), slice(-10, None)) >= 0.9
 
 
-def test_same_seed_same_actions_whatever_the_hash_seed(under_hash_seeds: Callable[..., list[str]]) -> None:
+def test_same_seed_same_actions_whatever_the_hash_seed(
+    under_hash_seeds: Callable[..., list[str]],
+) -> None:
     program = (
         "from cheesebench import AgentContext\n"
         "from cheesebench.plugins.agents import PlaceLearner\n"
@@ -130,7 +168,17 @@ def test_same_seed_same_actions_whatever_the_hash_seed(under_hash_seeds: Callabl
 
 PICTURES = st.lists(
     st.text(alphabet="#. \n↑↘oGé\u202e\ud800\x00", max_size=40)
-    | st.sampled_from(["", "###\n#↑#\n###", "#↑.#\n", "→", "#####\n#.→.#\n#####\nTONE", "##\n↓.\n..\n##", "↑\n.\n.\n"]),
+    | st.sampled_from(
+        [
+            "",
+            "###\n#↑#\n###",
+            "#↑.#\n",
+            "→",
+            "#####\n#.→.#\n#####\nTONE",
+            "##\n↓.\n..\n##",
+            "↑\n.\n.\n",
+        ]
+    ),
     min_size=2,
     max_size=40,
 )
@@ -154,7 +202,9 @@ def test_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for trial in range(40):
         agent.begin_trial(f"#####\n#↑..#\n#####\n{trial}")
         for step in range(5):
-            agent.observe(agent.act("")[0], 1.0, f"#####\n#↑..#\n#####\n{trial} {step}", step == 4)
+            agent.observe(
+                agent.act("")[0], 1.0, f"#####\n#↑..#\n#####\n{trial} {step}", step == 4
+            )
         assert len(agent._worth) + len(agent._moments) <= 50 + 40
 
 
@@ -162,7 +212,9 @@ ROOM = ["##1##", "#..o#", "4.↑.2", "#...#", "##3##"]
 
 
 def place(frame: Frame, rows: list[str], glyph: str) -> int:
-    """Return the number of the only place that looks like this, after a look at the picture."""
+    """Return the number of the only place that looks like this, after a look at the
+    picture.
+    """
     here = look("\n".join(rows))
     assert here is not None
     frame.orient(here)
@@ -182,7 +234,9 @@ def test_a_place_of_a_turned_picture_is_the_same_place(quarters: int) -> None:
 
 
 def ring(turn: int) -> list[str]:
-    """Eight holes that stay, with landmarks outside three of them that go round by eighths, as well as they can."""
+    """Eight holes that stay, with landmarks outside three of them that go round by
+    eighths, as well as they can.
+    """
     picture = [["."] * 11 for _ in range(11)]
     for number in range(8):
         x, y = (round(4 * f(math.pi * number / 4)) for f in (math.sin, math.cos))
@@ -235,7 +289,8 @@ def test_outcomes_are_credited_to_places_and_looks_and_what_follows_fades() -> N
     worth, trial = Worth(), Trial()
     moment = ("", ())
     sample, right, wrong = (
-        Choice(moment, place, FRESH, glyph, True) for place, glyph in ((1, "O"), (2, "O"), (3, "="))
+        Choice(moment, place, FRESH, glyph, True)
+        for place, glyph in ((1, "O"), (2, "O"), (3, "="))
     )
     trial.choices += [(sample, 0.0), (right, 1.0)]
     trial.learn(worth)
@@ -249,7 +304,9 @@ def test_outcomes_are_credited_to_places_and_looks_and_what_follows_fades() -> N
 
 def test_a_moment_that_always_lasts_as_long_passes_by_itself() -> None:
     assert not Moment(count=2, shortest=8, longest=8, unprompted=True).regular
-    assert not Moment(count=9, shortest=8, longest=8).regular  # it may have been the subject's doing
+    assert not Moment(
+        count=9, shortest=8, longest=8
+    ).regular  # it may have been the subject's doing
     assert Moment(count=3, shortest=8, longest=8, unprompted=True).regular
     assert not Moment(count=3, shortest=7, longest=8, unprompted=True).regular
     assert Moment(count=2, shortest=2, longest=2).brief

@@ -1,4 +1,6 @@
-"""The client against a real server on loopback: what it sends, what it reads, and what it makes of faults."""
+"""The client against a real server on loopback: what it sends, what it reads, and what
+it makes of faults.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,23 @@ from typing import Any
 
 import pytest
 
-from cheesebench import ChatFaultError, ChatReply, ChatRequest, Message, OptionError, Sampling, Usage
+from cheesebench import (
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Message,
+    OptionError,
+    Sampling,
+    Usage,
+)
 from cheesebench.plugins.backends.openai import MAX_BODY, ChatCompletions, endpoint
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 KEY = "pass-0123456789-word"
 REQUEST = ChatRequest(
-    model="tiny", messages=(Message("system", ("be a mouse",)), Message("user", ("which way?",))), timeout=20.0
+    model="tiny",
+    messages=(Message("system", ("be a mouse",)), Message("user", ("which way?",))),
+    timeout=20.0,
 )
 
 
@@ -29,26 +41,36 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def ask(base_url: str, *requests: ChatRequest, **options: Any) -> Sequence[ChatReply | BaseException]:
-    """Send requests, all at once, through one client; return replies and what was raised."""
+def ask(
+    base_url: str, *requests: ChatRequest, **options: Any
+) -> Sequence[ChatReply | BaseException]:
+    """Send requests, all at once, through one client; return replies and what was
+    raised.
+    """
 
     async def main() -> Sequence[ChatReply | BaseException]:
         client = ChatCompletions(base_url, **options)
         try:
-            return await asyncio.gather(*map(client.complete, requests), return_exceptions=True)
+            return await asyncio.gather(
+                *map(client.complete, requests), return_exceptions=True
+            )
         finally:
             await client.close()
 
     return asyncio.run(main())
 
 
-def reply_to(server: FakeServer, request: ChatRequest = REQUEST, **options: Any) -> ChatReply:
+def reply_to(
+    server: FakeServer, request: ChatRequest = REQUEST, **options: Any
+) -> ChatReply:
     [reply] = ask(server.base_url, request, **options)
     assert isinstance(reply, ChatReply), reply
     return reply
 
 
-def fault_at(base_url: str, request: ChatRequest = REQUEST, **options: Any) -> ChatFaultError:
+def fault_at(
+    base_url: str, request: ChatRequest = REQUEST, **options: Any
+) -> ChatFaultError:
     [fault] = ask(base_url, request, **options)
     assert isinstance(fault, ChatFaultError), fault
     return fault
@@ -58,9 +80,20 @@ def test_what_is_sent() -> None:
     sampling = Sampling(temperature=0.7, max_tokens=64, seed=5, stop=("END",))
     png = b"\x89PNG not really"
     messages = (Message("user", ("look: ", png, "well?")),)
-    request = dataclasses.replace(REQUEST, messages=messages, sampling=sampling, extra={"top_k": 3}, conversation="7")
+    request = dataclasses.replace(
+        REQUEST,
+        messages=messages,
+        sampling=sampling,
+        extra={"top_k": 3},
+        conversation="7",
+    )
     with FakeServer() as server:
-        reply_to(server, request, key=KEY, headers=lambda request: {"X-Rank": request.conversation})
+        reply_to(
+            server,
+            request,
+            key=KEY,
+            headers=lambda request: {"X-Rank": request.conversation},
+        )
     [call] = server.calls
     url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     content = [
@@ -82,13 +115,25 @@ def test_what_is_sent() -> None:
 
 
 def test_what_is_none_is_not_sent_and_served_settings_win() -> None:
-    request = dataclasses.replace(REQUEST, sampling=Sampling(max_tokens=9), extra={"max_completion_tokens": 4000})
+    request = dataclasses.replace(
+        REQUEST, sampling=Sampling(max_tokens=9), extra={"max_completion_tokens": 4000}
+    )
     with FakeServer() as server:
         reply_to(server)
-        reply_to(server, dataclasses.replace(request, extra={}), max_tokens_name="max_completion_tokens")
+        reply_to(
+            server,
+            dataclasses.replace(request, extra={}),
+            max_tokens_name="max_completion_tokens",
+        )
         reply_to(server, request)
-    plain, renamed, served = (set(call.body) - {"model", "messages"} for call in server.calls)
-    assert (plain, renamed, served) == (set(), {"max_completion_tokens"}, {"max_completion_tokens"})
+    plain, renamed, served = (
+        set(call.body) - {"model", "messages"} for call in server.calls
+    )
+    assert (plain, renamed, served) == (
+        set(),
+        {"max_completion_tokens"},
+        {"max_completion_tokens"},
+    )
     assert server.calls[2].body["max_completion_tokens"] == 4000
     assert "Authorization" not in server.calls[0].headers
 
@@ -100,7 +145,13 @@ def test_what_is_read() -> None:
         "prompt_tokens_details": {"cached_tokens": 96},
         "completion_tokens_details": {"reasoning_tokens": 15},
     }
-    answer = Answer(text="ACTIONS: STAY", reasoning="hm", finish="length", usage=usage, model="other-1")
+    answer = Answer(
+        text="ACTIONS: STAY",
+        reasoning="hm",
+        finish="length",
+        usage=usage,
+        model="other-1",
+    )
     with FakeServer(answer) as server:
         reply = reply_to(server)
     assert reply == ChatReply(
@@ -116,10 +167,15 @@ def test_many_calls_at_once_keep_their_replies() -> None:
     def echo(call: Call) -> Answer:
         return Answer(text=call.prompt, delay=0.02 * (call.number % 3))
 
-    requests = [dataclasses.replace(REQUEST, messages=(Message("user", (f"call {i}",)),)) for i in range(60)]
+    requests = [
+        dataclasses.replace(REQUEST, messages=(Message("user", (f"call {i}",)),))
+        for i in range(60)
+    ]
     with FakeServer(echo, capacity=16) as server:
         replies = ask(server.base_url, *requests)
-    assert [reply.text for reply in replies if isinstance(reply, ChatReply)] == [f"call {i}" for i in range(60)]
+    assert [reply.text for reply in replies if isinstance(reply, ChatReply)] == [
+        f"call {i}" for i in range(60)
+    ]
     assert server.peak == 16
 
 
@@ -127,18 +183,38 @@ def test_many_calls_at_once_keep_their_replies() -> None:
     ("answer", "kind", "said"),
     [
         (Answer(fault="hang"), "timeout", "has not answered within 0.5 s"),
-        (Answer(fault="drip", text="x" * 100), "timeout", "has not answered within 0.5 s"),
+        (
+            Answer(fault="drip", text="x" * 100),
+            "timeout",
+            "has not answered within 0.5 s",
+        ),
         (Answer(fault="reset"), "connection", "cannot be reached"),
-        (Answer(fault="reset_in_body", text="x" * 999), "connection", "cannot be reached"),
+        (
+            Answer(fault="reset_in_body", text="x" * 999),
+            "connection",
+            "cannot be reached",
+        ),
         (Answer(fault="noise"), "malformed", "does not speak HTTP"),
-        (Answer(body=b"\x00\xff\x1b[31m<html>"), "malformed", r"not JSON: \x00�\x1b[31m<html>"),
+        (
+            Answer(body=b"\x00\xff\x1b[31m<html>"),
+            "malformed",
+            r"not JSON: \x00�\x1b[31m<html>",
+        ),
         (Answer(body=b""), "malformed", "(empty)"),
         (Answer(body=b"[" * 100_000), "malformed", "not JSON"),
         (Answer(body=[1, 2]), "malformed", "not a JSON object"),
         (Answer(body={"choices": []}), "malformed", "choices[0].message"),
         (Answer(body={"choices": [None]}), "malformed", "choices[0].message"),
-        (Answer(body={"error": {"message": "engine died", "code": 500}}), "server", "engine died"),
-        (Answer(body=b"x", headers={"Content-Encoding": "gzip"}), "malformed", "as 'gzip'"),
+        (
+            Answer(body={"error": {"message": "engine died", "code": 500}}),
+            "server",
+            "engine died",
+        ),
+        (
+            Answer(body=b"x", headers={"Content-Encoding": "gzip"}),
+            "malformed",
+            "as 'gzip'",
+        ),
         (
             Answer(status=302, body=b"", headers={"Location": "http://else.where/"}),
             "server",
@@ -158,7 +234,10 @@ def test_many_calls_at_once_keep_their_replies() -> None:
 )
 def test_faults(answer: Answer, kind: str, said: str) -> None:
     with FakeServer(answer) as server:
-        fault = fault_at(server.base_url, dataclasses.replace(REQUEST, timeout=0.5 if kind == "timeout" else 20.0))
+        fault = fault_at(
+            server.base_url,
+            dataclasses.replace(REQUEST, timeout=0.5 if kind == "timeout" else 20.0),
+        )
     assert fault.kind == kind
     assert said in str(fault)
     assert len(str(fault)) < 500
@@ -170,7 +249,9 @@ def test_a_refused_connection_is_a_fault_of_the_connection() -> None:
         free.bind(("127.0.0.1", 0))
         fault = fault_at(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
     assert fault.kind == "connection"
-    assert str(fault).endswith("cannot be reached (Connection refused)."), "the reason, and the address once"
+    assert str(fault).endswith("cannot be reached (Connection refused)."), (
+        "the reason, and the address once"
+    )
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -245,7 +326,9 @@ async def _open(url: str, **options: Any) -> None:
 
 
 def test_half_surrogates_go_neither_out_nor_in() -> None:
-    request = dataclasses.replace(REQUEST, messages=(Message("user", ("\ud800 hello",)),))
+    request = dataclasses.replace(
+        REQUEST, messages=(Message("user", ("\ud800 hello",)),)
+    )
     with FakeServer(Answer(text="bad \udc00 half")) as server:
         assert reply_to(server, request).text == "bad ? half"
     assert server.prompts == ["? hello"]
@@ -257,7 +340,10 @@ def test_half_surrogates_go_neither_out_nor_in() -> None:
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000/v1/chat/completions"),
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/v1/chat/completions"),
         ("https://a.example/api/v1/", "https://a.example/api/v1/chat/completions"),
-        ("https://a.example/v1/chat/completions", "https://a.example/v1/chat/completions"),
+        (
+            "https://a.example/v1/chat/completions",
+            "https://a.example/v1/chat/completions",
+        ),
         ("https://a.example/openai", "https://a.example/openai/chat/completions"),
     ],
 )
@@ -268,17 +354,39 @@ def test_endpoint(base_url: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "base_url",
     [
-        *("", "localhost:8000", "ftp://a.example", "http://", "http://[::1", "/v1", "http://a..b/v1", "http://a:0/v1"),
-        *(f"http://{'a' * 64}.example/v1", "http://a.example:99999/v1", "http://a.ex ample/v1", "http://%zz/v1"),
+        *(
+            "",
+            "localhost:8000",
+            "ftp://a.example",
+            "http://",
+            "http://[::1",
+            "/v1",
+            "http://a..b/v1",
+            "http://a:0/v1",
+        ),
+        *(
+            f"http://{'a' * 64}.example/v1",
+            "http://a.example:99999/v1",
+            "http://a.ex ample/v1",
+            "http://%zz/v1",
+        ),
     ],
 )
 def test_no_url(base_url: str) -> None:
-    with pytest.raises(OptionError, match=re.escape("Write an address such as http://127.0.0.1:8000/v1")):
+    with pytest.raises(
+        OptionError,
+        match=re.escape("Write an address such as http://127.0.0.1:8000/v1"),
+    ):
         endpoint(base_url)
 
 
 @pytest.mark.parametrize(
-    "secret", ["me:hunter22hunter@a.example/v1", "a.example/?hunter22hunter", "a/v1#hunter22hunter"]
+    "secret",
+    [
+        "me:hunter22hunter@a.example/v1",
+        "a.example/?hunter22hunter",
+        "a/v1#hunter22hunter",
+    ],
 )
 def test_what_may_be_a_key_in_the_url_is_refused_unquoted(secret: str) -> None:
     with pytest.raises(OptionError, match="environment variable") as error:
@@ -299,7 +407,9 @@ def test_a_connection_is_not_used_again() -> None:
         assert server.calls[0].headers["Connection"] == "close"
 
 
-def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with FakeServer("through the proxy") as server:
         monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
         monkeypatch.delenv("no_proxy", raising=False)

@@ -1,4 +1,6 @@
-"""What servers say about themselves: slots and context, in the shapes of llama.cpp, vLLM and Ollama."""
+"""What servers say about themselves: slots and context, in the shapes of llama.cpp,
+vLLM and Ollama.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from cheesebench.plugins.backends.openai import ChatCompletions
 from cheesebench.testing.fake_server import FakeServer
 
 LLAMA = {"default_generation_settings": {"n_ctx": 8192, "params": {}}, "total_slots": 4}
-VLLM = {"object": "list", "data": [{"id": "org/other", "max_model_len": 512}, {"id": "some", "max_model_len": 32768}]}
+VLLM = {
+    "object": "list",
+    "data": [
+        {"id": "org/other", "max_model_len": 512},
+        {"id": "some", "max_model_len": 32768},
+    ],
+}
 OLLAMA = {"models": [{"name": "some:latest", "model": "some:latest", "size": 1}]}
 
 
@@ -21,14 +29,37 @@ OLLAMA = {"models": [{"name": "some:latest", "model": "some:latest", "size": 1}]
     [
         ({"/props": LLAMA}, ServerFacts(slots=4, context=8192)),
         ({"/v1/models": VLLM}, ServerFacts(context=32768)),
-        ({"/api/ps": {"models": [{**OLLAMA["models"][0], "context_length": 16384}]}}, ServerFacts(context=16384)),
+        (
+            {"/api/ps": {"models": [{**OLLAMA["models"][0], "context_length": 16384}]}},
+            ServerFacts(context=16384),
+        ),
         ({"/api/ps": OLLAMA}, ServerFacts(context=4096)),
         ({"/api/ps": {"models": []}}, ServerFacts()),
-        ({"/props": [LLAMA], "/v1/models": {"data": {"id": 3}}, "/api/ps": "none"}, ServerFacts()),
-        ({"/props": {"default_generation_settings": {"n_ctx": "8k"}, "total_slots": True}}, ServerFacts()),
+        (
+            {"/props": [LLAMA], "/v1/models": {"data": {"id": 3}}, "/api/ps": "none"},
+            ServerFacts(),
+        ),
+        (
+            {
+                "/props": {
+                    "default_generation_settings": {"n_ctx": "8k"},
+                    "total_slots": True,
+                }
+            },
+            ServerFacts(),
+        ),
         ({}, ServerFacts()),
     ],
-    ids=["llama.cpp", "vllm", "ollama", "ollama, old", "ollama, nothing loaded", "nonsense", "wrong types", "none"],
+    ids=[
+        "llama.cpp",
+        "vllm",
+        "ollama",
+        "ollama, old",
+        "ollama, nothing loaded",
+        "nonsense",
+        "wrong types",
+        "none",
+    ],
 )
 def test_facts(facts: dict[str, Any], expected: ServerFacts) -> None:
     async def ask(url: str) -> ServerFacts:

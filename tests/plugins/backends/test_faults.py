@@ -10,11 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ChatFaultError, FaultKind
-from cheesebench.plugins.backends.openai import MAX_RETRY_AFTER, fault_of_answer, retry_after
+from cheesebench.plugins.backends.openai import (
+    MAX_RETRY_AFTER,
+    fault_of_answer,
+    retry_after,
+)
 
 
-def fault(status: int, error: Any, headers: dict[str, str] | None = None) -> ChatFaultError:
-    return fault_of_answer(status, json.dumps({"error": error}).encode(), headers or {}, "http://a.example")
+def fault(
+    status: int, error: Any, headers: dict[str, str] | None = None
+) -> ChatFaultError:
+    return fault_of_answer(
+        status, json.dumps({"error": error}).encode(), headers or {}, "http://a.example"
+    )
 
 
 def message(text: str, **more: Any) -> dict[str, Any]:
@@ -23,68 +31,167 @@ def message(text: str, **more: Any) -> dict[str, Any]:
 
 ANSWERS: list[tuple[int, Any, FaultKind]] = [
     # OpenAI
-    (429, message("Rate limit reached for gpt-x on tokens per min (TPM): Limit 10, Used 9"), "rate_limit"),
-    (429, message("Request too large for gpt-x on tokens per min (TPM)", code="rate_limit_exceeded"), "rate_limit"),
-    (429, message("You exceeded your current quota, please check your plan", code="insufficient_quota"), "quota"),
-    (429, message("You exceeded your current quota, please check your plan"), "quota"),
-    (429, message("The engine is currently overloaded, please try again later"), "overload"),
-    (401, message("Incorrect API key provided: abc.", code="invalid_api_key"), "authentication"),
-    (403, message("Country, region, or territory not supported"), "authentication"),
-    (404, message("The model `gpt-x` does not exist or you do not have access to it."), "unknown_model"),
-    (
-        400,
-        message("This model's maximum context length is 8192 tokens", code="context_length_exceeded"),
-        "context_too_long",
-    ),
-    (400, message("Invalid value: 'temprature'.", type="invalid_request_error"), "bad_request"),
-    (400, message("Unsupported parameter: 'max_tokens' is not supported with this model."), "bad_request"),
-    (
-        400,
-        message("max_tokens is too large: 9. This model supports at most 8 tokens.", type="invalid_request_error"),
-        "bad_request",
-    ),
-    (500, message("The server had an error while processing your request"), "server"),
-    (503, message("Slow down"), "overload"),
-    # Azure
-    (400, message("The response was filtered", code="content_filter"), "content_filter"),
-    (400, message("x", innererror={"code": "ResponsibleAIPolicyViolation"}), "content_filter"),
-    (404, message("The API deployment for this resource does not exist", code="DeploymentNotFound"), "unknown_model"),
-    # Anthropic
-    (
-        400,
-        message("prompt is too long: 210000 tokens > 200000 maximum", type="invalid_request_error"),
-        "context_too_long",
-    ),
-    (400, message("Your credit balance is too low to access the API."), "quota"),
-    (413, message("Request exceeds the maximum size", type="request_too_large"), "context_too_long"),
-    (529, message("Overloaded", type="overloaded_error"), "overload"),
-    (429, message("This request would exceed your rate limit", type="rate_limit_error"), "rate_limit"),
-    (400, message("Output blocked by content filtering policy"), "content_filter"),
-    # Google
-    (400, message("API key not valid. Please pass a valid API key.", status="INVALID_ARGUMENT"), "authentication"),
-    (400, message("The input token count (9) exceeds the maximum number of tokens allowed (8)."), "context_too_long"),
     (
         429,
-        message("You exceeded your current quota", details=[{"@type": "RetryInfo", "retryDelay": "17s"}]),
+        message(
+            "Rate limit reached for gpt-x on tokens per min (TPM): Limit 10, Used 9"
+        ),
         "rate_limit",
     ),
     (
         429,
         message(
-            "You exceeded your current quota", details=[{"quotaId": "RequestsPerDayPerProject"}, {"retryDelay": "9s"}]
+            "Request too large for gpt-x on tokens per min (TPM)",
+            code="rate_limit_exceeded",
+        ),
+        "rate_limit",
+    ),
+    (
+        429,
+        message(
+            "You exceeded your current quota, please check your plan",
+            code="insufficient_quota",
+        ),
+        "quota",
+    ),
+    (429, message("You exceeded your current quota, please check your plan"), "quota"),
+    (
+        429,
+        message("The engine is currently overloaded, please try again later"),
+        "overload",
+    ),
+    (
+        401,
+        message("Incorrect API key provided: abc.", code="invalid_api_key"),
+        "authentication",
+    ),
+    (403, message("Country, region, or territory not supported"), "authentication"),
+    (
+        404,
+        message("The model `gpt-x` does not exist or you do not have access to it."),
+        "unknown_model",
+    ),
+    (
+        400,
+        message(
+            "This model's maximum context length is 8192 tokens",
+            code="context_length_exceeded",
+        ),
+        "context_too_long",
+    ),
+    (
+        400,
+        message("Invalid value: 'temprature'.", type="invalid_request_error"),
+        "bad_request",
+    ),
+    (
+        400,
+        message(
+            "Unsupported parameter: 'max_tokens' is not supported with this model."
+        ),
+        "bad_request",
+    ),
+    (
+        400,
+        message(
+            "max_tokens is too large: 9. This model supports at most 8 tokens.",
+            type="invalid_request_error",
+        ),
+        "bad_request",
+    ),
+    (500, message("The server had an error while processing your request"), "server"),
+    (503, message("Slow down"), "overload"),
+    # Azure
+    (
+        400,
+        message("The response was filtered", code="content_filter"),
+        "content_filter",
+    ),
+    (
+        400,
+        message("x", innererror={"code": "ResponsibleAIPolicyViolation"}),
+        "content_filter",
+    ),
+    (
+        404,
+        message(
+            "The API deployment for this resource does not exist",
+            code="DeploymentNotFound",
+        ),
+        "unknown_model",
+    ),
+    # Anthropic
+    (
+        400,
+        message(
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            type="invalid_request_error",
+        ),
+        "context_too_long",
+    ),
+    (400, message("Your credit balance is too low to access the API."), "quota"),
+    (
+        413,
+        message("Request exceeds the maximum size", type="request_too_large"),
+        "context_too_long",
+    ),
+    (529, message("Overloaded", type="overloaded_error"), "overload"),
+    (
+        429,
+        message("This request would exceed your rate limit", type="rate_limit_error"),
+        "rate_limit",
+    ),
+    (400, message("Output blocked by content filtering policy"), "content_filter"),
+    # Google
+    (
+        400,
+        message(
+            "API key not valid. Please pass a valid API key.", status="INVALID_ARGUMENT"
+        ),
+        "authentication",
+    ),
+    (
+        400,
+        message(
+            "The input token count (9) exceeds the maximum number of tokens allowed (8)."
+        ),
+        "context_too_long",
+    ),
+    (
+        429,
+        message(
+            "You exceeded your current quota",
+            details=[{"@type": "RetryInfo", "retryDelay": "17s"}],
+        ),
+        "rate_limit",
+    ),
+    (
+        429,
+        message(
+            "You exceeded your current quota",
+            details=[{"quotaId": "RequestsPerDayPerProject"}, {"retryDelay": "9s"}],
         ),
         "quota",
     ),
     # vLLM, SGLang, llama.cpp, Ollama
     (
         400,
-        message("'max_tokens' is too large: 99. This model's maximum context length is 64 tokens"),
+        message(
+            "'max_tokens' is too large: 99. This model's maximum context length is 64 tokens"
+        ),
         "context_too_long",
     ),
-    (404, message("The model `x` does not exist.", type="NotFoundError", code=404), "unknown_model"),
+    (
+        404,
+        message("The model `x` does not exist.", type="NotFoundError", code=404),
+        "unknown_model",
+    ),
     (
         400,
-        message("the request exceeds the available context size", type="exceed_context_size_error"),
+        message(
+            "the request exceeds the available context size",
+            type="exceed_context_size_error",
+        ),
         "context_too_long",
     ),
     (500, message("EngineCore encountered an issue. See stack trace"), "server"),
@@ -92,7 +199,11 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     (404, message("model 'x' not found, try pulling it first"), "unknown_model"),
     # Gateways
     (402, message("Insufficient credits. Add more"), "quota"),
-    (403, message("Your chosen model requires moderation and your input was flagged"), "content_filter"),
+    (
+        403,
+        message("Your chosen model requires moderation and your input was flagged"),
+        "content_filter",
+    ),
     (400, message("No connected db."), "authentication"),
     (400, message("Budget has been exceeded! Current cost: 1.0"), "quota"),
     (400, message("x/y is not a valid model ID"), "unknown_model"),
@@ -111,7 +222,10 @@ def test_kinds(status: int, error: Any, kind: FaultKind) -> None:
 
 
 def test_every_kind_that_an_answer_can_be_has_an_example() -> None:
-    assert {kind for *_, kind in ANSWERS} == set(get_args(FaultKind)) - {"connection", "malformed"}
+    assert {kind for *_, kind in ANSWERS} == set(get_args(FaultKind)) - {
+        "connection",
+        "malformed",
+    }
 
 
 def test_the_text_says_who_answered_what_and_no_more() -> None:
@@ -119,14 +233,21 @@ def test_the_text_says_who_answered_what_and_no_more() -> None:
     assert text.startswith("http://a.example answers 400: bad \\x1b[31mword word")
     assert text.endswith("...")
     assert len(text) < 350
-    plain = fault_of_answer(502, b"<html>\n<h1>Bad Gateway</h1>", {}, "http://a.example")
+    plain = fault_of_answer(
+        502, b"<html>\n<h1>Bad Gateway</h1>", {}, "http://a.example"
+    )
     assert str(plain) == "http://a.example answers 502: <html> <h1>Bad Gateway</h1>"
-    assert str(fault_of_answer(500, b"", {}, "http://a.example")) == "http://a.example answers 500."
+    assert (
+        str(fault_of_answer(500, b"", {}, "http://a.example"))
+        == "http://a.example answers 500."
+    )
 
 
 def test_secrets_stay_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
-    text = str(fault(401, message("no: correct-horse-battery, nor sk-abcdefghijklmnop1234")))
+    text = str(
+        fault(401, message("no: correct-horse-battery, nor sk-abcdefghijklmnop1234"))
+    )
     assert text == "http://a.example answers 401: no: [redacted], nor [redacted]"
 
 
@@ -161,7 +282,10 @@ def test_a_wish_in_the_body_counts_where_no_header_has_one() -> None:
     error = message("quota", details=[{"retryDelay": "17.5s"}])
     assert fault(429, error).retry_after == 17.5
     assert fault(429, error, {"retry-after": "2"}).retry_after == 2.0
-    assert fault(429, message("quota", details=[{"retryDelay": "?"}, "x"])).retry_after is None
+    assert (
+        fault(429, message("quota", details=[{"retryDelay": "?"}, "x"])).retry_after
+        is None
+    )
 
 
 JSON = st.recursive(
@@ -170,7 +294,17 @@ JSON = st.recursive(
         st.lists(inner, max_size=4)
         | st.dictionaries(
             st.sampled_from(
-                ["error", "message", "code", "type", "status", "details", "innererror", "retryDelay", "detail"]
+                [
+                    "error",
+                    "message",
+                    "code",
+                    "type",
+                    "status",
+                    "details",
+                    "innererror",
+                    "retryDelay",
+                    "detail",
+                ]
             ),
             inner,
             max_size=5,
@@ -180,7 +314,9 @@ JSON = st.recursive(
 )
 
 
-@given(status=st.integers(300, 999), content=JSON, raw=st.none() | st.binary(max_size=200))
+@given(
+    status=st.integers(300, 999), content=JSON, raw=st.none() | st.binary(max_size=200)
+)
 def test_no_body_is_too_strange(status: int, content: Any, raw: bytes | None) -> None:
     body = json.dumps(content).encode() if raw is None else raw
     found = fault_of_answer(status, body, {"retry-after": "1"}, "http://a.example")

@@ -1,4 +1,6 @@
-"""Replies that must have a form: what servers are asked, and what their calls of the tool look like."""
+"""Replies that must have a form: what servers are asked, and what their calls of the
+tool look like.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from cheesebench import AnswerForm, ChatFaultError, ChatReply, ChatRequest, Message, OptionError
+from cheesebench import (
+    AnswerForm,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Message,
+    OptionError,
+)
 from cheesebench.plugins.agents.llm import LLM_TOOLS
 from cheesebench.plugins.backends.openai import ChatCompletions, form_parameters
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
@@ -22,19 +31,32 @@ def form(**settings: Any) -> AnswerForm:
     return found
 
 
-def ask(message: dict[str, Any], constrains: bool = False, **settings: Any) -> tuple[ChatReply, dict[str, Any]]:
-    """Return the reply that this message of a server makes, and what the server was asked."""
+def ask(
+    message: dict[str, Any], constrains: bool = False, **settings: Any
+) -> tuple[ChatReply, dict[str, Any]]:
+    """Return the reply that this message of a server makes, and what the server was
+    asked.
+    """
     bodies: list[dict[str, Any]] = []
 
     def answer(call: Call) -> Answer:
         bodies.append(dict(call.body))
-        return Answer(body={"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {}})
+        return Answer(
+            body={
+                "choices": [{"message": message, "finish_reason": "tool_calls"}],
+                "usage": {},
+            }
+        )
 
     async def once(url: str) -> ChatReply:
         connection = ChatCompletions(url, constrains=constrains)
         try:
             return await connection.complete(
-                ChatRequest(model="m", messages=(Message("user", ("go",)),), form=form(**settings))
+                ChatRequest(
+                    model="m",
+                    messages=(Message("user", ("go",)),),
+                    form=form(**settings),
+                )
             )
         finally:
             await connection.close()
@@ -47,10 +69,29 @@ def ask(message: dict[str, Any], constrains: bool = False, **settings: Any) -> t
     "message",
     [
         # OpenAI, vLLM, llama.cpp, LiteLLM's Anthropic and Gemini
-        {"content": None, "tool_calls": [{"type": "function", "function": {"name": "act", "arguments": ARGUMENTS}}]},
-        {"content": "", "tool_calls": [{"id": "1", "function": {"name": "act", "arguments": ARGUMENTS}}, {"x": 1}]},
+        {
+            "content": None,
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "function": {"name": "act", "arguments": ARGUMENTS},
+                }
+            ],
+        },
+        {
+            "content": "",
+            "tool_calls": [
+                {"id": "1", "function": {"name": "act", "arguments": ARGUMENTS}},
+                {"x": 1},
+            ],
+        },
         # Ollama's own shape: the object itself
-        {"content": "", "tool_calls": [{"function": {"name": "act", "arguments": json.loads(ARGUMENTS)}}]},
+        {
+            "content": "",
+            "tool_calls": [
+                {"function": {"name": "act", "arguments": json.loads(ARGUMENTS)}}
+            ],
+        },
         # older servers
         {"content": None, "function_call": {"name": "act", "arguments": ARGUMENTS}},
         # constrained decoding, and models that write what they should call
@@ -62,7 +103,10 @@ def test_the_arguments_of_a_call_are_the_reply(message: dict[str, Any]) -> None:
     assert json.loads(reply.text) == json.loads(ARGUMENTS)
     assert reply.finish == "stop"
     assert body["tool_choice"] == "required"
-    assert body["tools"][0]["function"]["parameters"]["properties"]["actions"]["maxItems"] == 8
+    assert (
+        body["tools"][0]["function"]["parameters"]["properties"]["actions"]["maxItems"]
+        == 8
+    )
 
 
 def test_what_is_said_beside_a_call_is_no_answer() -> None:
@@ -74,7 +118,10 @@ def test_what_is_said_beside_a_call_is_no_answer() -> None:
 
 def test_a_schema_constrains_the_reply_itself() -> None:
     _, body = ask({"content": ARGUMENTS}, answer="schema")
-    assert body["response_format"]["json_schema"]["schema"]["required"] == ["actions", "learnings"]
+    assert body["response_format"]["json_schema"]["schema"]["required"] == [
+        "actions",
+        "learnings",
+    ]
     assert "tools" not in body
 
 
@@ -88,13 +135,23 @@ def test_without_a_form_a_call_of_a_tool_is_no_reply() -> None:
     async def once(url: str) -> ChatReply:
         connection = ChatCompletions(url)
         try:
-            return await connection.complete(ChatRequest(model="m", messages=(Message("user", ("go",)),)))
+            return await connection.complete(
+                ChatRequest(model="m", messages=(Message("user", ("go",)),))
+            )
         finally:
             await connection.close()
 
-    message = {"content": None, "tool_calls": [{"function": {"name": "go", "arguments": "{}"}}]}
-    answer = Answer(body={"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    with FakeServer(lambda call: answer) as server, pytest.raises(ChatFaultError, match="tool call"):
+    message = {
+        "content": None,
+        "tool_calls": [{"function": {"name": "go", "arguments": "{}"}}],
+    }
+    answer = Answer(
+        body={"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    )
+    with (
+        FakeServer(lambda call: answer) as server,
+        pytest.raises(ChatFaultError, match="tool call"),
+    ):
         asyncio.run(once(server.base_url))
 
 
@@ -102,10 +159,15 @@ def test_without_a_form_a_call_of_a_tool_is_no_reply() -> None:
     ("model", "provider", "choice"),
     [("claude-sonnet-4-5", "anthropic", "any"), ("gemini-2.5-flash", "gemini", "ANY")],
 )
-def test_litellm_sends_the_tool_to_others(model: str, provider: str, choice: str) -> None:
+def test_litellm_sends_the_tool_to_others(
+    model: str, provider: str, choice: str
+) -> None:
     litellm = pytest.importorskip("litellm")
     sent = litellm.utils.get_optional_params(
-        model=model, custom_llm_provider=provider, drop_params=False, **form_parameters(form())
+        model=model,
+        custom_llm_provider=provider,
+        drop_params=False,
+        **form_parameters(form()),
     )
     text = json.dumps(sent, default=str)
     assert '"act"' in text

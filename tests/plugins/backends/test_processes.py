@@ -1,4 +1,6 @@
-"""Whatever a backend starts ends with us: stopped, crashed, killed, stubborn or strayed."""
+"""Whatever a backend starts ends with us: stopped, crashed, killed, stubborn or
+strayed.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,16 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def lives(process: int) -> bool:
-    """Whether there is such a process, dead ones that nobody has waited for not counted."""
+    """Whether there is such a process, dead ones that nobody has waited for not
+    counted.
+    """
     try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        state = (
+            Path(f"/proc/{process}/stat")
+            .read_text(encoding="ascii")
+            .rpartition(")")[2]
+            .split()[0]
+        )
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
@@ -55,11 +64,18 @@ def supervise(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
 
 def printed(program: Supervised) -> list[int]:
     """Return the process ids in the log, once there is a whole line of them."""
-    wait_for(lambda: program.log.exists() and program.log.read_text(encoding="utf-8").endswith("\n"))
+    wait_for(
+        lambda: (
+            program.log.exists()
+            and program.log.read_text(encoding="utf-8").endswith("\n")
+        )
+    )
     return [int(word) for word in program.log.read_text(encoding="utf-8").split()]
 
 
-def test_stopping_ends_the_program_and_its_children(supervise: Callable[..., Supervised]) -> None:
+def test_stopping_ends_the_program_and_its_children(
+    supervise: Callable[..., Supervised],
+) -> None:
     program = supervise(
         "import os, subprocess, time\n"
         "child = subprocess.Popen(['sleep', '1000'])\n"
@@ -73,7 +89,9 @@ def test_stopping_ends_the_program_and_its_children(supervise: Callable[..., Sup
     program.stop()  # no harm
 
 
-def test_windows_users_are_told_what_works_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_users_are_told_what_works_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tmp_path / "log"
     with monkeypatch.context() as windows:
         windows.setattr(os, "name", "nt")
@@ -82,7 +100,9 @@ def test_windows_users_are_told_what_works_there(tmp_path: Path, monkeypatch: py
     assert not log.exists()
 
 
-def test_one_that_does_not_want_to_is_killed(supervise: Callable[..., Supervised]) -> None:
+def test_one_that_does_not_want_to_is_killed(
+    supervise: Callable[..., Supervised],
+) -> None:
     program = supervise(
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); time.sleep(1000)",
@@ -94,8 +114,13 @@ def test_one_that_does_not_want_to_is_killed(supervise: Callable[..., Supervised
     assert program.ended == 128 + signal.SIGKILL
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt what its children leave behind")
-def test_one_that_has_left_the_group_is_found(supervise: Callable[..., Supervised]) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="only Linux lets a process adopt what its children leave behind",
+)
+def test_one_that_has_left_the_group_is_found(
+    supervise: Callable[..., Supervised],
+) -> None:
     program = supervise(
         "import os, subprocess, time\n"
         "if os.fork() == 0:\n"
@@ -109,7 +134,9 @@ def test_one_that_has_left_the_group_is_found(supervise: Callable[..., Supervise
     assert not any(map(lives, processes))
 
 
-def test_children_of_one_that_crashed_are_ended(supervise: Callable[..., Supervised]) -> None:
+def test_children_of_one_that_crashed_are_ended(
+    supervise: Callable[..., Supervised],
+) -> None:
     program = supervise(
         "import os, subprocess\nchild = subprocess.Popen(['sleep', '1000']); print(child.pid, flush=True); os._exit(3)"
     )
@@ -132,7 +159,9 @@ def test_nothing_outlives_us_when_we_are_killed(tmp_path: Path) -> None:
     )
     parent = subprocess.Popen(python(ours))
     try:
-        wait_for(lambda: log.exists() and log.read_text(encoding="utf-8").endswith("\n"))
+        wait_for(
+            lambda: log.exists() and log.read_text(encoding="utf-8").endswith("\n")
+        )
         process = int(log.read_text(encoding="utf-8"))
         assert lives(process)
     finally:
@@ -142,7 +171,9 @@ def test_nothing_outlives_us_when_we_are_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("released", [False, True])
-def test_a_guard_kills_what_others_started_only_when_we_are_killed(tmp_path: Path, released: bool) -> None:
+def test_a_guard_kills_what_others_started_only_when_we_are_killed(
+    tmp_path: Path, released: bool
+) -> None:
     log = tmp_path / "log"
     ours = (
         "import subprocess, sys, time; from pathlib import Path\n"
@@ -172,8 +203,12 @@ def test_a_command_that_does_not_exist_is_told_in_the_log(tmp_path: Path) -> Non
     assert program.tail() == "/no/such/program: No such file or directory"
 
 
-def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "json.py").write_text("import pathlib; pathlib.Path('ran').touch(); loads = dumps = str\n")
+def test_modules_in_the_working_directory_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text(
+        "import pathlib; pathlib.Path('ran').touch(); loads = dumps = str\n"
+    )
     monkeypatch.chdir(tmp_path)
     program = Supervised(python("print(1)"), tmp_path / "log")
     wait_for(lambda: program.ended is not None)
@@ -181,7 +216,9 @@ def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, monke
     assert program.tail() == "1"
 
 
-def test_secrets_do_not_reach_the_log(supervise: Callable[..., Supervised], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_do_not_reach_the_log(
+    supervise: Callable[..., Supervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hush-0123456789-hush")
     program = supervise("import os; print('the key is', os.environ['SOME_API_KEY'])")
     wait_for(lambda: program.ended is not None)

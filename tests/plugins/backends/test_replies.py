@@ -15,7 +15,11 @@ from cheesebench.plugins.backends.openai import read_reply, read_usage, split_th
 
 
 def reply(message: Any, finish: Any = "stop", **more: Any) -> ChatReply:
-    return read_reply(json.dumps({"choices": [{"message": message, "finish_reason": finish}], **more}).encode())
+    return read_reply(
+        json.dumps(
+            {"choices": [{"message": message, "finish_reason": finish}], **more}
+        ).encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,11 @@ def test_thoughts_apart(text: str, said: str, thought: str) -> None:
     assert split_thoughts(text) == (said, thought)
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "x", " ", "<", "Think>"])).map("".join))
+@given(
+    st.lists(st.sampled_from(["<think>", "</think>", "x", " ", "<", "Think>"])).map(
+        "".join
+    )
+)
 def test_no_thought_is_said_and_nothing_is_lost(text: str) -> None:
     said, thought = split_thoughts(text)
     assert "<think>" not in said
@@ -49,10 +57,19 @@ def test_no_thought_is_said_and_nothing_is_lost(text: str) -> None:
 def test_where_servers_put_thoughts() -> None:
     assert reply({"content": "F", "reasoning_content": "hm"}).reasoning == "hm"
     assert reply({"content": "F", "reasoning": "hm"}).reasoning == "hm"
-    both = reply({"content": "<think>b</think>F", "reasoning_content": "a", "reasoning": "a"})
+    both = reply(
+        {"content": "<think>b</think>F", "reasoning_content": "a", "reasoning": "a"}
+    )
     assert (both.text, both.reasoning) == ("F", "a\nb")
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "F"}, None]
-    assert (reply({"content": parts}).text, reply({"content": parts}).reasoning) == ("F", "hm")
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "F"},
+        None,
+    ]
+    assert (reply({"content": parts}).text, reply({"content": parts}).reasoning) == (
+        "F",
+        "hm",
+    )
 
 
 @pytest.mark.parametrize("finish", ["abort", "error", "ERROR", "cancelled"])
@@ -63,12 +80,22 @@ def test_a_reply_that_the_server_broke_off_is_none(finish: str) -> None:
 
 
 def test_a_refusal_is_what_the_model_says() -> None:
-    assert reply({"content": None, "refusal": "I would rather not."}).text == "I would rather not."
+    assert (
+        reply({"content": None, "refusal": "I would rather not."}).text
+        == "I would rather not."
+    )
 
 
 @pytest.mark.parametrize(
     ("said", "finish"),
-    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("tool_calls", "stop"), (None, "other"), ([], "other")],
+    [
+        ("stop", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("tool_calls", "stop"),
+        (None, "other"),
+        ([], "other"),
+    ],
 )
 def test_finish(said: Any, finish: str) -> None:
     assert reply({"content": ""}, said).finish == finish
@@ -85,13 +112,18 @@ def test_an_empty_reply_is_a_reply() -> None:
         ({"content": {}}, None),
         ({"content": {"text": "ACTIONS: F"}}, None),
         ({"content": True}, None),
-        ({"content": None, "tool_calls": [{"function": {"name": "go"}}]}, {"completion_tokens": 9}),
+        (
+            {"content": None, "tool_calls": [{"function": {"name": "go"}}]},
+            {"completion_tokens": 9},
+        ),
         ({"content": None}, {"completion_tokens": 0}),
         ({"content": ""}, {"completion_tokens": 0}),
         ({"content": []}, {"completion_tokens": 0}),
     ],
 )
-def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(message: Any, usage: Any) -> None:
+def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
+    message: Any, usage: Any
+) -> None:
     with pytest.raises(ChatFaultError) as caught:
         reply(message, usage=usage)
     assert caught.value.kind == "malformed"
@@ -104,14 +136,27 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(message: Any,
         ({"prompt_tokens": 9, "completion_tokens": 4}, Usage(prompt=9, completion=4)),
         ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(prompt=9)),
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}, Usage(prompt=9, cached=8)),
-        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 80}}, Usage(prompt=9, cached=9)),
         (
-            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 3}},
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 80}},
+            Usage(prompt=9, cached=9),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "prompt_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 3},
+            },
             Usage(prompt=9, cached=5, written=3),
         ),
-        ({"prompt_tokens": 9, "cache_creation_input_tokens": 80}, Usage(prompt=9, written=9)),
         (
-            {"prompt_tokens": 9, "cache_creation_input_tokens": 8, "prompt_tokens_details": {"cached_tokens": 4}},
+            {"prompt_tokens": 9, "cache_creation_input_tokens": 80},
+            Usage(prompt=9, written=9),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "cache_creation_input_tokens": 8,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
             Usage(prompt=9, cached=4, written=5),
         ),
         ({"prompt_tokens": -9, "completion_tokens": True}, Usage()),
@@ -128,7 +173,9 @@ def test_an_error_with_status_200_is_a_fault() -> None:
         read_reply(b'{"error": {"code": 429, "message": "slow down"}}')
     assert error.value.kind == "rate_limit"
     with pytest.raises(ChatFaultError, match="went away") as error:
-        read_reply(b'{"choices": [{"error": {"code": 502, "message": "went away"}, "message": {}}]}')
+        read_reply(
+            b'{"choices": [{"error": {"code": 502, "message": "went away"}, "message": {}}]}'
+        )
     assert error.value.kind == "server"
 
 
@@ -143,7 +190,16 @@ def test_the_server_s_name_of_the_model_is_shortened() -> None:
             st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    ["choices", "message", "content", "usage", "model", "finish_reason", "reasoning", "text"]
+                    [
+                        "choices",
+                        "message",
+                        "content",
+                        "usage",
+                        "model",
+                        "finish_reason",
+                        "reasoning",
+                        "text",
+                    ]
                 ),
                 inner,
                 max_size=5,
@@ -153,7 +209,11 @@ def test_the_server_s_name_of_the_model_is_shortened() -> None:
     )
 )
 def test_no_answer_is_too_strange(content: Any) -> None:
-    for body in (content, {"choices": [{"message": content}]}, {"choices": [{"message": {"content": content}}]}):
+    for body in (
+        content,
+        {"choices": [{"message": content}]},
+        {"choices": [{"message": {"content": content}}]},
+    ):
         # Anything else than a fault fails, and so does text that no file takes.
         with contextlib.suppress(ChatFaultError):
             read_reply(json.dumps(body).encode()).text.encode()

@@ -1,4 +1,6 @@
-"""Scripts of replies: which line fits, what it says, and what is wrong with a script."""
+"""Scripts of replies: which line fits, what it says, and what is wrong with a
+script.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from cheesebench import BackendContext, ChatFaultError, ChatReply, ChatRequest, FileError, Message, Sampling
+from cheesebench import (
+    BackendContext,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    FileError,
+    Message,
+    Sampling,
+)
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
 
@@ -22,11 +32,19 @@ class Script:
     def __init__(self, path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         entry = resolve_model(PLUGINS, f"scripted:{path}")
-        self.connection = PLUGINS.backend(entry.backend).connect(BackendContext(entry=entry, directory=path.parent))
+        self.connection = PLUGINS.backend(entry.backend).connect(
+            BackendContext(entry=entry, directory=path.parent)
+        )
 
-    def ask(self, text: str = "?", conversation: str = "a", **changes: Any) -> ChatReply:
-        request = ChatRequest(model="x", messages=(Message("user", (text,)),), conversation=conversation)
-        return asyncio.run(self.connection.complete(dataclasses.replace(request, **changes)))
+    def ask(
+        self, text: str = "?", conversation: str = "a", **changes: Any
+    ) -> ChatReply:
+        request = ChatRequest(
+            model="x", messages=(Message("user", (text,)),), conversation=conversation
+        )
+        return asyncio.run(
+            self.connection.complete(dataclasses.replace(request, **changes))
+        )
 
     def say(self, *texts: str, **changes: Any) -> list[str]:
         return [self.ask(text, **changes).text for text in texts]
@@ -38,8 +56,14 @@ class Script:
 
 
 def test_the_first_line_that_fits(tmp_path: Path) -> None:
-    script = Script(tmp_path / "s.yaml", "replies: [{when: 'reward: [1-9]', say: more}, {say: on}]")
-    assert script.say("reward: 0", "step 3, reward: 2 so far", "") == ["on", "more", "on"]
+    script = Script(
+        tmp_path / "s.yaml", "replies: [{when: 'reward: [1-9]', say: more}, {say: on}]"
+    )
+    assert script.say("reward: 0", "step 3, reward: 2 so far", "") == [
+        "on",
+        "more",
+        "on",
+    ]
 
 
 def test_one_after_the_other_for_each_conversation(tmp_path: Path) -> None:
@@ -50,7 +74,9 @@ def test_one_after_the_other_for_each_conversation(tmp_path: Path) -> None:
 
 def test_by_seed_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
     text = "seed: {}\nreplies: [{{say: [F, L, R, S], choose: by_seed}}]"
-    one, again, other = (Script(tmp_path / "s.yaml", text.format(seed)) for seed in (1, 1, 2))
+    one, again, other = (
+        Script(tmp_path / "s.yaml", text.format(seed)) for seed in (1, 1, 2)
+    )
     questions = [f"question {i}" for i in range(40)]
     assert one.say(*questions) == again.say(*reversed(questions))[::-1]
     assert one.say(*questions) != other.say(*questions)
@@ -67,7 +93,11 @@ def test_faults_a_number_of_times_and_by_share(tmp_path: Path) -> None:
     """
     script = Script(tmp_path / "s.yaml", lines)
     first = script.fault()
-    assert (first.kind, str(first), first.retry_after) == ("rate_limit", "slow down", 0.5)
+    assert (first.kind, str(first), first.retry_after) == (
+        "rate_limit",
+        "slow down",
+        0.5,
+    )
     assert script.fault().kind == "rate_limit"
     kinds = []
     for _ in range(400):
@@ -85,10 +115,21 @@ def test_latency_and_time_out(tmp_path: Path) -> None:
 
 
 def test_thoughts_finish_and_tokens(tmp_path: Path) -> None:
-    script = Script(tmp_path / "s.yaml", "replies: [{say: ABCDEFGH, think: hmmm, finish: length}]")
+    script = Script(
+        tmp_path / "s.yaml", "replies: [{say: ABCDEFGH, think: hmmm, finish: length}]"
+    )
     reply = script.ask("x" * 40)
-    assert (reply.text, reply.reasoning, reply.finish, reply.model) == ("ABCDEFGH", "hmmm", "length", "s.yaml")
-    assert (reply.usage.prompt, reply.usage.completion, reply.usage.reasoning) == (11, 4, 1)
+    assert (reply.text, reply.reasoning, reply.finish, reply.model) == (
+        "ABCDEFGH",
+        "hmmm",
+        "length",
+        "s.yaml",
+    )
+    assert (reply.usage.prompt, reply.usage.completion, reply.usage.reasoning) == (
+        11,
+        4,
+        1,
+    )
 
 
 def test_no_line_fits(tmp_path: Path) -> None:
@@ -108,7 +149,10 @@ def test_no_line_fits(tmp_path: Path) -> None:
         ("replies: [{say: 3}]", "Expected a text, or a list of texts."),
         ("replies: [{say: []}]", "Expected a text, or a list of texts."),
         ("replies: [{say: x, latency: [2, 1]}]", "the smaller number first"),
-        ("replies: [{say: x, latency: soon}]", "Expected seconds, or a range of two numbers."),
+        (
+            "replies: [{say: x, latency: soon}]",
+            "Expected seconds, or a range of two numbers.",
+        ),
         ("replies: [{say: x, fault: overload}]", "either 'say' or 'fault'"),
         ("replies: [{}]", "either 'say' or 'fault'"),
         ("replies: [{fault: overlord}]", "Expected one of 'rate_limit'"),
@@ -125,5 +169,9 @@ def test_mistakes(tmp_path: Path, text: str, said: str) -> None:
 
 def test_no_file(tmp_path: Path) -> None:
     entry = resolve_model(PLUGINS, f"scripted:{tmp_path}/nothing.yaml")
-    with pytest.raises(FileError, match=r"nothing\.yaml:1:1: error E101: The file cannot be read"):
-        PLUGINS.backend("scripted").connect(BackendContext(entry=entry, directory=tmp_path))
+    with pytest.raises(
+        FileError, match=r"nothing\.yaml:1:1: error E101: The file cannot be read"
+    ):
+        PLUGINS.backend("scripted").connect(
+            BackendContext(entry=entry, directory=tmp_path)
+        )

@@ -1,4 +1,5 @@
-"""The ``vllm`` backend without vLLM: commands, options, what it says when the server does not come up.
+"""The ``vllm`` backend without vLLM: commands, options, what it says when the server
+does not come up.
 
 A small program stands in for servers that fail; the real one is in tests/real_vllm.
 """
@@ -19,10 +20,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
+from cheesebench import (
+    BackendContext,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    OptionError,
+    PluginError,
+)
 from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.vllm import VLLM, VLLM_OFFLINE, Dealer, flags, serve, server_command
+from cheesebench.plugins.backends.vllm import (
+    VLLM,
+    VLLM_OFFLINE,
+    Dealer,
+    flags,
+    serve,
+    server_command,
+)
 from cheesebench.testing.fake_server import Call, FakeServer
 
 #: Serves /health on the port that it is given; prints its arguments.
@@ -35,7 +50,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
 """
-REQUEST = ChatRequest(model="org/tiny", messages=(Message("user", ("which way?",)),), timeout=20.0)
+REQUEST = ChatRequest(
+    model="org/tiny", messages=(Message("user", ("which way?",)),), timeout=20.0
+)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +63,9 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def context(directory: Path, **options: Any) -> BackendContext:
     return BackendContext(
-        entry=ModelEntry(name="tiny", backend="vllm", id="org/tiny"), directory=directory, options=options
+        entry=ModelEntry(name="tiny", backend="vllm", id="org/tiny"),
+        directory=directory,
+        options=options,
     )
 
 
@@ -70,11 +89,22 @@ def test_options_become_flags_and_extra_ones_come_last() -> None:
         "python": "none of the engine's business",
     }
     assert flags(given) == [
-        *("--tensor-parallel-size", "2", "--data-parallel-size", "4", "--gpu-memory-utilization", "0.85"),
+        *(
+            "--tensor-parallel-size",
+            "2",
+            "--data-parallel-size",
+            "4",
+            "--gpu-memory-utilization",
+            "0.85",
+        ),
         *("--quantization", "fp8", "--no-enforce-eager", "--no-enable-prefix-caching"),
         *("--limit-mm-per-prompt", '{"image": 2}'),
     ]
-    assert flags({"extra_args": ["--a", 3], "enforce_eager": True}) == ["--enforce-eager", "--a", "3"]
+    assert flags({"extra_args": ["--a", 3], "enforce_eager": True}) == [
+        "--enforce-eager",
+        "--a",
+        "3",
+    ]
     assert flags({}) == []
 
 
@@ -91,13 +121,17 @@ def test_options_become_flags_and_extra_ones_come_last() -> None:
         ("extra_args", 5, "a string or a list, not 5"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_with_its_value(option: str, value: Any, said: str) -> None:
+def test_an_option_that_makes_no_sense_is_refused_with_its_value(
+    option: str, value: Any, said: str
+) -> None:
     with pytest.raises(OptionError, match=f"The option {option} .*{said}"):
         flags({option: value})
 
 
 @given(st.integers(1, 12), st.lists(st.integers(0, 40)))
-def test_subjects_are_dealt_out_evenly_and_each_stays_with_its_copy(among: int, subjects: list[int]) -> None:
+def test_subjects_are_dealt_out_evenly_and_each_stays_with_its_copy(
+    among: int, subjects: list[int]
+) -> None:
     dealer = Dealer(among)
     dealt = [dealer.copy_for(f"cell/{subject}") for subject in subjects]
     if among == 1:
@@ -125,7 +159,9 @@ def test_calls_name_the_copy_of_their_subject() -> None:
         return "ACTIONS: STAY"
 
     async def ask(base_url: str, **options: Any) -> None:
-        connection = VLLM.connect(replace(context(Path(), **options), base_url=base_url))
+        connection = VLLM.connect(
+            replace(context(Path(), **options), base_url=base_url)
+        )
         try:
             for conversation in ("a", "b", "a"):
                 await connection.complete(replace(REQUEST, conversation=conversation))
@@ -141,14 +177,19 @@ def test_calls_name_the_copy_of_their_subject() -> None:
 
 def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> None:
     said: list[str] = []
-    given = replace(context(tmp_path, command=command(HEALTHY), max_model_len=4096), progress=said.append)
+    given = replace(
+        context(tmp_path, command=command(HEALTHY), max_model_len=4096),
+        progress=said.append,
+    )
     server = serve(given)
     log = tmp_path / "vllm-org-tiny.log"
     try:
         arguments = json.loads(log.read_text(encoding="utf-8").splitlines()[0])
         port = server.base_url.removeprefix("http://127.0.0.1:").removesuffix("/v1")
         assert arguments[:5] == ["org/tiny", "--host", "127.0.0.1", "--port", port]
-        assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= set(arguments)
+        assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= set(
+            arguments
+        )
         assert arguments[-2:] == ["--max-model-len", "4096"]
         assert said[-1].startswith("vLLM serves org/tiny after ")
     finally:
@@ -159,8 +200,13 @@ def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> N
 
 def test_a_server_that_died_meanwhile_is_told_of_in_the_end(tmp_path: Path) -> None:
     said: list[str] = []
-    code = HEALTHY.replace(".serve_forever()", ".handle_request(); time.sleep(2); print('CUDA error'); sys.exit(9)")
-    server = serve(replace(context(tmp_path, command=command(code)), progress=said.append))
+    code = HEALTHY.replace(
+        ".serve_forever()",
+        ".handle_request(); time.sleep(2); print('CUDA error'); sys.exit(9)",
+    )
+    server = serve(
+        replace(context(tmp_path, command=command(code)), progress=said.append)
+    )
     while server.process.ended is None:
         time.sleep(0.05)
     server.stop()
@@ -172,7 +218,9 @@ async def _open(port: int) -> None:
     await asyncio.open_connection("127.0.0.1", port)
 
 
-def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_dies_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-0123456789-hush")
     code = "import os, sys; print('torch.OutOfMemoryError: CUDA', os.environ['HF_TOKEN'], '\\x1b[2J'); sys.exit(3)"
     with pytest.raises(PluginError) as raised:
@@ -183,7 +231,9 @@ def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
     assert str(tmp_path / "vllm-org-tiny.log") in text
 
 
-def test_a_server_is_given_no_keys_of_other_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_given_no_keys_of_other_services(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OTHER_API_KEY", "hush-0123456789-hush")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     code = "import os; print('OTHER_API_KEY' in os.environ, os.environ['CUDA_VISIBLE_DEVICES'], 'PATH' in os.environ)"
@@ -210,13 +260,27 @@ def test_a_server_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 SAFE = ("env", "PYTHONSAFEPATH=1")
 
 
-def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_the_server_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = ["-m", "vllm.entrypoints.openai.api_server", "--model", "org/tiny"]
-    assert server_command({"command": "docker run it --"}, "org/tiny") == ["docker", "run", "it", "--", "org/tiny"]
-    assert server_command({"python": "/opt/python"}, "org/tiny") == [*SAFE, "/opt/python", *module]
+    assert server_command({"command": "docker run it --"}, "org/tiny") == [
+        "docker",
+        "run",
+        "it",
+        "--",
+        "org/tiny",
+    ]
+    assert server_command({"python": "/opt/python"}, "org/tiny") == [
+        *SAFE,
+        "/opt/python",
+        *module,
+    ]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PluginError, match=re.escape(install_command("vllm")) + r".*python=.*--base-url"):
+    with pytest.raises(
+        PluginError, match=re.escape(install_command("vllm")) + r".*python=.*--base-url"
+    ):
         server_command({}, "org/tiny")
     program = tmp_path / "vllm"
     program.write_text("#!/bin/sh\n", encoding="ascii")
@@ -224,14 +288,29 @@ def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert server_command({}, "org/tiny") == [*SAFE, str(program), "serve", "org/tiny"]
 
 
-@pytest.mark.parametrize("options", [{"data_parallel_size": "8"}, {"extra_args": "--api-server-count 4"}])
-def test_several_processes_take_requests_for_several_copies(options: dict[str, str]) -> None:
-    """The module of the server would have one process for all of them, and say nothing."""
-    program = [*SAFE, "/opt/python", "-m", "vllm.entrypoints.cli.main", "serve", "org/tiny"]
+@pytest.mark.parametrize(
+    "options", [{"data_parallel_size": "8"}, {"extra_args": "--api-server-count 4"}]
+)
+def test_several_processes_take_requests_for_several_copies(
+    options: dict[str, str],
+) -> None:
+    """The module of the server would have one process for all of them, and say
+    nothing.
+    """
+    program = [
+        *SAFE,
+        "/opt/python",
+        "-m",
+        "vllm.entrypoints.cli.main",
+        "serve",
+        "org/tiny",
+    ]
     assert server_command({"python": "/opt/python", **options}, "org/tiny") == program
 
 
-def test_no_module_of_the_working_directory_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_module_of_the_working_directory_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = tmp_path / "cwd/vllm/entrypoints/openai/api_server.py"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("print('not to be run')", encoding="utf-8")
@@ -252,7 +331,13 @@ def test_what_cannot_be_is_refused_when_connecting(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match="'served' cannot set 'n'"):
             spec.connect(replace(given, entry=replace(given.entry, served={"n": 2})))
     with pytest.raises(OptionError, match="NO_SUCH_VARIABLE"):
-        VLLM.connect(replace(given, base_url="http://127.0.0.1:8000/v1", options={"api_key_env": "NO_SUCH_VARIABLE"}))
+        VLLM.connect(
+            replace(
+                given,
+                base_url="http://127.0.0.1:8000/v1",
+                options={"api_key_env": "NO_SUCH_VARIABLE"},
+            )
+        )
 
 
 def test_without_vllm_the_engine_says_how_to_install_it(tmp_path: Path) -> None:

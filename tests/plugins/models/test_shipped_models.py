@@ -38,7 +38,11 @@ def test_every_list_is_read() -> None:
 
 
 def test_the_paper_s_thirteen() -> None:
-    known = {name: entry.id for entry in ENTRIES.values() for name in (entry.name, *entry.aliases)}
+    known = {
+        name: entry.id
+        for entry in ENTRIES.values()
+        for name in (entry.name, *entry.aliases)
+    }
     assert len({known[name] for name in PAPER}) == 13
 
 
@@ -57,7 +61,9 @@ def test_an_entry_makes_sense(name: str) -> None:
         assert entry.price.cached is None or entry.price.cached < entry.price.prompt
         # Claude's cache costs a quarter more to write than not to use.
         claude = "claude" in entry.id
-        assert entry.price.written == (pytest.approx(1.25 * entry.price.prompt) if claude else None)
+        assert entry.price.written == (
+            pytest.approx(1.25 * entry.price.prompt) if claude else None
+        )
         assert datetime.date(2026, 1, 1) < entry.price.on
     # The agent's own limit is for models that do not think aloud first.
     assert (entry.max_tokens is not None) == entry.reasoning

@@ -21,15 +21,21 @@ Square = tuple[int, int]
 
 def scene_of(picture: str | Sequence[str], *text: str) -> Scene:
     rows = picture.strip("\n").split("\n") if isinstance(picture, str) else picture
-    return Scene(tuple(tuple(Tile(KINDS[glyph], glyph) for glyph in row) for row in rows), text)
+    return Scene(
+        tuple(tuple(Tile(KINDS[glyph], glyph) for glyph in row) for row in rows), text
+    )
 
 
 def squares_of(scene: Scene) -> dict[Square, Tile]:
-    return {(x, y): tile for y, row in enumerate(scene.tiles) for x, tile in enumerate(row)}
+    return {
+        (x, y): tile for y, row in enumerate(scene.tiles) for x, tile in enumerate(row)
+    }
 
 
 def line_is_free(opaque: set[Square], start: Square, end: Square) -> bool:
-    """Whether no opaque square has a point of the line inside, and no two of them close a corner that it passes."""
+    """Whether no opaque square has a point of the line inside, and no two of them close
+    a corner that it passes.
+    """
     (x, y), (across, down) = start, (end[0] - start[0], end[1] - start[1])
     half = Fraction(1, 2)
     for column, row in opaque - {start, end}:
@@ -57,11 +63,19 @@ def in_sight(scene: Scene, column: int, row: int) -> set[Square]:
     """Return the squares that are seen from one, looking all around."""
     squares, here = squares_of(scene), (column, row)
     opaque = {square for square, tile in squares.items() if tile.kind in OPAQUE}
-    free = {square for square in squares if square == here or line_is_free(opaque, here, square)}
-    found = free | {square for square, tile in squares.items() if tile.kind == "landmark"}
+    free = {
+        square
+        for square in squares
+        if square == here or line_is_free(opaque, here, square)
+    }
+    found = free | {
+        square for square, tile in squares.items() if tile.kind == "landmark"
+    }
     for x, y in opaque - found:
         nearer_x, nearer_y = x - (x > column) + (x < column), y - (y > row) + (y < row)
-        if free & {(nearer_x, y), (x, nearer_y), (nearer_x, nearer_y)} - opaque - {(x, y)}:
+        if free & {(nearer_x, y), (x, nearer_y), (nearer_x, nearer_y)} - opaque - {
+            (x, y)
+        }:
             found.add((x, y))
     return found
 

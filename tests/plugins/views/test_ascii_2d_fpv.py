@@ -1,4 +1,6 @@
-"""The egocentric map: nothing invented, nothing missing, and enough to draw the world from."""
+"""The egocentric map: nothing invented, nothing missing, and enough to draw the world
+from.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _catalogue = Catalogue(installed_plugins().protocol_directories)
 
 
 def parse(observation: str) -> tuple[int, dict[Square, str]]:
-    """Read an observation as its documentation says: the heading, and (across, down) from the agent to each glyph."""
+    """Read an observation as its documentation says: the heading, and (across, down)
+    from the agent to each glyph.
+    """
     first, empty, *lines = observation.split("\n")
     assert first.startswith("facing ")
     assert empty == ""
@@ -35,7 +39,8 @@ def parse(observation: str) -> tuple[int, dict[Square, str]]:
     bottom = next(number for number, line in enumerate(lines) if AGENT in line)
     middle = lines[bottom].index(AGENT)
     forward, right = COMPASS[heading], COMPASS[(heading + 2) % 8]
-    # Rows and columns are whole steps with an even heading, and half diagonals with an odd one.
+    # Rows and columns are whole steps with an even heading, and half diagonals with an
+    # odd one.
     parts = 1 + heading % 2
     found = {}
     for number, line in enumerate(lines[: bottom + 1]):
@@ -44,7 +49,9 @@ def parse(observation: str) -> tuple[int, dict[Square, str]]:
             if (ahead + aside) % parts:
                 assert character == GAP, "something stands between the squares"
                 continue
-            across, down = (ahead * forward[axis] + aside * right[axis] for axis in (0, 1))
+            across, down = (
+                ahead * forward[axis] + aside * right[axis] for axis in (0, 1)
+            )
             assert across % parts == down % parts == 0
             found[across // parts, down // parts] = character
     return heading, found
@@ -60,8 +67,13 @@ def test_every_character_is_a_square_in_sight_and_every_square_in_sight_is_a_cha
 ) -> None:
     width, height = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 6))
     line = st.text(st.sampled_from("......~~  ###+L12"), min_size=width, max_size=width)
-    scene = scene_of(data.draw(st.lists(line, min_size=height, max_size=height)), "LIGHT")
-    column, row = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
+    scene = scene_of(
+        data.draw(st.lists(line, min_size=height, max_size=height)), "LIGHT"
+    )
+    column, row = (
+        data.draw(st.integers(0, width - 1)),
+        data.draw(st.integers(0, height - 1)),
+    )
     heading = data.draw(st.integers(0, 7))
     observation = Ascii2DFpv().render(scene, column, row, heading)
     assert len(observation) <= Ascii2DFpv().max_length(scene)
@@ -87,7 +99,9 @@ def render(picture: str, heading: str, scene_of: MakeScene) -> str:
     lines = picture.strip("\n").split("\n")
     row = next(number for number, line in enumerate(lines) if "@" in line)
     scene = scene_of([line.replace("@", ".") for line in lines])
-    return Ascii2DFpv().render(scene, lines[row].index("@"), row, HEADINGS.index(heading))
+    return Ascii2DFpv().render(
+        scene, lines[row].index("@"), row, HEADINGS.index(heading)
+    )
 
 
 ROOM = """
@@ -106,23 +120,37 @@ ROOM = """
         ("E", ["1####", "#...#", "#o↑.#"]),
         ("S", ["#####", "#..~#", "#.↑.#"]),
         ("W", ["#####", "#~..#", "#.↑o#"]),
-        # A quarter of the room, standing on its corner: what lies north goes up and left, what lies east up and right.
+        # A quarter of the room, standing on its corner: what lies north goes up and
+        # left, what lies east up and right.
         ("NE", ["? ? 1", " ? # #", "? # . #", " # o . #", "# . ↑ . #"]),
         ("SW", ["? ? #", " ? # #", "? # ~ #", " # . . #", "# . ↑ . #"]),
     ],
 )
-def test_a_room_turned_so_that_the_agent_looks_up(heading: str, expected: list[str], scene_of: MakeScene) -> None:
-    assert render(ROOM, heading, scene_of).split("\n") == [f"facing {heading}", "", *expected]
+def test_a_room_turned_so_that_the_agent_looks_up(
+    heading: str, expected: list[str], scene_of: MakeScene
+) -> None:
+    assert render(ROOM, heading, scene_of).split("\n") == [
+        f"facing {heading}",
+        "",
+        *expected,
+    ]
 
 
-def test_what_is_hidden_is_fog_and_lines_end_with_the_last_square_seen(scene_of: MakeScene) -> None:
+def test_what_is_hidden_is_fog_and_lines_end_with_the_last_square_seen(
+    scene_of: MakeScene,
+) -> None:
     picture = "#######\n#.....#\n###.###\n  #@#  \n  ###  "
     assert render(picture, "N", scene_of) == "facing N\n\n###\n?.\n#.#\n#↑#"
-    assert render(picture, "NE", scene_of) == "facing NE\n\n? #\n #\n# . #\n ? . #\n? # ↑ #"
+    assert (
+        render(picture, "NE", scene_of)
+        == "facing NE\n\n? #\n #\n# . #\n ? . #\n? # ↑ #"
+    )
 
 
 class _Walker:
-    """Walks everywhere by itself. It knows what it sees and whether it has moved, and nothing else."""
+    """Walks everywhere by itself. It knows what it sees and whether it has moved, and
+    nothing else.
+    """
 
     def __init__(self, gallery: Gallery, look: Look, pose: int) -> None:
         self._gallery, self._look, self._pose = gallery, look, pose
@@ -136,7 +164,9 @@ class _Walker:
         for (across, down), character in seen.items():
             square = (here[0] + across, here[1] + down)
             if character not in (FOG, AGENT):
-                assert self.map.setdefault(square, character) == character, "two looks at one square differ"
+                assert self.map.setdefault(square, character) == character, (
+                    "two looks at one square differ"
+                )
         return heading
 
     def act(self, action: int) -> bool:
@@ -144,7 +174,9 @@ class _Walker:
         return self._pose != before
 
     def walk(self) -> None:
-        """Go everywhere, depth first, turning once around on every square; come back to the start."""
+        """Go everywhere, depth first, turning once around on every square; come back to
+        the start.
+        """
         known: set[Square] = set()
         turns = 8 // self._gallery.geometry.turns
 
@@ -174,14 +206,23 @@ def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
     walker.walk()
     column, row = geometry.arena.cells[cell]
     start = (column - gallery.canvas.left, row - gallery.canvas.top)
-    drawn = {(x + start[0], y + start[1]): glyph for (x, y), glyph in walker.map.items()}
-    tiles = {(x, y): tile for y, line in enumerate(look.scene.tiles) for x, tile in enumerate(line)}
+    drawn = {
+        (x + start[0], y + start[1]): glyph for (x, y), glyph in walker.map.items()
+    }
+    tiles = {
+        (x, y): tile
+        for y, line in enumerate(look.scene.tiles)
+        for x, tile in enumerate(line)
+    }
     assert all(tiles[square].glyph == glyph for square, glyph in drawn.items())
     # What is missing is void, or inside of walls: no floor is next to it.
     for x, y in tiles.keys() - drawn.keys():
         assert tiles[x, y].kind in ("void", "wall")
         around = {(x + i, y + j) for i in (-1, 0, 1) for j in (-1, 0, 1)}
-        assert all(tiles[square].kind not in ("floor", "door") for square in around & tiles.keys())
+        assert all(
+            tiles[square].kind not in ("floor", "door")
+            for square in around & tiles.keys()
+        )
 
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
@@ -189,4 +230,7 @@ def test_readers_of_top_down_maps_do_not_take_it_for_one(name: str) -> None:
     paradigm = ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[name])))
     gallery = Gallery(paradigm.program.geometry, Ascii2DFpv())
     look = gallery.look((frozenset(), False, (), ()))
-    assert all(read(gallery.draw(look, pose * 4)) is None for pose in range(paradigm.program.geometry.poses))
+    assert all(
+        read(gallery.draw(look, pose * 4)) is None
+        for pose in range(paradigm.program.geometry.poses)
+    )

@@ -1,4 +1,6 @@
-"""The view in first person: nearer is higher, things keep their glyphs, and what is near and in sight is drawn."""
+"""The view in first person: nearer is higher, things keep their glyphs, and what is
+near and in sight is drawn.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from hypothesis import strategies as st
 
 from cheesebench import HEADINGS, Scene, Tile
 from cheesebench.plugins.agents.grid import read
-from cheesebench.plugins.views.ascii_3d import COLUMNS, HALF, MIDDLE, SHADES, Ascii3D, directions, floor_row, height
+from cheesebench.plugins.views.ascii_3d import (
+    COLUMNS,
+    HALF,
+    MIDDLE,
+    SHADES,
+    Ascii3D,
+    directions,
+    floor_row,
+    height,
+)
 from cheesebench.plugins.views.boards import Boards
 
 MakeScene = Callable[..., Scene]
@@ -18,11 +29,17 @@ WALLS = "".join(shade for _, shade in SHADES)
 
 
 def render(picture: str, heading: str, scene_of: MakeScene, *text: str) -> list[str]:
-    """Render a drawing in which ``@`` stands on floor; return heading, strip and rows."""
+    """Render a drawing in which ``@`` stands on floor; return heading, strip and
+    rows.
+    """
     lines = picture.strip("\n").split("\n")
     row = next(number for number, line in enumerate(lines) if "@" in line)
     scene = scene_of([line.replace("@", ".") for line in lines], *text)
-    return Ascii3D().render(scene, lines[row].index("@"), row, HEADINGS.index(heading)).split("\n")
+    return (
+        Ascii3D()
+        .render(scene, lines[row].index("@"), row, HEADINGS.index(heading))
+        .split("\n")
+    )
 
 
 def corridor(length: int) -> str:
@@ -47,7 +64,9 @@ def test_a_corridor_with_a_landmark_at_its_end(scene_of: MakeScene) -> None:
 
 
 @pytest.mark.parametrize("heading", ["N", "E"])
-def test_every_row_is_as_wide_as_the_picture_and_text_stands_below(heading: str, scene_of: MakeScene) -> None:
+def test_every_row_is_as_wide_as_the_picture_and_text_stands_below(
+    heading: str, scene_of: MakeScene
+) -> None:
     lines = render("#1#\n#.#\n#@#\n###", heading, scene_of, "LIGHT", "TONE")
     assert lines[0] == f"facing {heading}"
     assert {len(line) for line in lines[1:-2]} == {COLUMNS}
@@ -57,10 +76,16 @@ def test_every_row_is_as_wide_as_the_picture_and_text_stands_below(heading: str,
 
 def test_a_wall_is_the_higher_the_nearer_it_is(scene_of: MakeScene) -> None:
     heights = [
-        sum(line[MIDDLE] in WALLS for line in render(corridor(length), "N", scene_of)[2:]) for length in range(9)
+        sum(
+            line[MIDDLE] in WALLS
+            for line in render(corridor(length), "N", scene_of)[2:]
+        )
+        for length in range(9)
     ]
     assert heights == [16, 12, 10, 8, 6, 6, 6, 4, 4]
-    shades = [render(corridor(length), "N", scene_of)[1 + HALF][MIDDLE] for length in range(9)]
+    shades = [
+        render(corridor(length), "N", scene_of)[1 + HALF][MIDDLE] for length in range(9)
+    ]
     assert "".join(shades) == "█▓▓▒▒▒▒░░"
 
 
@@ -74,7 +99,9 @@ def test_openings_at_the_sides_are_seen(scene_of: MakeScene) -> None:
     assert gap[:MIDDLE] != shut[:MIDDLE]
 
 
-def test_things_are_drawn_with_their_glyphs_and_neighbours_are_parted(scene_of: MakeScene) -> None:
+def test_things_are_drawn_with_their_glyphs_and_neighbours_are_parted(
+    scene_of: MakeScene,
+) -> None:
     lines = render("#LLL#\n#...#\n#...#\n#.@.#\n#####", "N", scene_of)
     assert lines[1 + HALF].strip(WALLS) == "LLLLLLLL│LLLLLL│LLLLLLL"
     assert "+" in render("#+#\n#.#\n#@#\n###", "N", scene_of)[1 + HALF]
@@ -100,11 +127,17 @@ def test_a_thing_far_away_keeps_a_character(scene_of: MakeScene) -> None:
 
 @settings(max_examples=120)
 @given(data=st.data())
-def test_what_is_near_and_in_sight_can_be_told_from_its_absence(data: st.DataObject, scene_of: MakeScene) -> None:
+def test_what_is_near_and_in_sight_can_be_told_from_its_absence(
+    data: st.DataObject, scene_of: MakeScene
+) -> None:
     size = 7
     line = st.text(st.sampled_from("......#"), min_size=size, max_size=size)
     rows = data.draw(st.lists(line, min_size=size, max_size=size))
-    column, row, heading = data.draw(st.integers(0, 6)), data.draw(st.integers(0, 6)), data.draw(st.integers(0, 7))
+    column, row, heading = (
+        data.draw(st.integers(0, 6)),
+        data.draw(st.integers(0, 6)),
+        data.draw(st.integers(0, 7)),
+    )
     rows[row] = rows[row][:column] + "." + rows[row][column + 1 :]
     scene = scene_of(rows)
     forward, right = directions(heading)
@@ -115,7 +148,9 @@ def test_what_is_near_and_in_sight_can_be_told_from_its_absence(data: st.DataObj
         return 0 < ahead <= 5 and abs(across * right[0] + down * right[1]) <= ahead
 
     seen = Boards()[scene].sight.squares(column, row)
-    candidates = list(filter(near_and_before, ((number % size, number // size) for number in seen)))
+    candidates = list(
+        filter(near_and_before, ((number % size, number // size) for number in seen))
+    )
     if not candidates:
         return
     x, y = data.draw(st.sampled_from(candidates))

@@ -1,4 +1,6 @@
-"""The picture: the same bytes for the same scene, a marker that points where FORWARD leads, glyphs that can be read."""
+"""The picture: the same bytes for the same scene, a marker that points where FORWARD
+leads, glyphs that can be read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def field(size: int) -> list[str]:
 
 
 def pixels(picture: Picture, side: int | None = None) -> Pixels:
-    """Return red, green and blue of all pixels, of the picture as a model sees it that shrinks it to ``side``."""
+    """Return red, green and blue of all pixels, of the picture as a model sees it that
+    shrinks it to ``side``.
+    """
     image = Image.open(io.BytesIO(picture.png)).convert("RGB")
     if side is not None:
         image = image.resize((side, side), Image.Resampling.BOX)
@@ -49,24 +53,35 @@ def marker(shown: Pixels) -> Pixels:
 @pytest.mark.parametrize("side", [448, 224])
 @pytest.mark.parametrize("size", [5, 13, 27])
 @pytest.mark.parametrize("heading", range(8))
-def test_the_marker_points_where_forward_leads(heading: int, size: int, side: int, scene_of: MakeScene) -> None:
+def test_the_marker_points_where_forward_leads(
+    heading: int, size: int, side: int, scene_of: MakeScene
+) -> None:
     scene, view, middle = scene_of(field(size)), Topdown2D(), size // 2
     across, down = COMPASS[heading]
     here = marker(pixels(view.render(scene, middle, middle, heading), side))
-    there = marker(pixels(view.render(scene, middle + across, middle + down, heading), side))
+    there = marker(
+        pixels(view.render(scene, middle + across, middle + down, heading), side)
+    )
     moved = there.mean(0) - here.mean(0)
     square = side / size
     # The picture moves by a square in the heading's direction ...
     assert np.abs(moved - np.array([across, down]) * square).max() < 0.12 * square
-    # ... and so does the point of the marker, which is what is farthest from its middle.
+    # ... and so does the point of the marker, which is farthest from its middle.
     offsets = here - here.mean(0)
     tip = offsets[np.hypot(*offsets.T).argmax()]
     shown = round(math.degrees(math.atan2(tip[0], -tip[1])) / 45) % 8
     assert HEADINGS[shown] == HEADINGS[heading]
 
 
-def test_equal_scenes_give_equal_bytes_and_all_poses_different_ones(scene_of: MakeScene) -> None:
-    poses = [(column, row, heading) for column in (1, 2, 3) for row in (1,) for heading in range(8)]
+def test_equal_scenes_give_equal_bytes_and_all_poses_different_ones(
+    scene_of: MakeScene,
+) -> None:
+    poses = [
+        (column, row, heading)
+        for column in (1, 2, 3)
+        for row in (1,)
+        for heading in range(8)
+    ]
     first = [Topdown2D().render(scene_of(ROOM), *pose) for pose in poses]
     view = Topdown2D()
     again = scene_of(ROOM)
@@ -74,7 +89,9 @@ def test_equal_scenes_give_equal_bytes_and_all_poses_different_ones(scene_of: Ma
     assert len({picture.png for picture in first}) == len(poses)
 
 
-def test_the_bytes_do_not_depend_on_the_process(under_hash_seeds: Callable[..., list[str]]) -> None:
+def test_the_bytes_do_not_depend_on_the_process(
+    under_hash_seeds: Callable[..., list[str]],
+) -> None:
     code = (
         "import hashlib; from cheesebench import Scene, Tile;"
         "from cheesebench.plugins.views.topdown_2d import Topdown2D;"
@@ -93,7 +110,9 @@ def test_what_the_state_says_is_the_text_under_the_picture(scene_of: MakeScene) 
     assert picture.png == Topdown2D().render(scene_of(ROOM), 1, 1, 0).png
 
 
-@pytest.mark.parametrize(("rows", "side"), [(3, 448), (27, 448), (28, 448), (40, 640), (100, 1600)])
+@pytest.mark.parametrize(
+    ("rows", "side"), [(3, 448), (27, 448), (28, 448), (40, 640), (100, 1600)]
+)
 def test_large_arenas_have_larger_pictures_with_squares_that_can_be_seen(
     rows: int, side: int, scene_of: MakeScene
 ) -> None:
@@ -107,7 +126,9 @@ GLYPHS = "123456789" + "GoOULuv*%=,:~+@&$XYabcdefghijk★●■▲◆○→é"
 
 
 def tile_of(tile: Tile, side: int | None = None) -> bytes:
-    """Return the pixels of one tile among walls, in a picture in which a square has 16 pixels."""
+    """Return the pixels of one tile among walls, in a picture in which a square has 16
+    pixels.
+    """
     wall, size = Tile("wall", "#"), 28
     rows = [[wall] * size for _ in range(size)]
     rows[10][10] = tile
@@ -126,19 +147,28 @@ def test_every_glyph_looks_unlike_every_other(kind: str, side: int) -> None:
 def test_every_kind_of_tile_looks_unlike_every_other() -> None:
     kinds = ("floor", "door", "solid", "landmark")
     shown = {kind: tile_of(Tile(kind, "G")) for kind in kinds}  # type: ignore[arg-type]
-    usual = {kind: tile_of(Tile(kind, glyph)) for kind, glyph in (("wall", "#"), ("floor", "."), ("void", " "))}  # type: ignore[arg-type]
+    usual = {
+        kind: tile_of(Tile(kind, glyph))  # type: ignore[arg-type]
+        for kind, glyph in (("wall", "#"), ("floor", "."), ("void", " "))
+    }
     assert len({*shown.values(), *usual.values()}) == len(shown) + len(usual)
 
 
 def test_glyphs_stay_sharp_at_half_the_size() -> None:
-    # Of a map of 28 squares each glyph has twice the pixels of the font: half the size shows the font itself.
+    # Of a map of 28 squares each glyph has twice the pixels of the font: half the size
+    # shows the font itself.
     for glyph in "127GoL":
-        small = np.frombuffer(tile_of(Tile("landmark", glyph), 224), np.int16).reshape(8, 8, 3)
+        small = np.frombuffer(tile_of(Tile("landmark", glyph), 224), np.int16).reshape(
+            8, 8, 3
+        )
         assert len(np.unique(small.reshape(-1, 3), axis=0)) == 2
 
 
 def test_characters_that_the_font_does_not_have_get_patterns_of_their_own() -> None:
-    patterns = {chr(code): drawn_glyph(chr(code), 16).tobytes() for code in range(0x2500, 0x2700)}
+    patterns = {
+        chr(code): drawn_glyph(chr(code), 16).tobytes()
+        for code in range(0x2500, 0x2700)
+    }
     assert len(set(patterns.values())) == len(patterns)
 
 
@@ -150,7 +180,12 @@ def test_glyphs_keep_their_height_on_the_line() -> None:
 
 def test_only_views_of_pictures_say_how_large_these_are() -> None:
     views = (Ascii2D(), Ascii2DFpv(), Ascii3D(), Topdown2D())
-    assert [isinstance(view, PictureView) for view in views] == [False, False, False, True]
+    assert [isinstance(view, PictureView) for view in views] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_pictures_can_be_compared_hashed_counted_copied_and_are_something() -> None:

@@ -1,4 +1,6 @@
-"""What is wrong with a dialogue protocol is told at its place, with a remedy; what is sound loads."""
+"""What is wrong with a dialogue protocol is told at its place, with a remedy; what is
+sound loads.
+"""
 
 from __future__ import annotations
 
@@ -54,20 +56,51 @@ def load(text: str) -> DialogueSpecification:
 
 def test_keys_are_all_optimal_paths_of_the_edited_graph() -> None:
     conditions = load(SOUND).conditions
-    assert conditions["plain"].items[0].keys == (("1", "2", "3", "5"), ("1", "4", "3", "5"))
+    assert conditions["plain"].items[0].keys == (
+        ("1", "2", "3", "5"),
+        ("1", "4", "3", "5"),
+    )
     assert conditions["moved"].items[0].keys == (("1", "4"),)
-    assert [(item.start, item.goals) for item in conditions["far"].items] == [("1", ("5",)), ("5", ("1",))]
+    assert [(item.start, item.goals) for item in conditions["far"].items] == [
+        ("1", ("5",)),
+        ("5", ("1",)),
+    ]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "code", "words"),
     [
-        ('{doors: "door {n}"}', "{doors: «{1: a, 2: b, 3: c, 4: d}}", 231, "no name for 5"),
-        ('{doors: "door {n}"}', "{doors: {1: a, 2: b, 3: c, «4: A, 5: e}}", 232, "name of both 1 and 4"),
+        (
+            '{doors: "door {n}"}',
+            "{doors: «{1: a, 2: b, 3: c, 4: d}}",
+            231,
+            "no name for 5",
+        ),
+        (
+            '{doors: "door {n}"}',
+            "{doors: {1: a, 2: b, 3: c, «4: A, 5: e}}",
+            232,
+            "name of both 1 and 4",
+        ),
         ('{doors: "door {n}"}', '{doors: «"the door"}', 232, "name of every node"),
-        ('{doors: "door {n}"}', '{doors: {1: a, 2: b, 3: c, 4: d, «5: "!!"}}', 232, "cannot be the name of a node"),
-        ('{doors: "door {n}"}', '{doors: {each: "door {n}", names: {«9: hall}}}', 230, "a node '9'"),
-        ('{doors: "door {n}"}', '{doors: {each: "door {n}", scene: «room}}', 201, "Did you mean 'rooms'?"),
+        (
+            '{doors: "door {n}"}',
+            '{doors: {1: a, 2: b, 3: c, 4: d, «5: "!!"}}',
+            232,
+            "cannot be the name of a node",
+        ),
+        (
+            '{doors: "door {n}"}',
+            '{doors: {each: "door {n}", names: {«9: hall}}}',
+            230,
+            "a node '9'",
+        ),
+        (
+            '{doors: "door {n}"}',
+            '{doors: {each: "door {n}", scene: «room}}',
+            201,
+            "Did you mean 'rooms'?",
+        ),
         ("start: 1", "start: «7", 230, "no node '7'"),
         ("[3, 5]]", "[3, 5], «[5, 3]]", 241, "twice"),
         ("[3, 5]]", "[3, 5], «[5, 5]]", 241, "to itself"),
@@ -79,34 +112,73 @@ def test_keys_are_all_optimal_paths_of_the_edited_graph() -> None:
             235,
             "to a reward",
         ),
-        ("{rewards: {4: 90}}", "«{rewards: {4: 12}}", 236, "changes no policy: '1 - 2 - 3 - 5'"),
+        (
+            "{rewards: {4: 90}}",
+            "«{rewards: {4: 12}}",
+            236,
+            "changes no policy: '1 - 2 - 3 - 5'",
+        ),
         ("{rewards: {4: 90}}", "{remove: [«[1, 3]]}", 233, "'1' has edges with 2, 4"),
         ("{rewards: {4: 90}}", "{remove: [«[1, 9]]}", 230, "no node '9'"),
         ("{rewards: {4: 90}}", "{add: [«[2, 1]]}", 234, "already exists"),
-        ("{rewards: {4: 90}}", "{portal: «{at: 1, to_neighbours_of: 8}}", 230, "no node '8'"),
+        (
+            "{rewards: {4: 90}}",
+            "{portal: «{at: 1, to_neighbours_of: 8}}",
+            230,
+            "no node '8'",
+        ),
         ("{rewards: {4: 90}}", "{rewards: {«8: 90}}", 230, "no node '8'"),
-        ("{rewards: {4: 90}}", "{chances: {2: «{1: 0.5, 3: 0.2}}}", 237, "add up to 0.7"),
+        (
+            "{rewards: {4: 90}}",
+            "{chances: {2: «{1: 0.5, 3: 0.2}}}",
+            237,
+            "add up to 0.7",
+        ),
         ("after: plain", "after: «plane", 201, "Did you mean 'plain'?"),
         ("after: plain", "after: «moved", 238, "before itself"),
         ("{distance: 3}", "«{distance: 4}", 239, "4 steps apart"),
         ("{distance: 3}", "[«[1, 1]]", 235, "There is no path"),
         ("{distance: 3}", "«[]", 238, "needs its starts"),
         (", pairs: {distance: 3}", "", 238, "needs its starts"),
-        ("plain: {ask: best_path}", "plain: {ask: best_path, pairs: «[[1, 2]]}", 238, "Only 'ask: shortest_path'"),
-        ("ask: best_path}\n  far", "aks: best_path}\n  far", 121, "Did you mean 'ask'?"),
-        ("conditions:", "scenes: {own: {link: «'{plaec} leads on'}}\nconditions:", 240, "Did you mean 'place'?"),
+        (
+            "plain: {ask: best_path}",
+            "plain: {ask: best_path, pairs: «[[1, 2]]}",
+            238,
+            "Only 'ask: shortest_path'",
+        ),
+        (
+            "ask: best_path}\n  far",
+            "aks: best_path}\n  far",
+            121,
+            "Did you mean 'ask'?",
+        ),
+        (
+            "conditions:",
+            "scenes: {own: {link: «'{plaec} leads on'}}\nconditions:",
+            240,
+            "Did you mean 'place'?",
+        ),
         ("conditions:", "scenes: {own: {link: «'{place'}}\nconditions:", 240, "braces"),
-        ("conditions:", "scenes: {own: {like: «roms}}\nconditions:", 201, "Did you mean 'rooms'?"),
+        (
+            "conditions:",
+            "scenes: {own: {like: «roms}}\nconditions:",
+            201,
+            "Did you mean 'rooms'?",
+        ),
     ],
 )
-def test_a_mistake_is_told_at_its_place(old: str, new: str, code: int, words: str) -> None:
+def test_a_mistake_is_told_at_its_place(
+    old: str, new: str, code: int, words: str
+) -> None:
     text = changed(old, new)
     found = findings(text)
     match = [line for line in found if f"E{code}: " in line and words in line]
     assert match, found
     if MARK in text:
         before = text.split(MARK)[0]
-        place = f"x.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}:"
+        place = (
+            f"x.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}:"
+        )
         assert match[0].startswith(place), match
 
 
@@ -134,7 +206,12 @@ def test_an_edit_that_chance_has_a_say_in_asks_for_a_first_step() -> None:
     conditions = load(two_sides).conditions
     assert conditions["plain"].items[0].keys[0][1] == "b"
     assert conditions["drawn"].items[0].keys == (("s", "a"),)
-    assert "E236" in findings(textwrap.dedent(two_sides).replace("0.8, high: 0.2", "0.1, high: 0.9"))[0]
+    assert (
+        "E236"
+        in findings(
+            textwrap.dedent(two_sides).replace("0.8, high: 0.2", "0.1, high: 0.9")
+        )[0]
+    )
 
 
 def test_one_graph_can_be_told_as_another_edition(tmp_path: Path) -> None:
@@ -150,7 +227,9 @@ def test_one_graph_can_be_told_as_another_edition(tmp_path: Path) -> None:
 
 
 def test_a_maze_that_was_meant_is_not_taken_for_a_dialogue() -> None:
-    _, found = Catalogue().inspect_text("version: 1\nparadigm: x\narena: {map: '...'}\nconditions: {}\n", "x.yaml")
+    _, found = Catalogue().inspect_text(
+        "version: 1\nparadigm: x\narena: {map: '...'}\nconditions: {}\n", "x.yaml"
+    )
     assert any("'conditions'" in str(d) and d.code == 121 for d in found)
 
 

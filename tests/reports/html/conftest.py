@@ -1,4 +1,6 @@
-"""Real runs to make pages of: a little maze lived by the random agent, and a run in which everything is hostile."""
+"""Real runs to make pages of: a little maze lived by the random agent, and a run in
+which everything is hostile.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from cheesebench import AgentSpec
-from cheesebench.chat import BackendContext, BackendSpec, ChatReply, ChatRequest, ModelEntry, Usage
+from cheesebench.chat import (
+    BackendContext,
+    BackendSpec,
+    ChatReply,
+    ChatRequest,
+    ModelEntry,
+    Usage,
+)
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
@@ -68,11 +77,18 @@ class Walker:
     def act(self, observation: str) -> list[int]:
         return [3] if self.trials % 4 == 2 else [0]
 
-    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
         pass
 
 
-def maze(directory: Path, name: str = "little", title: str = "A little maze", say: str = "wait") -> Specification:
+def maze(
+    directory: Path,
+    name: str = "little",
+    title: str = "A little maze",
+    say: str = "wait",
+) -> Specification:
     """Return the protocol ``name``."""
     path = directory / f"{name}.protocol.yaml"
     text = MAZE.format(name=name, title=title, say=say, dimension=f"{name} learning")
@@ -82,17 +98,36 @@ def maze(directory: Path, name: str = "little", title: str = "A little maze", sa
 
 
 def make_log(
-    directory: Path, specifications: list[Specification], model: str = "walker", subjects: int = 3, **changes: object
+    directory: Path,
+    specifications: list[Specification],
+    model: str = "walker",
+    subjects: int = 3,
+    **changes: object,
 ) -> tuple[RunLog, PluginManager]:
-    """Run the walker under the name ``model``; return the open log and the plugins that know it."""
+    """Run the walker under the name ``model``; return the open log and the plugins that
+    know it.
+    """
     plugins = PluginManager()
     agent = AgentSpec(model, Walker, memory="none")
-    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [agent]), name="walkers")
+    plugins.register(
+        SimpleNamespace(cheesebench_agents=lambda: [agent]), name="walkers"
+    )
     cells: list[tuple[CellPlan, Specification]] = []
     for specification in specifications:
-        plan = plan_cell(specification, model, "ascii_2d", find_design("cohort", subjects), agent.memory)
+        plan = plan_cell(
+            specification,
+            model,
+            "ascii_2d",
+            find_design("cohort", subjects),
+            agent.memory,
+        )
         cells.append((dataclasses.replace(plan, **changes), specification))  # type: ignore[arg-type]
-    log = RunLog.create(directory, "20250131-093000-ab12", cells, options={"seed": 3, "design": "cohort"})
+    log = RunLog.create(
+        directory,
+        "20250131-093000-ab12",
+        cells,
+        options={"seed": 3, "design": "cohort"},
+    )
     with RunSession(log, plugins, cells, seed=3, processes=0) as session:
         session.finish()
     return log, plugins
@@ -100,23 +135,35 @@ def make_log(
 
 def page(log: RunLog, plugins: PluginManager) -> str:
     """Return the page of a run."""
-    return plugins.report("html", summarise_subjects(log.manifest, log.plans(), log.trials_by_subject), log)
+    return plugins.report(
+        "html",
+        summarise_subjects(log.manifest, log.plans(), log.trials_by_subject),
+        log,
+    )
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+def run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[RunLog, PluginManager]]:
     """Three subjects through three little mazes, eight trials each."""
     directory = tmp_path_factory.mktemp("run")
-    log, plugins = make_log(directory, [maze(directory, name) for name in ("little", "middle", "large")])
+    log, plugins = make_log(
+        directory, [maze(directory, name) for name in ("little", "middle", "large")]
+    )
     yield log, plugins
     log.close()
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+def hostile(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[RunLog, PluginManager]]:
     """A run whose model and title try to break the page."""
     directory = tmp_path_factory.mktemp("hostile")
-    log, plugins = make_log(directory, [maze(directory)], HOSTILE.replace("\x00", ""), 1, title=HOSTILE)
+    log, plugins = make_log(
+        directory, [maze(directory)], HOSTILE.replace("\x00", ""), 1, title=HOSTILE
+    )
     yield log, plugins
     log.close()
 
@@ -126,13 +173,18 @@ def report() -> Report:
     return page
 
 
-#: A reply that says what to do and, beside it, everything that must stay text; as long as a server lets through.
-RANT = f"{HOSTILE}\ud800\r\nLEARNINGS: {HOSTILE} the goal lies east\nACTIONS: F, F, F, F\n"
+#: A reply that says what to do and, beside it, everything that must stay text; as long
+#: as a server lets through.
+RANT = (
+    f"{HOSTILE}\ud800\r\nLEARNINGS: {HOSTILE} the goal lies east\nACTIONS: F, F, F, F\n"
+)
 LONG = "x" * 1_000_000
 
 
 class Parrot:
-    """A model server in this process: it says the same in every call, and something very long in some."""
+    """A model server in this process: it says the same in every call, and something
+    very long in some.
+    """
 
     def __init__(self, context: BackendContext) -> None:
         self._calls = 0
@@ -141,7 +193,9 @@ class Parrot:
         self._calls += 1
         text = (f"{LONG}\n" if self._calls == 2 else "") + RANT
         usage = Usage(prompt=1200, completion=34, cached=1000)
-        return ChatReply(text=text, reasoning=f"I think {HOSTILE}", usage=usage, model="parrot-1")
+        return ChatReply(
+            text=text, reasoning=f"I think {HOSTILE}", usage=usage, model="parrot-1"
+        )
 
     async def close(self) -> None:
         pass
@@ -152,21 +206,36 @@ def make_talk(directory: Path, view: str = "ascii_2d") -> tuple[RunLog, PluginMa
     plugins = PluginManager()
     entry = ModelEntry(name="ranter", backend="parrot", id="p", images=True)
     backend = BackendSpec(name="parrot", connect=Parrot)
-    plugins.register(SimpleNamespace(cheesebench_backends=lambda: [backend]), name="parrots")
+    plugins.register(
+        SimpleNamespace(cheesebench_backends=lambda: [backend]), name="parrots"
+    )
     model = language_model(plugins, entry, settings={"actions": 4, "history": 1})
     specification = maze(directory)
     design = find_design("cohort", 1)
-    plan = plan_cell(specification, "ranter", view, design, agent=model.agent.name, settings=model.settings)
+    plan = plan_cell(
+        specification,
+        "ranter",
+        view,
+        design,
+        agent=model.agent.name,
+        settings=model.settings,
+    )
     cells = [(plan, specification)]
-    log = RunLog.create(directory, "talk", cells, options={"seed": 3, "design": "cohort"})
+    log = RunLog.create(
+        directory, "talk", cells, options={"seed": 3, "design": "cohort"}
+    )
     language = LanguageModels(log, {"ranter": model})
-    with RunSession(log, plugins, cells, seed=3, processes=0, language=language) as session:
+    with RunSession(
+        log, plugins, cells, seed=3, processes=0, language=language
+    ) as session:
         session.finish()
     return log, plugins
 
 
 @pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+def talk(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[RunLog, PluginManager]]:
     """A run of a language model whose every reply is hostile."""
     log, plugins = make_talk(tmp_path_factory.mktemp("talk"))
     yield log, plugins
@@ -174,7 +243,9 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, Plu
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+def pictures(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[RunLog, PluginManager]]:
     """The same with observations that are pictures."""
     log, plugins = make_talk(tmp_path_factory.mktemp("pictures"), "topdown_2d")
     yield log, plugins

@@ -1,6 +1,8 @@
-"""The page in a real browser: it loads nothing, runs nothing that is not its own, and its player plays.
+"""The page in a real browser: it loads nothing, runs nothing that is not its own, and
+its player plays.
 
-Debian's Chromium will do (``apt-get install chromium``), and so will Playwright's (``playwright install chromium``).
+Debian's Chromium will do (``apt-get install chromium``), and so will Playwright's
+(``playwright install chromium``).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from tests import chromium
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
 else:
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed"
+    )
 
 Scheme = Literal["light", "dark"]
 Run = tuple[RunLog, PluginManager]
@@ -41,27 +45,47 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_page(browser: playwright.Browser, files: Path, report: Report) -> Iterator[Open]:
-    """Open the page of a run; whatever it complains of or asks the network for fails the test."""
+def open_page(
+    browser: playwright.Browser, files: Path, report: Report
+) -> Iterator[Open]:
+    """Open the page of a run; whatever it complains of or asks the network for fails
+    the test.
+    """
     contexts: list[playwright.BrowserContext] = []
     complaints: list[str] = []
 
     def open_page(
-        run: Run, link: str = "", width: int = 1400, scheme: Scheme = "light", tab: str = "Trials"
+        run: Run,
+        link: str = "",
+        width: int = 1400,
+        scheme: Scheme = "light",
+        tab: str = "Trials",
     ) -> playwright.Page:
         log, plugins = run
         path = files / f"{log.path.parent.parent.name}.html"
         if not path.exists():
             path.write_text(report(log, plugins), encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on(
+            "console",
+            lambda message: complaints.append(f"{message.type}: {message.text}"),
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         address = path.as_uri()
         allowed = (address, "data:")
-        page.on("request", lambda request: None if request.url.startswith(allowed) else complaints.append(request.url))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(allowed)
+                else complaints.append(request.url)
+            ),
+        )
         page.goto(f"{address}{link}")
         if not link:
             page.get_by_role("tab", name=tab).click()
@@ -80,7 +104,9 @@ def said(page: playwright.Page, begins: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1400])
-def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: Scheme) -> None:
+def test_the_page_fits_and_draws(
+    run: Run, open_page: Open, width: int, scheme: Scheme
+) -> None:
     page = open_page(run, width=width, scheme=scheme)
     said(page, "Step 0 of 6: the trial begins.")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -91,18 +117,26 @@ def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: 
     for tab in ("Behaviour", "Numbers"):
         page.get_by_role("tab", name=tab).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # on paper, all of them
+    page.evaluate(
+        "window.dispatchEvent(new Event('beforeprint'))"
+    )  # on paper, all of them
     assert page.evaluate(blank) == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
+    back = page.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)"
+    )
     assert (sum(back) < 200) == (scheme == "dark")
 
 
 @pytest.mark.parametrize("width", [390, 900, 1400])
 def test_no_table_is_wider_than_its_card(run: Run, open_page: Open, width: int) -> None:
     page = open_page(run, width=width, tab="Behaviour")
-    page.evaluate("document.querySelectorAll('[data-tab], .paradigm').forEach((one) => { one.hidden = false; })")
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('[data-tab], .paradigm').forEach((one) => { one.hidden = false; })"
+    )
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+    )
     wider = """() => [...document.querySelectorAll("figure, section, .scroll")].filter((card) => {
         const seen = (table) => table.closest(".scroll") || table;
         const edge = card.getBoundingClientRect().right + 1;
@@ -118,10 +152,16 @@ NINE += " radial_arm_maze shuttle_box star_maze t_maze"
 
 
 def test_a_matrix_of_nine_paradigms_fits(
-    browser: playwright.Browser, tmp_path: Path, make_plan: Callable[..., CellPlan], make_run: Callable[..., RunSummary]
+    browser: playwright.Browser,
+    tmp_path: Path,
+    make_plan: Callable[..., CellPlan],
+    make_run: Callable[..., RunSummary],
 ) -> None:
     path = tmp_path / "nine.html"
-    path.write_text(render(make_run([(make_plan(name), 0.604) for name in NINE.split()])), encoding="utf-8")
+    path.write_text(
+        render(make_run([(make_plan(name), 0.604) for name in NINE.split()])),
+        encoding="utf-8",
+    )
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(path.as_uri())
     hidden = "one => one.scrollWidth - one.clientWidth"
@@ -129,18 +169,26 @@ def test_a_matrix_of_nine_paradigms_fits(
     page.close()
 
 
-def test_printed_pages_are_light_and_nothing_lies_over_anything_else(run: Run, open_page: Open) -> None:
+def test_printed_pages_are_light_and_nothing_lies_over_anything_else(
+    run: Run, open_page: Open
+) -> None:
     page = open_page(run, scheme="dark")
-    page.set_viewport_size({"width": 718, "height": 1000})  # of a sheet of A4 with Chromium's margins
+    page.set_viewport_size(
+        {"width": 718, "height": 1000}
+    )  # of a sheet of A4 with Chromium's margins
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     ink, paper = (
-        page.evaluate(f"getComputedStyle(document.body).{name}.match(/[0-9]+/g).map(Number)")
+        page.evaluate(
+            f"getComputedStyle(document.body).{name}.match(/[0-9]+/g).map(Number)"
+        )
         for name in ("color", "backgroundColor")
     )
     assert sum(ink) < 200 < 700 < sum(paper)
     assert (
-        page.evaluate("Chart.getChart(document.querySelector('canvas')).options.plugins.legend.labels.color")
+        page.evaluate(
+            "Chart.getChart(document.querySelector('canvas')).options.plugins.legend.labels.color"
+        )
         == "#5b626c"
     )
     outside = """() => [...document.querySelectorAll("canvas, table")].filter((one) => {
@@ -151,7 +199,14 @@ def test_printed_pages_are_light_and_nothing_lies_over_anything_else(run: Run, o
     assert page.locator(".verdicts thead").first.is_visible()
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen", color_scheme="dark")
-    assert sum(page.evaluate("getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number)")) > 600
+    assert (
+        sum(
+            page.evaluate(
+                "getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number)"
+            )
+        )
+        > 600
+    )
 
 
 def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
@@ -170,7 +225,10 @@ def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
     assert page.get_by_role("button", name="Pause").count() == 0
     page.get_by_role("button", name="Next trial").click()
     said(page, "Step 0 of 30")
-    assert "✘ 2: timeout, 30 steps" in page.locator("#pick-trial option:checked").inner_text()
+    assert (
+        "✘ 2: timeout, 30 steps"
+        in page.locator("#pick-trial option:checked").inner_text()
+    )
     page.get_by_role("button", name="Previous trial").click()
     said(page, "Step 0 of 6")
 
@@ -222,22 +280,36 @@ def test_links_lead_to_a_step_and_back(run: Run, open_page: Open) -> None:
     page.locator("a.watch").first.click()
     said(page, "Step 0 of 30")
     assert page.evaluate("location.hash") == "#little/0/2/0"
-    for wrong in ("#nowhere/0/0/0", "#little/99/100/99", "#%E0%A4%A/0/0/0", "#little/x/y/z"):
+    for wrong in (
+        "#nowhere/0/0/0",
+        "#little/99/100/99",
+        "#%E0%A4%A/0/0/0",
+        "#little/x/y/z",
+    ):
         page.evaluate(f"location.hash = '{wrong}'")
         assert page.locator("#sentence").inner_text().startswith("Step ")
 
 
-def test_failed_trials_alone_and_other_cells_can_be_picked(run: Run, open_page: Open) -> None:
+def test_failed_trials_alone_and_other_cells_can_be_picked(
+    run: Run, open_page: Open
+) -> None:
     page = open_page(run)
     said(page, "Step 0 of 6")
     page.get_by_label("failed ones only").check()
     said(page, "Step 0 of 30")
-    assert page.locator("#pick-trial option").all_inner_texts() == ["✘ 2: timeout, 30 steps", "✘ 6: timeout, 30 steps"]
+    assert page.locator("#pick-trial option").all_inner_texts() == [
+        "✘ 2: timeout, 30 steps",
+        "✘ 6: timeout, 30 steps",
+    ]
     page.locator("#pick-subject").select_option("2")
     page.locator("#pick-trial").select_option("6")
     page.locator("#pick-cell").select_option("1")
     said(page, "Step 0 of 30")
-    assert page.locator("#pick-cell option:checked").inner_text().startswith("A little maze (walker")
+    assert (
+        page.locator("#pick-cell option:checked")
+        .inner_text()
+        .startswith("A little maze (walker")
+    )
 
 
 def test_hostile_text_is_shown_and_runs_nothing(hostile: Run, open_page: Open) -> None:
@@ -246,13 +318,18 @@ def test_hostile_text_is_shown_and_runs_nothing(hostile: Run, open_page: Open) -
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 1  # the player's own
     page.get_by_role("tab", name="Verdicts").click()
-    assert "<img src=x onerror=window.hacked=2>" in page.locator("section.model h2").first.inner_text()
+    assert (
+        "<img src=x onerror=window.hacked=2>"
+        in page.locator("section.model h2").first.inner_text()
+    )
     page.locator("a.watch").first.click()
     said(page, "Step 0 of 30")
     assert page.evaluate("window.hacked") is None
 
 
-def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, open_page: Open) -> None:
+def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(
+    run: Run, open_page: Open
+) -> None:
     page = open_page(run)
     said(page, "Step 0 of 6")
     seen = {}
@@ -265,12 +342,23 @@ def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, ope
             }"""
         )
         seen[name] = outline
-    controls = ("pick-cell", "pick-subject", "pick-trial", "only-failed", "to-play", "scrub", "speed", "screen")
+    controls = (
+        "pick-cell",
+        "pick-subject",
+        "pick-trial",
+        "only-failed",
+        "to-play",
+        "scrub",
+        "speed",
+        "screen",
+    )
     assert {"skip", *controls} <= seen.keys()
     assert {name for name, outline in seen.items() if outline != "solid"} <= {"BODY"}
 
 
-def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Open) -> None:
+def test_replies_and_learnings_stand_beside_their_steps(
+    talk: Run, open_page: Open
+) -> None:
     page = open_page(talk, "#little/0/1/2")
     said(page, "Step 2 of 6")
     assert page.locator("#no-call").inner_text() == "No call was made for this step."
@@ -288,7 +376,10 @@ def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Op
     page.keyboard.press("n")
     page.keyboard.press("End")
     said(page, "Step 6 of 6")
-    assert "more characters; the run log has all of them" in page.locator("#call-reply").inner_text()
+    assert (
+        "more characters; the run log has all of them"
+        in page.locator("#call-reply").inner_text()
+    )
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
 
@@ -303,7 +394,10 @@ def test_pictures_are_shown(pictures: Run, open_page: Open) -> None:
     page.keyboard.press("End")
     said(page, "Step 6 of 6")
     assert picture.get_attribute("src") != before
-    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 448
+    assert (
+        picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
+        == 448
+    )
     assert page.locator("#observation").is_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
@@ -325,13 +419,21 @@ def test_tables_are_sorted_and_filtered(run: Run, open_page: Open) -> None:
     if len(before) > 3:
         page.get_by_label("Filter models and paradigms").fill("rodent")
         assert [name for name in names.all() if name.is_visible()] != []
-        assert page.locator("#matrix [role=status]").inner_text() == f"1 of {len(before)}"
+        assert (
+            page.locator("#matrix [role=status]").inner_text() == f"1 of {len(before)}"
+        )
 
 
 def test_tabs_remember_and_are_reached_by_keys(run: Run, open_page: Open) -> None:
     page = open_page(run, tab="Verdicts")
     tabs = page.get_by_role("tab")
-    assert tabs.all_inner_texts() == ["Verdicts", "Behaviour", "Trials", "Numbers", "The run"]
+    assert tabs.all_inner_texts() == [
+        "Verdicts",
+        "Behaviour",
+        "Trials",
+        "Numbers",
+        "The run",
+    ]
     page.keyboard.press("ArrowRight")
     assert page.locator("#behaviour").is_visible()
     page.keyboard.press("End")
@@ -341,20 +443,30 @@ def test_tabs_remember_and_are_reached_by_keys(run: Run, open_page: Open) -> Non
     assert page.get_by_role("tab", selected=True).inner_text() == "The run"
 
 
-def test_maps_show_the_time_on_each_square_and_single_tracks(run: Run, open_page: Open) -> None:
+def test_maps_show_the_time_on_each_square_and_single_tracks(
+    run: Run, open_page: Open
+) -> None:
     page = open_page(run, tab="Behaviour")
     maps = page.locator(".paradigm:visible .maps")
     maps.scroll_into_view_if_needed()
     playwright.expect(maps.locator("svg.floor")).to_have_count(2)  # sessions
-    # The walker stands on one square in the trial that it fails (28 steps there), and walks over all five in the rest.
+    # The walker stands on one square in the trial that it fails (28 steps there), and
+    # walks over all five in the rest.
     shades = (
         maps.locator("svg")
         .first.locator(".heat")
         .evaluate_all("all => all.map(one => +one.getAttribute('fill-opacity'))")
     )
     assert len(shades) == 5
-    # Steps: 30 on the first square in the failed trial, in three others two there and one on each of the rest.
-    assert sorted(round(shade**2 / max(shades) ** 2 * 36) for shade in shades) == [3, 3, 3, 3, 36]
+    # Steps: 30 on the first square in the failed trial, in three others two there and
+    # one on each of the rest.
+    assert sorted(round(shade**2 / max(shades) ** 2 * 36) for shade in shades) == [
+        3,
+        3,
+        3,
+        3,
+        36,
+    ]
     maps.get_by_label("goals").check()
     assert maps.locator(".goal").count() == 2
     maps.locator("select").select_option("1")
@@ -366,15 +478,31 @@ def test_the_player_shows_the_arena_from_above(run: Run, open_page: Open) -> Non
     page = open_page(run, "#middle/1/3/5")
     said(page, "Step 5 of 6")
     above = page.locator("#above-map svg")
-    assert above.get_attribute("aria-label") == "The arena from above at step 5: column 4, row 1"
+    assert (
+        above.get_attribute("aria-label")
+        == "The arena from above at step 5: column 4, row 1"
+    )
     page.get_by_label("goal").check()
-    assert [above.locator(".goal").get_attribute(name) for name in "xy"] == ["5.08", "1.08"]
+    assert [above.locator(".goal").get_attribute(name) for name in "xy"] == [
+        "5.08",
+        "1.08",
+    ]
 
 
-def test_two_models_on_nine_paradigms_are_whole_and_short(browser: playwright.Browser, tmp_path: Path) -> None:
-    """A laptop shows all columns of the verdicts, and no two parts have one name for a screen reader."""
+def test_two_models_on_nine_paradigms_are_whole_and_short(
+    browser: playwright.Browser, tmp_path: Path
+) -> None:
+    """A laptop shows all columns of the verdicts, and no two parts have one name for a
+    screen reader.
+    """
     run = cheesebench.run(
-        ["random", "place-learner"], NINE.split(), design="cohort", subjects=4, seed=1, results=tmp_path, progress=False
+        ["random", "place-learner"],
+        NINE.split(),
+        design="cohort",
+        subjects=4,
+        seed=1,
+        results=tmp_path,
+        progress=False,
     )
     path = tmp_path / "two.html"
     path.write_text(run.report("html"), encoding="utf-8")
@@ -383,7 +511,9 @@ def test_two_models_on_nine_paradigms_are_whole_and_short(browser: playwright.Br
     hidden = "tables => tables.map(one => one.scrollWidth - one.clientWidth)"
     assert page.locator(".scroll:has(> .verdicts)").evaluate_all(hidden) == [0, 0]
     assert page.evaluate("document.documentElement.scrollHeight") <= 4000
-    names = page.locator("[role=region]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    names = page.locator("[role=region]").evaluate_all(
+        "all => all.map(one => one.getAttribute('aria-label'))"
+    )
     assert len(names) > 6
     assert len(names) == len(set(names))
     assert page.locator(".forest:visible").count() == 18

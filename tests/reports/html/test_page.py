@@ -1,4 +1,6 @@
-"""The page as text: what is on it, that nothing in it is anything but text, and how large it is."""
+"""The page as text: what is on it, that nothing in it is anything but text, and how
+large it is.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ MakeRun = Callable[..., RunSummary]
 
 
 class Outline(HTMLParser):
-    """What a browser would make of a page: its tags and attributes, and what is in its scripts and styles."""
+    """What a browser would make of a page: its tags and attributes, and what is in its
+    scripts and styles.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -54,7 +58,14 @@ class Outline(HTMLParser):
 def test_everything_is_on_the_page(run: Run, report: Report) -> None:
     page = Outline(report(*run))
     words = " ".join(page.words.split())
-    for text in ("walker in ascii_2d", "? INCONCLUSIVE", "A little maze", "75 %", "12.5 %", "Learning curve"):
+    for text in (
+        "walker in ascii_2d",
+        "? INCONCLUSIVE",
+        "A little maze",
+        "75 %",
+        "12.5 %",
+        "Learning curve",
+    ):
         assert text in words
     for text in (
         "Cognitive profile",
@@ -68,9 +79,18 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
     assert sorted(map(str, charts)) == [
         str(number) for number in range(10)
     ]  # each paradigm has a curve, latency and path length
-    assert all(a.get("aria-label") for tag, a in page.tags if tag in ("canvas", "svg") and "role" in a)
-    data = next(json.loads(text) for _, a, text in page.raw if a.get("id") == "chart-data")
-    assert sorted(chart["kind"] for chart in data) == ["curve"] * 3 + ["radar"] + ["took"] * 6
+    assert all(
+        a.get("aria-label")
+        for tag, a in page.tags
+        if tag in ("canvas", "svg") and "role" in a
+    )
+    data = next(
+        json.loads(text) for _, a, text in page.raw if a.get("id") == "chart-data"
+    )
+    assert (
+        sorted(chart["kind"] for chart in data)
+        == ["curve"] * 3 + ["radar"] + ["took"] * 6
+    )
     curve = next(chart for chart in data if chart["kind"] == "curve")
     assert (curve["rodent"], curve["model"]) == ([50.0, 75.0], [75.0, 75.0])
     assert curve["subjects"] == [[75.0, 75.0]] * 3
@@ -85,7 +105,9 @@ def test_models_side_by_side_are_beside_the_animals_curve(run: Run) -> None:
     assert chart["rodent"] == [50.0, 75.0]
 
 
-def test_a_summary_alone_has_a_page_without_player(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_a_summary_alone_has_a_page_without_player(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     page = render(make_run([(make_plan("pool"), 0.6), (make_plan("cage"), "budget")]))
     assert "Watch the trials" not in page
     assert "The pool" in page
@@ -93,32 +115,52 @@ def test_a_summary_alone_has_a_page_without_player(make_plan: MakePlan, make_run
 
 
 @pytest.mark.parametrize(("cells", "windows"), [(3, 0), (40, 3)])
-def test_tables_of_many_rows_are_windows(make_plan: MakePlan, make_run: MakeRun, cells: int, windows: int) -> None:
-    page = render(make_run([(make_plan(f"pool{number}"), 0.6) for number in range(cells)]))
+def test_tables_of_many_rows_are_windows(
+    make_plan: MakePlan, make_run: MakeRun, cells: int, windows: int
+) -> None:
+    page = render(
+        make_run([(make_plan(f"pool{number}"), 0.6) for number in range(cells)])
+    )
     tags = [a.get("class") or "" for tag, a in Outline(page).tags if tag == "div"]
     assert sum("many" in kind.split() for kind in tags) >= windows
     assert windows or not any("many" in kind.split() for kind in tags)
     assert page.count("<div") == page.count("</div>")
 
 
-def test_published_rows_are_shown_among_the_models(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_published_rows_are_shown_among_the_models(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
     assert "a giant" not in render(summary)
-    row = PublishedRow(model="a giant", rates={"pool": 0.35, "elsewhere": 1.0}, overall=0.675, source="a paper")
+    row = PublishedRow(
+        model="a giant",
+        rates={"pool": 0.35, "elsewhere": 1.0},
+        overall=0.675,
+        source="a paper",
+    )
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
     assert re.search(r"a giant\s+35 %\s+67.5 %", words)
     assert "in no verdict: a paper." in words
 
 
-def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Report) -> None:
+def test_the_policy_lets_exactly_the_pages_own_scripts_run(
+    run: Run, report: Report
+) -> None:
     page = Outline(report(*run))
-    policy = next(a["content"] or "" for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] or ""
+        for tag, a in page.tags
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     kinds = {"script": 7, "style": 1}
     for tag, attributes, text in page.raw:
         if "type" in attributes:
-            assert attributes["type"] in ("application/json", "application/octet-stream")
+            assert attributes["type"] in (
+                "application/json",
+                "application/octet-stream",
+            )
             continue
         kinds[tag] -= 1
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -126,11 +168,17 @@ def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Rep
     assert kinds == {"script": 0, "style": 0}
 
 
-def test_nothing_is_loaded_and_nothing_is_styled_or_handled_inline(run: Run, report: Report) -> None:
+def test_nothing_is_loaded_and_nothing_is_styled_or_handled_inline(
+    run: Run, report: Report
+) -> None:
     for tag, attributes in Outline(report(*run)).tags:
         assert tag not in ("iframe", "object", "embed", "base")
-        assert not {name for name in attributes if name.startswith("on")} | ({"style", "src"} & attributes.keys())
-        assert (attributes.get("href") or "#").startswith("#") or attributes["href"] == "data:,"
+        assert not {name for name in attributes if name.startswith("on")} | (
+            {"style", "src"} & attributes.keys()
+        )
+        assert (attributes.get("href") or "#").startswith("#") or attributes[
+            "href"
+        ] == "data:,"
 
 
 def test_hostile_text_is_text(hostile: Run, run: Run, report: Report) -> None:
@@ -160,16 +208,22 @@ def test_the_same_run_gives_the_same_page(run: Run, report: Report) -> None:
     assert report(*run) == report(*run)
 
 
-@pytest.mark.parametrize("name", ["chart.umd.min.js", "charts.js", "player.js", "page.css"])
+@pytest.mark.parametrize(
+    "name", ["chart.umd.min.js", "charts.js", "player.js", "page.css"]
+)
 def test_what_is_put_between_tags_cannot_end_them(name: str) -> None:
-    text = (Path(render.__code__.co_filename).parent / "static" / name).read_text(encoding="utf-8")
+    text = (Path(render.__code__.co_filename).parent / "static" / name).read_text(
+        encoding="utf-8"
+    )
     assert "</" + ("style" if name.endswith("css") else "script") not in text
     assert "<!--" not in text
     assert "\r" not in text
     assert "sourceMappingURL" not in text
 
 
-def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_cells_compared_with_chance_speak_of_chance(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
     asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
     words = Outline(render(make_run([(asked, 0.9)]))).words
     assert "rate − random" in words
@@ -180,4 +234,7 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
 
 def test_questions_in_words_are_wrapped_and_maps_are_not(make_plan: MakePlan) -> None:
     asked, walked = make_plan("words", view="dialogue", items=True), make_plan("maze")
-    assert [entry(Shelf(plan=plan), "link")["prose"] for plan in (asked, walked)] == [True, False]
+    assert [entry(Shelf(plan=plan), "link")["prose"] for plan in (asked, walked)] == [
+        True,
+        False,
+    ]

@@ -1,4 +1,6 @@
-"""Trials for the player: chosen, replayed, packed; nothing of them is lost or invented."""
+"""Trials for the player: chosen, replayed, packed; nothing of them is lost or
+invented.
+"""
 
 from __future__ import annotations
 
@@ -54,23 +56,37 @@ def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
     log, plugins = run
     for plan, shelf in zip(log.plans(), packed(run, 10**7), strict=True):
         contents = unpacked(shelf.packed)
-        assert (shelf.plan, shelf.played, shelf.shown, shelf.problem) == (plan, 24, 24, "")
+        assert (shelf.plan, shelf.played, shelf.shown, shelf.problem) == (
+            plan,
+            24,
+            24,
+            "",
+        )
         assert (shelf.failed, shelf.shown_failed, shelf.complete) == (6, 6, True)
         paradigm = plugins.compile(with_arena(recorded_protocol(log, plan)))
         for record, trial in zip(log.trials(plan), contents["trials"], strict=True):
             frames = film(log, paradigm, plugins.view(plan.view), record)
-            assert [contents["observations"][k] for k in trial["observations"]] == [f.observation for f in frames]
+            assert [contents["observations"][k] for k in trial["observations"]] == [
+                f.observation for f in frames
+            ]
             assert trial["actions"] == record.actions
             assert {int(step): reward for step, reward in trial["rewards"].items()} == {
                 step: frame.reward for step, frame in enumerate(frames) if frame.reward
             }
-            assert (trial["subject"], trial["trial"], trial["outcome"], trial["success"]) == (
+            assert (
+                trial["subject"],
+                trial["trial"],
+                trial["outcome"],
+                trial["success"],
+            ) == (
                 record.subject,
                 record.trial + 1,
                 record.outcome,
                 record.success,
             )
-            assert trial["events"] == [[event.step, event.state, event.event] for event in log.events(record)]
+            assert trial["events"] == [
+                [event.step, event.state, event.event] for event in log.events(record)
+            ]
             assert trial["measures"] == dict(record.measures)
         assert len(contents["observations"]) == len(set(contents["observations"])) < 20
 
@@ -79,12 +95,20 @@ def test_a_trial_says_whether_the_pass_rate_is_taken_over_it(tmp_path: Path) -> 
     log, plugins = make_log(tmp_path, [maze(tmp_path)], subjects=1, estimand="last:3")
     with log:
         [shelf] = packed((log, plugins), 10**7)
-        assert {trial["trial"] for trial in shelf.trials if trial["compared"]} == {6, 7, 8}
+        assert {trial["trial"] for trial in shelf.trials if trial["compared"]} == {
+            6,
+            7,
+            8,
+        }
         [plan] = log.plans()
         longer = dataclasses.replace(plan, trials=10)
         assert _judged(log, longer, 0) == {5, 6, 7}, "it finished early"
-        going_on: Any = SimpleNamespace(trials=log.trials, completed_subjects=lambda plan: {})
-        assert _judged(going_on, longer, 0) & set(range(8)) == {7}, "two of its last three trials are to come"
+        going_on: Any = SimpleNamespace(
+            trials=log.trials, completed_subjects=lambda plan: {}
+        )
+        assert _judged(going_on, longer, 0) & set(range(8)) == {7}, (
+            "two of its last three trials are to come"
+        )
 
 
 def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
@@ -96,16 +120,28 @@ def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
         assert not shelf.complete
         contents = unpacked(shelf.packed)
         assert len(contents["trials"]) == shelf.shown
-        assert sum(trial["success"] is False for trial in contents["trials"]) == min(6, shelf.shown)
+        assert sum(trial["success"] is False for trial in contents["trials"]) == min(
+            6, shelf.shown
+        )
     assert [(shelf.shown, shelf.packed) for shelf in packed(run, 0)] == [(0, "")] * 3
 
 
 def test_where_there_are_too_many_steps_failed_trials_come_first(run: Run) -> None:
-    # Of sixty steps for each cell, 36 lead to the first failed trial, and none of the others is as near.
+    # Of sixty steps for each cell, 36 lead to the first failed trial, and none of the
+    # others is as near.
     for shelf in shelves(*run, run[0].plans(), budget=3 * 60):
-        shown = [(trial["subject"], trial["trial"], trial["success"]) for trial in shelf.trials]
+        shown = [
+            (trial["subject"], trial["trial"], trial["success"])
+            for trial in shelf.trials
+        ]
         assert shown[0] == (0, 2, False)
-        assert shown[1:] == [(0, 1, True), (0, 3, True), (0, 4, True), (0, 5, True), (1, 1, True)]
+        assert shown[1:] == [
+            (0, 1, True),
+            (0, 3, True),
+            (0, 4, True),
+            (0, 5, True),
+            (1, 1, True),
+        ]
         assert (shelf.shown, shelf.shown_failed, shelf.complete) == (6, 1, False)
 
 
@@ -127,9 +163,18 @@ def test_a_trial_costs_all_that_must_be_lived_before_it() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "room", "share"),
-    [([10, 10], 100, 100), ([10, 90], 100, 100), ([10, 95], 100, 90), ([50, 60, 70], 90, 30), ([], 5, 5), ([7], 0, 0)],
+    [
+        ([10, 10], 100, 100),
+        ([10, 90], 100, 100),
+        ([10, 95], 100, 90),
+        ([50, 60, 70], 90, 30),
+        ([], 5, 5),
+        ([7], 0, 0),
+    ],
 )
-def test_small_cells_leave_their_room_to_large_ones(sizes: list[int], room: int, share: int) -> None:
+def test_small_cells_leave_their_room_to_large_ones(
+    sizes: list[int], room: int, share: int
+) -> None:
     assert fair_share(sizes, room) == share
     assert sum(min(size, share) for size in sizes) <= room
 
@@ -140,7 +185,9 @@ def test_pictures_with_the_same_words_are_different_observations() -> None:
     one, other = (_observation(Picture(png, "here"), known) for png in drawn)
     assert _observation("here", known) == "here"
     assert _observation(Picture(drawn[0], "here"), known) is one
-    contents = unpacked(pack([{"subject": 0, "trial": 0, "observations": [one, other, one]}]))
+    contents = unpacked(
+        pack([{"subject": 0, "trial": 0, "observations": [one, other, one]}])
+    )
     assert contents["trials"][0]["observations"] == [0, 1, 0]
     for png, kept in zip(drawn, contents["observations"], strict=True):
         assert kept["text"] == "here"
@@ -181,13 +228,17 @@ def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:
         assert "NEW TRIAL" in call["asked"]
         assert "ACTIONS: F, F, F, F" in call["reply"] or call["reply"].startswith("xxx")
         assert call["learnings"].endswith("the goal lies east")
-        assert call["usage"].startswith("1,200 tokens asked (1,000 cached), 34 replied, ")
+        assert call["usage"].startswith(
+            "1,200 tokens asked (1,000 cached), 34 replied, "
+        )
         assert trial["measures"]["calls"] == 1
 
 
 def test_texts_show_what_cannot_be_seen_and_stop_somewhere(talk: Run) -> None:
     (shelf,) = packed(talk, 10**7)
-    calls = [call for trial in unpacked(shelf.packed)["trials"] for call in trial["calls"]]
+    calls = [
+        call for trial in unpacked(shelf.packed)["trials"] for call in trial["calls"]
+    ]
     for call in calls:
         text = call["reply"] + call["reasoning"] + call["learnings"]
         assert "⟨U+001B⟩[31m⟨U+202E⟩⟨U+0000⟩" in text
@@ -215,10 +266,15 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
             return [3 - action for action in self._agent.read(reply)]
 
     agent = dataclasses.replace(original, create=Contrary)
-    changed.register(SimpleNamespace(cheesebench_model_agents=lambda: [agent]), name="contrary")
+    changed.register(
+        SimpleNamespace(cheesebench_model_agents=lambda: [agent]), name="contrary"
+    )
     (shelf,) = shelves(log, changed, log.plans())
     assert (shelf.shown, shelf.problem) == (8, "")
-    assert "After call 0 of trial 1, the agent acts differently than in the run" in shelf.note
+    assert (
+        "After call 0 of trial 1, the agent acts differently than in the run"
+        in shelf.note
+    )
     assert not any("calls" in trial for trial in shelf.trials)
 
 
@@ -232,11 +288,15 @@ def test_no_more_calls_are_read_than_a_trial_has_room_for(
         known = list(stranger.calls.of_life(plan, 0))
         own = [call for call in known if call.trial == 0]
         more = range(len(own), 1000)
-        stranger.calls.write(plan, 0, *(dataclasses.replace(own[-1], call=number) for number in more))
+        stranger.calls.write(
+            plan, 0, *(dataclasses.replace(own[-1], call=number) for number in more)
+        )
     read: list[int] = []
     find = CallLog.find
 
-    def counted(calls: CallLog, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
+    def counted(
+        calls: CallLog, plan: CellPlan, subject: int, trial: int, call: int
+    ) -> CallRecord | None:
         read.append(call)
         return find(calls, plan, subject, trial, call)
 

@@ -1,4 +1,6 @@
-"""What holds for every life: how much of the past is in a prompt, what comes first, what it is a function of."""
+"""What holds for every life: how much of the past is in a prompt, what comes first,
+what it is a function of.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,17 @@ REPLIES = st.sampled_from(
     ]
 )
 OBSERVATIONS = st.sampled_from(["#→.#", "#.→#", "#.→#\nTONE"])
-#: What a subject may live through between two calls: the reply, whether steps go by, whether the trial ends.
+#: What a subject may live through between two calls: the reply, whether steps go by,
+#: whether the trial ends.
 CALLS = st.lists(
-    st.tuples(REPLIES, OBSERVATIONS, st.integers(0, 2), st.booleans(), st.sampled_from([0.0, 1.0, -0.25])), max_size=12
+    st.tuples(
+        REPLIES,
+        OBSERVATIONS,
+        st.integers(0, 2),
+        st.booleans(),
+        st.sampled_from([0.0, 1.0, -0.25]),
+    ),
+    max_size=12,
 )
 #: The setting, and the fewest and most pairs that it means once a life is long enough.
 WINDOWS: dict[int | str, tuple[int, int]] = {
@@ -46,7 +56,9 @@ HISTORY = 'it must be a whole number from 0, or a range such as "3-7".'
 
 
 def agent(**chosen: Any) -> LlmAgent:
-    return LlmAgent(ModelAgentContext(seed=7, view="ascii_2d", settings={**SPEC.settings, **chosen}))
+    return LlmAgent(
+        ModelAgentContext(seed=7, view="ascii_2d", settings={**SPEC.settings, **chosen})
+    )
 
 
 def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
@@ -62,13 +74,19 @@ def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
             subject.observe(actions[0], 0.0, observation, False)
             actions = actions[1:]
         for number, action in enumerate(actions[:8], 1):
-            subject.observe(action, reward, observation, ends and number == len(actions[:8]))
+            subject.observe(
+                action, reward, observation, ends and number == len(actions[:8])
+            )
         if ends and actions:
             subject.begin_trial(observation)
     return [*prompts, subject.prompt()]
 
 
-@given(calls=CALLS, history=HISTORIES, policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]))
+@given(
+    calls=CALLS,
+    history=HISTORIES,
+    policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]),
+)
 def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
     least, most = WINDOWS[history]
     subject = agent(history=history, unparsed=policy)
@@ -80,19 +98,28 @@ def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
     for number, prompt in enumerate(prompts):
         assert prompt[0] == system
         roles = [message.role for message in prompt]
-        assert roles == ["system", *["user", "assistant"] * (len(prompt) // 2 - 1), "user"]
+        assert roles == [
+            "system",
+            *["user", "assistant"] * (len(prompt) // 2 - 1),
+            "user",
+        ]
         assert all(message.text for message in prompt)
         if number and not prompt[-1].text.startswith("This answer holds no action"):
             committed, pairs = committed + 1, pairs + 1 if pairs < most else least
-            # The whole past is in it, as far as the window goes, and the latest pair is the last call.
+            # The whole past is in it, as far as the window goes, and the latest pair is
+            # the last call.
             retries = 0
-            while prompts[number - 1 - retries][-1].text.startswith("This answer holds no action"):
+            while prompts[number - 1 - retries][-1].text.startswith(
+                "This answer holds no action"
+            ):
                 retries += 1
             first_try = prompts[number - 1 - retries]
             assert len(prompt) == 2 + 2 * pairs
             assert committed > most or pairs == committed
             if pairs:
-                assert first_try[-1].text.startswith(prompt[-3].text + "\n\nYour LEARNINGS: ")
+                assert first_try[-1].text.startswith(
+                    prompt[-3].text + "\n\nYour LEARNINGS: "
+                )
         for message in prompt[1:-1]:
             told = "Your LEARNINGS" in message.text
             assert not told or policy == "retry-with-feedback"
@@ -100,17 +127,29 @@ def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
 
 
 def walk(subject: LlmAgent, calls: int) -> list[tuple[Message, ...]]:
-    return live(subject, [(f"LEARNINGS: {n}\nACTIONS: FORWARD", "#.→#", 0, False, 0.0) for n in range(calls)])
+    return live(
+        subject,
+        [
+            (f"LEARNINGS: {n}\nACTIONS: FORWARD", "#.→#", 0, False, 0.0)
+            for n in range(calls)
+        ],
+    )
 
 
-@pytest.mark.parametrize(("history", "lengths"), [("3-7", [*range(8), 3, 4, 5, 6, 7, 3]), (5, [*range(6), 5, 5])])
-def test_the_past_grows_and_is_cut_in_one_go(history: int | str, lengths: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("history", "lengths"),
+    [("3-7", [*range(8), 3, 4, 5, 6, 7, 3]), (5, [*range(6), 5, 5])],
+)
+def test_the_past_grows_and_is_cut_in_one_go(
+    history: int | str, lengths: list[int]
+) -> None:
     prompts = walk(agent(history=history), len(lengths) - 1)
     assert [len(prompt) // 2 - 1 for prompt in prompts] == lengths
     for one, following in pairwise(prompts):
         grown = len(following) > len(one)
         assert (following[: len(one) - 1] == one[:-1]) == grown
-        # Of the last message, too, what was observed stays: what changes stands at its end.
+        # Of the last message, too, what was observed stays: what changes stands at its
+        # end.
         if grown:
             assert one[-1].text.startswith(following[len(one) - 1].text)
 
@@ -118,9 +157,14 @@ def test_the_past_grows_and_is_cut_in_one_go(history: int | str, lengths: list[i
 @pytest.mark.parametrize("history", WINDOWS)
 def test_what_is_said_to_stay_stays(history: int | str) -> None:
     prompts = walk(agent(history=history), 20)
-    for before, prompt, after in zip([(), *prompts], prompts, prompts[1:], strict=False):
+    for before, prompt, after in zip(
+        [(), *prompts], prompts, prompts[1:], strict=False
+    ):
         for number, message in enumerate(prompt, 1):
-            assert not message.stays or prompt[:number] in (before[:number], after[:number])
+            assert not message.stays or prompt[:number] in (
+                before[:number],
+                after[:number],
+            )
         assert prompt[0].stays
         assert sum(message.stays for message in prompt) <= 2
 
@@ -128,19 +172,32 @@ def test_what_is_said_to_stay_stays(history: int | str) -> None:
 def test_a_range_of_pairs_is_worth_caching_and_a_number_is_not() -> None:
     for history, marked in (("3-7", [3, 4, 5, 6, 6]), (5, [0] * 5)):
         prompts = walk(agent(history=history), 17)[8:13]
-        ends = [max(number for number, message in enumerate(prompt) if message.stays) for prompt in prompts]
+        ends = [
+            max(number for number, message in enumerate(prompt) if message.stays)
+            for prompt in prompts
+        ]
         assert [end // 2 for end in ends] == marked
 
 
 @pytest.mark.parametrize(
-    ("text", "read"), [("5", 5), ("0", 0), (" 3 - 7 ", "3-7"), ("03-7", "3-7"), ("5-5", 5), ("12-40", "12-40")]
+    ("text", "read"),
+    [
+        ("5", 5),
+        ("0", 0),
+        (" 3 - 7 ", "3-7"),
+        ("03-7", "3-7"),
+        ("5-5", 5),
+        ("12-40", "12-40"),
+    ],
 )
 def test_history_is_read_from_text(text: str, read: int | str) -> None:
     assert read_history(text) == read
     SPEC.check({"history": read})
 
 
-@pytest.mark.parametrize("text", ["", "two", "-1", "7-3", "3-", "1.5", "3-7-9", "٣", "9" * 20])
+@pytest.mark.parametrize(
+    "text", ["", "two", "-1", "7-3", "3-", "1.5", "3-7-9", "٣", "9" * 20]
+)
 def test_what_is_no_history_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         read_history(text)
@@ -215,14 +272,26 @@ def test_it_is_registered_with_its_settings() -> None:
             "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot, a file (with a "
             "dot or a slash in its name), or a prompt of several words. Did you mean 'few_shot'?",
         ),
-        ({"patience": -1}, "The setting patience is -1; it must be a whole number from 0."),
-        ({"observations": "none"}, "The setting observations is 'none'; it must be one of full, changes."),
+        (
+            {"patience": -1},
+            "The setting patience is -1; it must be a whole number from 0.",
+        ),
+        (
+            {"observations": "none"},
+            "The setting observations is 'none'; it must be one of full, changes.",
+        ),
         (
             {"unparsed": "forward"},
             "The setting unparsed is 'forward'; it must be one of noop, retry-with-feedback, end-trial.",
         ),
-        ({"learnings": 1.5}, "The setting learnings is 1.5; it must be a whole number from 0."),
-        ({"images_in_history": 1}, "The setting images_in_history is 1; it must be true or false."),
+        (
+            {"learnings": 1.5},
+            "The setting learnings is 1.5; it must be a whole number from 0.",
+        ),
+        (
+            {"images_in_history": 1},
+            "The setting images_in_history is 1; it must be true or false.",
+        ),
         (
             {"temperature": 3},
             "The setting temperature is 3; it must be a number from 0 to 2, or none to leave it to the server.",
@@ -246,11 +315,21 @@ def test_settings_that_make_no_sense(chosen: dict[str, Any], message: str) -> No
 
 
 def test_none_leaves_sampling_to_the_server() -> None:
-    SPEC.check({"temperature": None, "max_tokens": None, "history": 0, "learnings": 0, "actions": 100})
+    SPEC.check(
+        {
+            "temperature": None,
+            "max_tokens": None,
+            "history": 0,
+            "learnings": 0,
+            "actions": 100,
+        }
+    )
 
 
 def test_the_view_says_how_it_is_read() -> None:
-    context = ModelAgentContext(seed=1, view="mine", settings=SPEC.settings, reading="Read it like a poem.")
+    context = ModelAgentContext(
+        seed=1, view="mine", settings=SPEC.settings, reading="Read it like a poem."
+    )
     subject = LlmAgent(context)
     subject.begin_trial("#→.#")
     assert "\nRead it like a poem. Any sign, and" in subject.prompt()[0].text

@@ -1,6 +1,8 @@
-"""Conversations as films: whole prompts of a subject that is led through some trials by hand.
+"""Conversations as films: whole prompts of a subject that is led through some trials by
+hand.
 
-Each message is headed by its role; the system prompt, which never changes, is shown as SYSTEM alone.
+Each message is headed by its role; the system prompt, which never changes, is shown as
+SYSTEM alone.
 """
 
 from __future__ import annotations
@@ -11,7 +13,15 @@ from typing import Any
 
 import pytest
 
-from cheesebench import FORWARD, ROTATE_LEFT, STAY, ChatReply, Message, ModelAgentContext, Picture
+from cheesebench import (
+    FORWARD,
+    ROTATE_LEFT,
+    STAY,
+    ChatReply,
+    Message,
+    ModelAgentContext,
+    Picture,
+)
 from cheesebench.plugins.agents.llm import COUNTS, LLM_TOOLS, REST, LlmAgent
 from cheesebench.plugins.agents.llm import LLM as SPEC
 
@@ -20,7 +30,11 @@ WEST, EAST, GONE = "#→..#", "#.→.#", "#..→#\nLIGHT"
 
 def agent(**settings: Any) -> LlmAgent:
     SPEC.check(settings)
-    return LlmAgent(ModelAgentContext(seed=1, view="ascii_2d", settings={**SPEC.settings, **settings}))
+    return LlmAgent(
+        ModelAgentContext(
+            seed=1, view="ascii_2d", settings={**SPEC.settings, **settings}
+        )
+    )
 
 
 def film(prompt: Sequence[Message]) -> str:
@@ -30,7 +44,10 @@ def film(prompt: Sequence[Message]) -> str:
         if message.role == "system":
             frames.append("SYSTEM")
         else:
-            parts = [part if isinstance(part, str) else f"[png {part.decode()}]" for part in message.parts]
+            parts = [
+                part if isinstance(part, str) else f"[png {part.decode()}]"
+                for part in message.parts
+            ]
             frames.append(f"{message.role.upper()}\n" + "".join(parts))
     return "\n".join(frames) + "\n"
 
@@ -55,7 +72,9 @@ def test_a_life_of_two_trials() -> None:
         Your LEARNINGS: none
         Your answer (at most 2 actions):
         """)
-    assert subject.read(reply("LEARNINGS: FORWARD may move me\nACTIONS: FORWARD, STAY, STAY")) == (FORWARD, STAY)
+    assert subject.read(
+        reply("LEARNINGS: FORWARD may move me\nACTIONS: FORWARD, STAY, STAY")
+    ) == (FORWARD, STAY)
     subject.observe(FORWARD, 0.0, EAST, False)
     subject.observe(STAY, -0.5, EAST, False)
     assert film(subject.prompt()) == shown("""
@@ -74,13 +93,20 @@ def test_a_life_of_two_trials() -> None:
         Your LEARNINGS: FORWARD may move me
         Your answer (at most 2 actions):
         """)
-    assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (FORWARD, ROTATE_LEFT)
+    assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (
+        FORWARD,
+        ROTATE_LEFT,
+    )
     subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 2, "dropped_actions": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
+        "calls": 2,
+        "dropped_actions": 1,
+    }
 
     subject.begin_trial(WEST)
     assert set(subject.tally().values()) == {0}
-    # The first pair has left the prompt; the reasoning was never in it; what was learnt stays.
+    # The first pair has left the prompt; the reasoning was never in it; what was learnt
+    # stays.
     assert film(subject.prompt()) == shown("""
         SYSTEM
         USER
@@ -222,25 +248,40 @@ def test_trials_without_a_call_between_them() -> None:
         (reply("I do not know."), {"calls": 1, "unparsed": 1}),
         (reply(""), {"calls": 1, "unparsed": 1, "empty": 1}),
         (reply("<think>so</think> \n"), {"calls": 1, "unparsed": 1, "empty": 1}),
-        (reply("", reasoning="I go\nACTIONS: FORWARD"), {"calls": 1, "unparsed": 1, "empty": 1}),
+        (
+            reply("", reasoning="I go\nACTIONS: FORWARD"),
+            {"calls": 1, "unparsed": 1, "empty": 1},
+        ),
         (reply("", finish="length"), {"calls": 1, "unparsed": 1, "truncated": 1}),
-        (reply("<think>FORWARD", finish="stop"), {"calls": 1, "unparsed": 1, "truncated": 1}),
+        (
+            reply("<think>FORWARD", finish="stop"),
+            {"calls": 1, "unparsed": 1, "truncated": 1},
+        ),
     ],
 )
-def test_a_reply_without_an_action_is_one_wasted_step(answer: ChatReply, count: dict[str, int]) -> None:
+def test_a_reply_without_an_action_is_one_wasted_step(
+    answer: ChatReply, count: dict[str, int]
+) -> None:
     subject = agent(history=1)
     subject.begin_trial(WEST)
     assert subject.read(answer) == (STAY,)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | count | {"unusable": 1}
     subject.observe(STAY, 0.0, WEST, False)
-    assert "ASSISTANT\n(an answer without an action)\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
+    assert (
+        "ASSISTANT\n(an answer without an action)\nUSER\nSTAY: reward 0\n#→..#\n"
+        in film(subject.prompt())
+    )
 
 
 def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
     subject = agent()
     subject.begin_trial(WEST)
     assert subject.read(reply("ACTIONS: FORWARD, ROTA", finish="length")) == (FORWARD,)
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 1, "truncated": 1, "unusable": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
+        "calls": 1,
+        "truncated": 1,
+        "unusable": 1,
+    }
 
 
 def test_asking_again_with_feedback() -> None:
@@ -269,7 +310,12 @@ def test_asking_again_with_feedback() -> None:
         """)
     # The third time the step is wasted; what was refused is forgotten.
     assert subject.read(reply("No.")) == (STAY,)
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 3, "unparsed": 3, "empty": 1, "unusable": 3}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
+        "calls": 3,
+        "unparsed": 3,
+        "empty": 1,
+        "unusable": 3,
+    }
     subject.observe(STAY, 0.0, WEST, False)
     assert film(subject.prompt()) == shown("""
         SYSTEM
@@ -323,7 +369,9 @@ def test_who_stops_answering_is_asked_once_a_trial() -> None:
     assert [subject.read(reply("?")) for _ in range(3)] == [(STAY,), (STAY,), REST]
 
 
-@pytest.mark.parametrize("settings", [{"patience": 0}, {"patience": 0, "unparsed": "retry-with-feedback"}])
+@pytest.mark.parametrize(
+    "settings", [{"patience": 0}, {"patience": 0, "unparsed": "retry-with-feedback"}]
+)
 def test_without_patience_nothing_is_waited_through(settings: dict[str, Any]) -> None:
     subject = agent(**settings)
     subject.begin_trial(WEST)
@@ -358,7 +406,9 @@ def test_pictures() -> None:
         Your LEARNINGS: none
         Your answer (at most 8 actions):
         """)
-    subject.observe(STAY, 0.0, Picture(b"three", "LIGHT"), False)  # the same words below another picture
+    subject.observe(
+        STAY, 0.0, Picture(b"three", "LIGHT"), False
+    )  # the same words below another picture
     assert "waited: reward 0\n[png three]\nLIGHT" in film(subject.prompt())
 
 
@@ -399,8 +449,14 @@ def test_pictures_can_be_left_out_of_the_past() -> None:
 
 
 def test_reasoning_enters_the_past_only_when_asked() -> None:
-    for answer in (reply("So.\nACTIONS: STAY", reasoning="why not"), reply("<think>why not</think>So.\nACTIONS: STAY")):
-        for kept, said in ((True, "<think>\nwhy not\n</think>\nSo.\nACTIONS: STAY"), (False, "ACTIONS: STAY")):
+    for answer in (
+        reply("So.\nACTIONS: STAY", reasoning="why not"),
+        reply("<think>why not</think>So.\nACTIONS: STAY"),
+    ):
+        for kept, said in (
+            (True, "<think>\nwhy not\n</think>\nSo.\nACTIONS: STAY"),
+            (False, "ACTIONS: STAY"),
+        ):
             subject = agent(reasoning_in_history=kept)
             subject.begin_trial(WEST)
             subject.read(answer)
@@ -411,7 +467,9 @@ def test_reasoning_enters_the_past_only_when_asked() -> None:
 def test_of_a_reply_only_what_was_noted_and_carried_out_is_remembered() -> None:
     subject = agent(learnings=0)
     subject.begin_trial(WEST)
-    subject.read(reply("Remember 42.\nLEARNINGS: 42\nACTIONS: FORWARD, STAY, ROTATE_LEFT"))
+    subject.read(
+        reply("Remember 42.\nLEARNINGS: 42\nACTIONS: FORWARD, STAY, ROTATE_LEFT")
+    )
     subject.observe(FORWARD, 0.0, EAST, False)
     assert subject.interrupted()
     assert not subject.interrupted(), "there is nothing left to drop"
@@ -423,7 +481,10 @@ def test_of_a_reply_only_what_was_noted_and_carried_out_is_remembered() -> None:
 def test_notes_are_asked_for_before_a_new_stretch() -> None:
     subject = agent(history=0)
     subject.begin_trial(WEST)
-    assert subject.read(reply("LEARNINGS: one\nACTIONS: FORWARD, STAY")) == (FORWARD, STAY)
+    assert subject.read(reply("LEARNINGS: one\nACTIONS: FORWARD, STAY")) == (
+        FORWARD,
+        STAY,
+    )
     subject.observe(FORWARD, 0.0, EAST, False)
     subject.interrupted()
     subject.observe(STAY, 0.0, GONE, False)  # held
@@ -511,12 +572,18 @@ def test_a_call_of_the_tool_is_a_reply() -> None:
     subject.begin_trial(WEST)
     assert "Answer by calling act" in subject.prompt()[0].text
     assert "ACTIONS:" not in subject.prompt()[0].text
-    assert subject.read(reply('{"actions": ["FORWARD", "STAY"], "learnings": "a"}')) == (FORWARD, STAY)
+    assert subject.read(
+        reply('{"actions": ["FORWARD", "STAY"], "learnings": "a"}')
+    ) == (FORWARD, STAY)
     subject.observe(FORWARD, 0.0, EAST, False)
     subject.interrupted()
     assert subject.prompt()[2].text == '{"actions": ["FORWARD"], "learnings": "a"}'
     # Cut off: what was said so far is done.
-    assert subject.read(reply('{"actions": ["FORWARD", "ROTATE_LEFT"], "learnings": "the', finish="length"))
+    assert subject.read(
+        reply(
+            '{"actions": ["FORWARD", "ROTATE_LEFT"], "learnings": "the', finish="length"
+        )
+    )
     form = LLM_TOOLS.form({**LLM_TOOLS.settings, "learnings": 0, "actions": 2})
     assert form is not None
     assert form.schema["properties"]["actions"]["maxItems"] == 2
@@ -526,10 +593,14 @@ def test_a_call_of_the_tool_is_a_reply() -> None:
 def test_thoughts_without_a_tag_that_were_cut_off_say_nothing() -> None:
     thoughts = "If I answer\nLEARNINGS: a wall\nACTIONS: FORWARD\nthen I bump into"
     for reasoning, read in ((True, (STAY,)), (False, (FORWARD,))):
-        context = ModelAgentContext(seed=1, view="ascii_2d", settings=SPEC.settings, reasoning=reasoning)
+        context = ModelAgentContext(
+            seed=1, view="ascii_2d", settings=SPEC.settings, reasoning=reasoning
+        )
         subject = LlmAgent(context)
         subject.begin_trial(WEST)
         assert subject.read(reply(thoughts, finish="length")) == read
         assert subject.learnings == ("" if reasoning else "a wall")
         # With the thoughts apart, what is said is an answer even if it was cut off.
-        assert subject.read(reply("ACTIONS: FORWARD, ROTA", finish="length", reasoning="so")) == (FORWARD,)
+        assert subject.read(
+            reply("ACTIONS: FORWARD, ROTA", finish="length", reasoning="so")
+        ) == (FORWARD,)

@@ -1,4 +1,6 @@
-"""Reading replies: the table of the documentation, a labelled corpus of replies, and hostile text."""
+"""Reading replies: the table of the documentation, a labelled corpus of replies, and
+hostile text.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ACTION_LETTERS
-from cheesebench.plugins.agents.llm.parsing import FULL, MAX_READ, SHORT, canonical, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.parsing import (
+    FULL,
+    MAX_READ,
+    SHORT,
+    canonical,
+    parse,
+    separate_reasoning,
+)
 
 TESTS = Path(__file__).parents[3]
 PAGE = (TESTS.parent / "docs" / "prompts.md").read_text(encoding="utf-8")
@@ -21,7 +30,9 @@ PAGE = (TESTS.parent / "docs" / "prompts.md").read_text(encoding="utf-8")
 TABLE = [
     (reply.replace("⏎", "\n"), means.replace(" ", ""))
     for reply, means in re.findall(
-        r"^\| `(.+)` \| ?([FLRS ]*?) ?\|$", PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0], re.MULTILINE
+        r"^\| `(.+)` \| ?([FLRS ]*?) ?\|$",
+        PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0],
+        re.MULTILINE,
     )
 ]
 NAMES = FULL | SHORT
@@ -29,7 +40,10 @@ NAMES = FULL | SHORT
 
 def read(reply: str, told: str = "") -> str:
     """Return the letters of the actions in a reply."""
-    return "".join(ACTION_LETTERS[action] for action in parse(separate_reasoning(reply).text, 8, 500, told).actions)
+    return "".join(
+        ACTION_LETTERS[action]
+        for action in parse(separate_reasoning(reply).text, 8, 500, told).actions
+    )
 
 
 @pytest.mark.parametrize(("reply", "letters"), TABLE)
@@ -38,14 +52,22 @@ def test_the_table_of_the_page(reply: str, letters: str) -> None:
 
 
 def test_the_table_is_whole() -> None:
-    assert len(TABLE) == PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0].count("\n") - 1 > 40
+    assert (
+        len(TABLE)
+        == PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0].count("\n") - 1
+        > 40
+    )
 
 
 def corpus() -> list[dict[str, Any]]:
-    """Return all labelled replies: ``reply``, ``actions`` (what a careful reader says it does), ``source``, and
-    ``told`` (the prompt) for those that repeat it."""
+    """Return all labelled replies: ``reply``, ``actions`` (what a careful reader says
+    it does), ``source``, and ``told`` (the prompt) for those that repeat it."""
     files = sorted((TESTS / "replies").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def test_precision_and_recall_on_the_labelled_corpus() -> None:
@@ -94,10 +116,20 @@ def test_lines_of_the_prompt_are_no_answer(reply: str, letters: str) -> None:
 
 
 def test_reasoning_is_parted_from_the_reply() -> None:
-    spoken = separate_reasoning("<think>a <think> tag</think>\nLEARNINGS: x\nACTIONS: STAY")
+    spoken = separate_reasoning(
+        "<think>a <think> tag</think>\nLEARNINGS: x\nACTIONS: STAY"
+    )
     assert spoken == ("LEARNINGS: x\nACTIONS: STAY", "a <think> tag", False)
-    assert separate_reasoning("it began before</think> ACTIONS: STAY") == ("ACTIONS: STAY", "it began before", False)
-    assert separate_reasoning("ACTIONS: STAY <think>and so on") == ("ACTIONS: STAY", "and so on", True)
+    assert separate_reasoning("it began before</think> ACTIONS: STAY") == (
+        "ACTIONS: STAY",
+        "it began before",
+        False,
+    )
+    assert separate_reasoning("ACTIONS: STAY <think>and so on") == (
+        "ACTIONS: STAY",
+        "and so on",
+        True,
+    )
     assert separate_reasoning("REASONING: one\ntwo\nLEARNINGS: x\nACTIONS: STAY") == (
         "LEARNINGS: x\nACTIONS: STAY",
         "one\ntwo",
@@ -127,7 +159,10 @@ def test_learnings(reply: str, learnings: str | None) -> None:
 
 def test_learnings_may_repeat_what_was_told() -> None:
     told = "Your LEARNINGS: one\n- two"
-    assert parse("LEARNINGS: one\n- two\nACTIONS: STAY", 8, 500, told).learnings == "one\n- two"
+    assert (
+        parse("LEARNINGS: one\n- two\nACTIONS: STAY", 8, 500, told).learnings
+        == "one\n- two"
+    )
 
 
 def test_learnings_have_an_end() -> None:
@@ -143,15 +178,46 @@ def test_more_than_asked_for_is_dropped_and_counted() -> None:
 FRAGMENTS = st.sampled_from(
     [
         *NAMES,
-        *("ACTIONS:", "LEARNINGS:", "REASONING:", "<think>", "</think>", "not", "or", "wall", "\n", ",", "**", "1."),
-        *("-", "x3", "(", ")", "3", '{"actions": [', "I will", "<|channel|>final<|message|>", "Step 2:", ": reward 0"),
+        *(
+            "ACTIONS:",
+            "LEARNINGS:",
+            "REASONING:",
+            "<think>",
+            "</think>",
+            "not",
+            "or",
+            "wall",
+            "\n",
+            ",",
+            "**",
+            "1.",
+        ),
+        *(
+            "-",
+            "x3",
+            "(",
+            ")",
+            "3",
+            '{"actions": [',
+            "I will",
+            "<|channel|>final<|message|>",
+            "Step 2:",
+            ": reward 0",
+        ),
     ]
 )
-REPLIES = st.one_of(st.text(max_size=200), st.lists(st.one_of(FRAGMENTS, st.text(max_size=5))).map(" ".join))
+REPLIES = st.one_of(
+    st.text(max_size=200),
+    st.lists(st.one_of(FRAGMENTS, st.text(max_size=5))).map(" ".join),
+)
 
 
-@given(reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500), told=REPLIES)
-def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: int, told: str) -> None:
+@given(
+    reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500), told=REPLIES
+)
+def test_any_reply_gives_some_actions_or_none(
+    reply: str, most: int, learnings: int, told: str
+) -> None:
     parsed = parse(separate_reasoning(reply).text, most, learnings, told)
     assert len(parsed.actions) <= most
     assert all(type(action) is int and 0 <= action <= 3 for action in parsed.actions)
@@ -168,9 +234,15 @@ def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: 
     separator=st.sampled_from([", ", ",", "; ", "\n", " , ", "\n- "]),
     blanks=st.text(" \t", max_size=3),
 )
-def test_case_and_blanks_do_not_matter(actions: list[str], separator: str, blanks: str) -> None:
+def test_case_and_blanks_do_not_matter(
+    actions: list[str], separator: str, blanks: str
+) -> None:
     reply = f"Learnings: walls\nActions:{separator.join(['', *actions])}"
-    reply = reply if "\n" in separator else f"Learnings: walls\nActions: {separator.join(actions)}"
+    reply = (
+        reply
+        if "\n" in separator
+        else f"Learnings: walls\nActions: {separator.join(actions)}"
+    )
     wanted = "".join(ACTION_LETTERS[NAMES[action]] for action in actions)
     for variant in (
         reply,
@@ -193,13 +265,52 @@ def test_reasoning_never_acts(text: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        *("<think>", "</think>", "<think", "ACTIONS:", "actions\n", '"actions" ', "LEARNINGS: ", "1. FORWARD x\n"),
-        *("- ", "_", "\n", "(", "'", "a-", "a'", "not FORWARD,", "FORWARD ", "turn ", " ", "*", "#", "\r", "é", "or "),
-        *('{"actions": [', "<a", "1. ", "step 1: ", "x3 ", "FORWARD x99, ", "\n\n", "my ", "[", "STAY: ", "a final"),
+        *(
+            "<think>",
+            "</think>",
+            "<think",
+            "ACTIONS:",
+            "actions\n",
+            '"actions" ',
+            "LEARNINGS: ",
+            "1. FORWARD x\n",
+        ),
+        *(
+            "- ",
+            "_",
+            "\n",
+            "(",
+            "'",
+            "a-",
+            "a'",
+            "not FORWARD,",
+            "FORWARD ",
+            "turn ",
+            " ",
+            "*",
+            "#",
+            "\r",
+            "é",
+            "or ",
+        ),
+        *(
+            '{"actions": [',
+            "<a",
+            "1. ",
+            "step 1: ",
+            "x3 ",
+            "FORWARD x99, ",
+            "\n\n",
+            "my ",
+            "[",
+            "STAY: ",
+            "a final",
+        ),
     ],
 )
 def test_time_grows_with_the_length_only(unit: str) -> None:
-    # No clock is read: a reading whose time grows with the square of the length would not come back from this.
+    # No clock is read: a reading whose time grows with the square of the length would
+    # not come back from this.
     reply = unit * (100_000 // len(unit)) + "x"
     parsed = parse(separate_reasoning(reply).text, 8, 500, reply)
     assert len(parsed.actions) in (0, 8)

@@ -18,16 +18,31 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text in lower case; parts of compound names are words too."""
+    """Return the words of a text in lower case; parts of compound names are words
+    too.
+    """
     return set(re.findall(r"[a-z]+", text.lower()))
 
 
 MESSAGES = words(" ".join(text.template for text in messages().values()))
 PROMPTS = [(variant, changes) for variant in variants() for changes in (False, True)]
 
-#: Words that protocols use too: those of the interface itself, and those without a meaning of their own.
+#: Words that protocols use too: those of the interface itself, and those without a
+#: meaning of their own.
 INTERFACE = {"end", "left", "right", "turn", "trial"}
-GRAMMAR = {"after", "all", "and", "before", "from", "new", "none", "one", "the", "way", "with"}
+GRAMMAR = {
+    "after",
+    "all",
+    "and",
+    "before",
+    "from",
+    "new",
+    "none",
+    "one",
+    "the",
+    "way",
+    "with",
+}
 
 GOALS_AND_CUES = words(
     "goal target find food water cue signal tone shock lever arm arms maze pool platform hole box chamber corridor "
@@ -75,14 +90,21 @@ def told(node: Any) -> Iterator[str]:
 
 
 def vocabulary(specification: Specification) -> set[str]:
-    """Return every word of the paradigm: what it is called, what is in it, what it says, how it ends."""
+    """Return every word of the paradigm: what it is called, what is in it, what it
+    says, how it ends.
+    """
     with open(specification.path, encoding="utf-8") as file:
         document = yaml.safe_load(file)
-    names: list[str] = [document.get(key, "") for key in ("paradigm", "title", "dimension", "species")]
+    names: list[str] = [
+        document.get(key, "") for key in ("paradigm", "title", "dimension", "species")
+    ]
     arena = document.get("arena", {})
     for key in ("groups", "zones", "landmarks"):
         names += told(arena.get(key, {}))
-    names += [entry if isinstance(entry, str) else " ".join(told(entry)) for entry in arena.get("legend", {}).values()]
+    names += [
+        entry if isinstance(entry, str) else " ".join(told(entry))
+        for entry in arena.get("legend", {}).values()
+    ]
     language = ("map", "legend", "groups", "zones", "landmarks", "headings")
     names += [name for name in arena if name not in language]
     for key in ("vars", "draw", "measures", "schedule"):
@@ -97,36 +119,77 @@ def vocabulary(specification: Specification) -> set[str]:
 
 def test_the_vocabulary_is_not_empty() -> None:
     found = set().union(*map(vocabulary, specifications()))
-    assert {"platform", "water", "maze", "lever", "shock", "tone", "baited", "spatial", "avoidance"} <= found
+    assert {
+        "platform",
+        "water",
+        "maze",
+        "lever",
+        "shock",
+        "tone",
+        "baited",
+        "spatial",
+        "avoidance",
+    } <= found
 
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_no_prompt_names_what_a_paradigm_is_about(variant: str, changes: bool) -> None:
-    prompt = words(system_prompt(variant, "", 8, 500, changes=changes, patience=5)) | MESSAGES
-    named = {word: spec.path for spec in specifications() for word in prompt & vocabulary(spec)}
-    assert {word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR} == {}
+    prompt = (
+        words(system_prompt(variant, "", 8, 500, changes=changes, patience=5))
+        | MESSAGES
+    )
+    named = {
+        word: spec.path
+        for spec in specifications()
+        for word in prompt & vocabulary(spec)
+    }
+    assert {
+        word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR
+    } == {}
 
 
-@pytest.mark.parametrize("view", PluginManager().views.values(), ids=lambda view: view.name)
+@pytest.mark.parametrize(
+    "view", PluginManager().views.values(), ids=lambda view: view.name
+)
 def test_no_view_names_what_a_paradigm_is_about(view: View) -> None:
     assert isinstance(view, ReadableView)
     assert view.reading in system_prompt("default", view.reading, 8, 500)
-    found = {word for specification in specifications() for word in words(view.reading) & vocabulary(specification)}
+    found = {
+        word
+        for specification in specifications()
+        for word in words(view.reading) & vocabulary(specification)
+    }
     assert found <= INTERFACE | GRAMMAR | SIGHT
     assert not words(view.reading) & GOALS_AND_CUES
 
 
 def test_no_exception_is_idle() -> None:
     prompts = MESSAGES.union(
-        *(words(system_prompt(variant, "", 8, 500, changes=changes, patience=5)) for variant, changes in PROMPTS)
+        *(
+            words(system_prompt(variant, "", 8, 500, changes=changes, patience=5))
+            for variant, changes in PROMPTS
+        )
     )
-    assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
+    assert (
+        prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
+    )
 
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, changes: bool) -> None:
-    forbidden = GOALS_AND_CUES | {"door", "light", "centre", "corner", "edge", "border", "room"}
-    assert not words(system_prompt(variant, "", 8, 500, changes=changes, patience=5)) & forbidden
+    forbidden = GOALS_AND_CUES | {
+        "door",
+        "light",
+        "centre",
+        "corner",
+        "edge",
+        "border",
+        "room",
+    }
+    assert (
+        not words(system_prompt(variant, "", 8, 500, changes=changes, patience=5))
+        & forbidden
+    )
 
 
 def test_the_example_is_of_no_shipped_arena() -> None:
@@ -136,7 +199,9 @@ def test_the_example_is_of_no_shipped_arena() -> None:
     assert len(picture) == 15
     plugins = PluginManager()
     for specification in specifications():
-        life = plugins.compile(specification).environment(plugins.view("ascii_2d"), 0, 0)
+        life = plugins.compile(specification).environment(
+            plugins.view("ascii_2d"), 0, 0
+        )
         observation = life.begin_trial()
         assert observation is not None
         assert "&" not in observation
@@ -152,7 +217,9 @@ def test_numbers_are_where_they_belong(variant: str, changes: bool) -> None:
     assert "at most 321 characters" in prompt
     assert "After 7 such answers" in prompt
     assert "$" not in prompt
-    assert "LEARNINGS" not in system_prompt(variant, "", 1, 0, changes=changes, patience=5)
+    assert "LEARNINGS" not in system_prompt(
+        variant, "", 1, 0, changes=changes, patience=5
+    )
     assert all(line == line.rstrip() for line in prompt.split("\n"))
     assert prompt == prompt.strip()
     assert not re.search(r"\n\n\n", prompt)
@@ -164,24 +231,35 @@ def test_variants_are_what_their_names_say() -> None:
     assert "REASONING:" in system_prompt("cot", "", 8, 500)
     assert system_prompt("few_shot", "", 8, 500).startswith(default)
     for action in ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"):
-        assert all(action in system_prompt(variant, "", 8, 500) for variant in variants())
+        assert all(
+            action in system_prompt(variant, "", 8, 500) for variant in variants()
+        )
 
 
 def test_a_prompt_of_one_s_own_is_filled_in() -> None:
     own = "Live well. $reading At most $actions actions. $5 is no setting."
-    assert system_prompt(own, "Up is north.", 3, 500) == "Live well. Up is north. At most 3 actions. $5 is no setting."
+    assert (
+        system_prompt(own, "Up is north.", 3, 500)
+        == "Live well. Up is north. At most 3 actions. $5 is no setting."
+    )
 
 
 ARROWS = "↑↗→↘↓↙←↖"
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
-@pytest.mark.parametrize("name", sorted(Catalogue(PluginManager().protocol_directories).files))
+@pytest.mark.parametrize(
+    "name", sorted(Catalogue(PluginManager().protocol_directories).files)
+)
 @pytest.mark.parametrize("view", ["ascii_2d", "ascii_2d_fpv", "ascii_3d"])
 def test_what_the_prompt_says_of_a_view_is_so(name: str, view: str) -> None:
-    """Each claim of the prompt is compared with the frames: what an arrow, a direction, a wall and an action mean."""
+    """Each claim of the prompt is compared with the frames: what an arrow, a direction,
+    a wall and an action mean.
+    """
     plugins = PluginManager()
-    specification = with_arena(Catalogue(plugins.protocol_directories).find(name.replace(".", "@")))
+    specification = with_arena(
+        Catalogue(plugins.protocol_directories).find(name.replace(".", "@"))
+    )
     drawn = plugins.view(view)
     assert isinstance(drawn, ReadableView)
     assert not words(drawn.reading) & {"north", "compass", "south", "east", "west"}
@@ -204,7 +282,9 @@ def test_what_the_prompt_says_of_a_view_is_so(name: str, view: str) -> None:
 
 
 def heading(seen: str, view: str) -> int:
-    """Return the direction that the agent faces, by what the prompt says of the view."""
+    """Return the direction that the agent faces, by what the prompt says of the
+    view.
+    """
     if view != "ascii_2d":
         return COMPASS.index(seen.split("\n")[0].removeprefix("facing "))
     (arrow,) = [sign for sign in seen if sign in ARROWS]
@@ -212,7 +292,9 @@ def heading(seen: str, view: str) -> int:
 
 
 def check_steps(seen: str, forward: str, left: str) -> None:
-    """FORWARD is one cell along the arrow, if nothing is in the way; turning does not move; # is never entered."""
+    """FORWARD is one cell along the arrow, if nothing is in the way; turning does not
+    move; # is never entered.
+    """
     steps = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)]
     before, after, turned = map(place, (seen, forward, left))
     down, across = steps[heading(seen, "ascii_2d")]
@@ -227,5 +309,8 @@ def check_steps(seen: str, forward: str, left: str) -> None:
 
 def place(seen: str) -> tuple[int, int]:
     return next(
-        (row, column) for row, line in enumerate(seen.split("\n")) for column, sign in enumerate(line) if sign in ARROWS
+        (row, column)
+        for row, line in enumerate(seen.split("\n"))
+        for column, sign in enumerate(line)
+        if sign in ARROWS
     )
