@@ -1,5 +1,5 @@
-"""How large the project is, and how long the way from ``pytest --model`` to a step, a
-row and a line of the report.
+"""How large the project is, how hard to read, and how long the way from ``pytest
+--model`` to a step, a row and a line of the report.
 
 ``python benchmarks/size.py`` prints a table. The ways are read from the call stacks of
 one smoke run with the executor ``threads``: the files of ours that are on the stack
@@ -18,11 +18,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import meter
 import pytest
 from tabulate import tabulate
 
@@ -184,24 +186,24 @@ def ways(trace: Trace) -> dict[str, list[str]]:
 def table(trace: Trace) -> list[list[Any]]:
     """Return what is measured, the figures, and what they may be at most."""
     python = tracked("*.py")
-    shipped = [path for path in python if path.relative_to(ROOT).parts[0] not in BESIDE]
+    tests = [path for path in python if path.relative_to(ROOT).parts[0] == "tests"]
     pages = [ROOT / "README.md", *(path for path in tracked("docs/*.md"))]
     words = sum(len(path.read_text(encoding="utf-8").split()) for path in pages)
     imported = {name for name in sys.modules if name.partition(".")[0] == "cheesebench"}
+    code = meter.measure()
     rows: list[list[Any]] = [
-        ["lines that ship", lines(shipped), 50_000],
-        ["files that ship", len(shipped), 230],
-        [
-            "lines of tests",
-            lines(
-                path for path in python if path.relative_to(ROOT).parts[0] == "tests"
-            ),
-            38_000,
-        ],
-        ["words of documentation", words, 50_000],
-        ["pages of documentation", len(pages), 45],
+        ["lines that ship", code.lines, None],
+        ["files that ship", code.files, None],
+        ["lines of tests", lines(tests), None],
+        ["words of documentation", words, None],
+        ["pages of documentation", len(pages), None],
         ["modules that the smoke run imports", len(imported), 130],
-        ["modules that run a function in it", len(trace.running), 90],
+        ["modules that run a function in it", len(trace.running), 110],
+        ["decisions", code.decisions, None],
+        *(
+            [name.replace("_", " "), counted, most]
+            for name, (counted, most) in bounded(code).items()
+        ),
     ]
     for (name, files), most in zip(ways(trace).items(), (8, 6, 8), strict=True):
         rows.append(
@@ -214,6 +216,21 @@ def table(trace: Trace) -> list[list[Any]]:
             ]
         )
     return rows
+
+
+def bounded(code: meter.Figures) -> dict[str, tuple[float, float]]:
+    """Return the figures that may only fall, and what each may be at most."""
+    text = (ROOT / "tests" / "meter.toml").read_text(encoding="utf-8")
+    counted = {
+        "functions_over_10": code.functions_over_10,
+        "most_complex": code.most_complex,
+        "names_across": code.names_across,
+        "names_of_a_module": code.names_of_a_module,
+        "imports_inside": code.imports_inside,
+        "in_circles": sum(map(len, code.circles)),
+    }
+    most = tomllib.loads(text)
+    return {name: (figure, most[name]) for name, figure in counted.items()}
 
 
 def main() -> None:

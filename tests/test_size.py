@@ -4,16 +4,37 @@ files of the way that it traces.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benchmarks import meter
+
 ROOT = Path(__file__).parents[1]
+#: Eight decisions in the outer function, one in the inner one, and three imports.
+SAMPLE = """
+from typing import TYPE_CHECKING
+from cheesebench.records import TrialRecord
+if TYPE_CHECKING:
+    from cheesebench import source
+def outer(xs):
+    from cheesebench import source
+    for x in xs:
+        if x and x > 0 or x < 9:
+            return [y for y in x if y]
+    def inner(z):
+        return 1 if z else 2
+    try:
+        while inner(1):
+            pass
+    except OSError:
+        pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +45,17 @@ def printed() -> str:
     ).stdout
 
 
-def test_all_figures_are_printed(printed: str) -> None:
-    figures = dict(
-        re.findall(r"^(\S.*\S) {2,}([\d,]+) {2,}[\d,]+$", printed, re.MULTILINE)
+@pytest.fixture(scope="module")
+def figures(printed: str) -> dict[str, float]:
+    found = re.findall(
+        r"^(\S.*?\S) {2,}([\d,.]+)(?: {2,}[\d,.]+)?$", printed, re.MULTILINE
     )
-    assert len(figures) == 10
-    assert min(int(figure.replace(",", "")) for figure in figures.values()) > 0
+    return {name: float(figure.replace(",", "")) for name, figure in found}
+
+
+def test_all_figures_are_printed(figures: dict[str, float]) -> None:
+    assert len(figures) == 17
+    assert figures["decisions"] > 5000 < figures["lines that ship"]
 
 
 def test_one_trial_passes_through_the_files_that_contributing_names(
@@ -41,37 +67,24 @@ def test_one_trial_passes_through_the_files_that_contributing_names(
     assert re.findall(r"^\d+\. `(\S+\.py)`", section, re.MULTILINE) == traced
 
 
-def test_packages_only_shrink() -> None:
-    """A package may not have more lines than ``sizes.toml`` says, which is lowered when
-    there are far fewer.
-    """
-    stated = tomllib.loads((ROOT / "tests" / "sizes.toml").read_text(encoding="utf-8"))[
-        "lines"
+def test_code_gets_simpler_only(figures: dict[str, float]) -> None:
+    """The figures of ``tests/meter.toml`` are lowered when they fall."""
+    most = tomllib.loads((ROOT / "tests/meter.toml").read_text(encoding="utf-8"))
+    now = {name: figures[name.replace("_", " ")] for name in most}
+    higher = {name: now[name] for name in most if now[name] > most[name]}
+    assert higher == {}, "which function, which import? python benchmarks/meter.py"
+    lower = {name: now[name] for name in most if now[name] < 0.97 * most[name]}
+    assert lower == {}, "lower these numbers in tests/meter.toml"
+
+
+def test_decisions_and_joints_are_counted() -> None:
+    tree = ast.parse(SAMPLE)
+    known = {"cheesebench.records", "cheesebench.source"}
+    function, inner = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+    assert meter.complexity(function) == 1 + 8
+    assert meter.complexity(inner) == 1 + 1
+    assert list(meter.imports(tree, known)) == [
+        meter.Import("cheesebench.records", "TrialRecord", False, False),
+        meter.Import("cheesebench.source", "*", False, True),
+        meter.Import("cheesebench.source", "*", True, False),
     ]
-    counted = Counter[str]()
-    for folder in ("cheesebench", "paradigms", "plugins", "reports"):
-        for path in (ROOT / folder).rglob("*.py"):
-            inside = path.relative_to(ROOT).parts
-            # The linked folders are counted where they are.
-            if not any(
-                (ROOT / Path(*inside[: depth + 1])).is_symlink()
-                for depth in range(len(inside))
-            ):
-                package = (
-                    inside[:2]
-                    if len(inside) > 2 and folder in ("cheesebench", "paradigms")
-                    else inside[:1]
-                )
-                counted["/".join(package)] += len(
-                    path.read_text(encoding="utf-8").splitlines()
-                )
-    assert counted.keys() == stated.keys()
-    assert {
-        name: lines for name, lines in counted.items() if lines > stated[name]
-    } == {}, "less code, not more"
-    lower = {
-        name: lines
-        for name, lines in counted.items()
-        if lines < 0.9 * stated[name] - 100
-    }
-    assert lower == {}, "lower these numbers in tests/sizes.toml"
