@@ -34,7 +34,7 @@ def run(folder: Path, text: str) -> tuple[int, str, list[str]]:
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     listed = folder / "flaky"
     listed.touch()
-    command = [
+    command: list[str | Path] = [
         TWICE,
         listed,
         sys.executable,
