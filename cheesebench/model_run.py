@@ -575,8 +575,14 @@ class ModelRun:
     def _processes(self) -> int | None:
         return self.settings.processes
 
-    def plans(self, specification: BaseSpecification, model: str) -> list[CellPlan]:
-        """Return the plans of all cells of a model on a protocol.
+    def plans(
+        self,
+        specification: BaseSpecification,
+        model: str,
+        views: tuple[str, ...] | None = None,
+    ) -> list[CellPlan]:
+        """Return the plans of all cells of a model on a protocol, in the views of the
+        settings or in these.
 
         Raises UnsuitableError if it cannot be run on it, PluginError if its family is
         wrong.
@@ -587,7 +593,7 @@ class ModelRun:
             plugins=self.plugins,
             design=settings.designs[model],
             language=settings.language.get(model),
-            views=settings.views,
+            views=settings.views if views is None else views,
             controls=settings.controls,
             study=settings.study,
             temperatures=settings.temperatures,

@@ -315,15 +315,14 @@ def cell_items(
     """
     settings = run.settings
     for model in settings.models:
-        try:
-            plans = list(run.plans(specification, model))
-        except (UnsuitableError, PluginError) as obstacle:
-            name = printable(f"{specification.name}[{model}]")
+        plans, obstacles = _plans(run, specification, model)
+        for view, obstacle in obstacles.items():
+            within = "-".join(filter(None, [view, model]))
+            name = printable(f"{specification.name}[{within}]")
             path = Path(specification.path)
             yield BrokenProtocol.from_parent(
                 parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle)
             )
-            continue
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model]
@@ -338,6 +337,31 @@ def cell_items(
                 specification=specification,
                 plan=plan,
             )
+
+
+def _plans(
+    run: PytestRun, specification: BaseSpecification, model: str
+) -> tuple[list[CellPlan], dict[str, CheeseBenchError]]:
+    """Return the planned cells, and why others cannot be run, by view (empty for all
+    views): a view that does not suit the protocol takes no other one with it.
+    """
+    try:
+        return run.plans(specification, model), {}
+    except (UnsuitableError, PluginError) as obstacle:
+        views = run.settings.views
+        if len(views) == 1 or isinstance(obstacle, PluginError):
+            return [], {"": obstacle}
+    plans: list[CellPlan] = []
+    obstacles: dict[str, CheeseBenchError] = {}
+    for view in views:
+        try:
+            plans += run.plans(specification, model, (view,))
+        except UnsuitableError as error:
+            obstacles[view] = error
+    reasons = {str(error): error for error in obstacles.values()}
+    if len(obstacles) == len(views) and len(reasons) == 1:
+        return [], {"": next(iter(reasons.values()))}
+    return plans, obstacles
 
 
 class Collection:

@@ -176,7 +176,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                     settings=varied(language, changes) if language else None,
                     variant=variant_of(changes),
                 )
-                if plain.claims and view != FROM_ABOVE:
+                if _must_show_cues(specification, plain):
                     self._check_view(specification, request.plugins.view(view))
                 yield from self.with_controls(plain, specification, request)
 
@@ -200,6 +200,14 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 f"'{specification.name}' cannot be judged in the view '{view.name}', which does not show: "
                 f"{hidden[0]}{more}. Choose another view, or --design smoke, which makes no claim."
             )
+
+
+def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
+    """Return whether a verdict would say something of the ability that the protocol
+    names. Views from above show all that is drawn.
+    """
+    named = specification.construct is not None
+    return named and plan.claims and plan.view != FROM_ABOVE
 
 
 def _animals(judged: ReferenceSpec | None) -> str:

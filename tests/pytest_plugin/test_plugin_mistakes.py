@@ -394,3 +394,29 @@ def test_an_agent_that_asks_wrongly_is_one_line(
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"stopped in trial 1: {said}"])
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+HEADING_ONLY = """
+import cheesebench
+class Blank:
+    "Shows the heading, and nothing of the maze."
+    name, characters = "blank", "NESW"
+    def render(self, scene, column, row, heading): return cheesebench.HEADINGS[heading]
+    def max_length(self, scene): return 1
+def cheesebench_views(): return [Blank()]
+"""
+
+
+def test_a_view_that_hides_a_cue_takes_no_other_cell_with_it(
+    project: pytest.Pytester,
+) -> None:
+    project.makeconftest(HEADING_ONLY)
+    result = project.runpytest(
+        *("--model", "random", "--protocols", "t_maze,dnms@paper"),
+        *("--view", "ascii_2d,blank", "--subjects", "2"),
+    )
+    # ``dnms@paper`` names no ability, so it is refused in no view.
+    assert result.parseoutcomes() == {"inconclusive": 3, "error": 1}
+    result.stdout.fnmatch_lines(
+        ["'t_maze' cannot be judged in the view 'blank', which does not show: *"]
+    )
