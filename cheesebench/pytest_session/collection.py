@@ -317,8 +317,8 @@ def cell_items(
     for model in settings.models:
         plans, obstacles = _plans(run, specification, model)
         for view, obstacle in obstacles.items():
-            within = "-".join(filter(None, [view, model]))
-            name = printable(f"{specification.name}[{within}]")
+            shown = "-".join(filter(None, [view, model]))
+            name = printable(f"{specification.name}[{shown}]")
             path = Path(specification.path)
             yield BrokenProtocol.from_parent(
                 parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle)

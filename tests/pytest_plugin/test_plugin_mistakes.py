@@ -416,7 +416,7 @@ def test_a_view_that_hides_a_cue_takes_no_other_cell_with_it(
         *("--view", "ascii_2d,blank", "--subjects", "2"),
     )
     # ``dnms@paper`` names no ability, so it is refused in no view.
-    assert result.parseoutcomes() == {"inconclusive": 3, "error": 1}
+    assert result.parseoutcomes() == {"inconclusive": 3, "errors": 1}
     result.stdout.fnmatch_lines(
         ["'t_maze' cannot be judged in the view 'blank', which does not show: *"]
     )
