@@ -12,7 +12,7 @@ from cheesebench.chat import ChatReply, ModelAgentContext
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents.llm import COUNTS
-from cheesebench.plugins.agents.llm.parsing import FULL, SHORT
+from cheesebench.plugins.agents.llm.lists import FULL, SHORT
 from cheesebench.plugins.agents.llm.prompts import system_prompt
 from cheesebench.protocol import Catalogue, with_arena
 

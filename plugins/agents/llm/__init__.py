@@ -39,17 +39,16 @@ from cheesebench.plugins.agents.llm.prompts import (
     Begun,
     Event,
     Freed,
+    PastPair,
     Step,
     conversation,
     instructions,
     messages,
     notes_request,
-    past_pair,
     system_prompt,
     tell,
     unknown_placeholders,
     variants,
-    with_mark,
     without_pictures,
 )
 
@@ -257,17 +256,21 @@ REPLY_LENGTH = 20_000
 #: What is counted, trial by trial; see ``LlmAgent.tally``.
 COUNTS = (
     *("calls", "notes", "unparsed", "truncated", "empty", "unusable"),
-    *("dropped_actions", "interrupted", "interrupted_actions"),
+    *("ran_on", "unknown_items", "dropped_actions"),
+    *("interrupted", "interrupted_actions"),
 )
 
 
 class _Past:
-    """A past pair; its reply is written from the actions that were carried out."""
+    """A past pair; its reply is written from the actions that were carried out.
+    ``refused``: it held none.
+    """
 
     def __init__(
-        self, parts: tuple[Part, ...], said: str, learnings: str | None
+        self, parts: tuple[Part, ...], said: str, learnings: str | None, refused: bool
     ) -> None:
         self.parts, self.said, self.learnings = parts, said, learnings
+        self.refused = refused
         self.carried_out: list[int] = []
 
 
@@ -317,7 +320,7 @@ class LlmAgent:
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
         #: Replies to the current prompt that had no action and were rejected.
-        self._refused: list[str] = []
+        self._refused = 0
         #: Replies without an action since the last one that held some, across trials: a
         #: silent model is asked once a trial, and as usual again after an answer.
         self._silent = 0
@@ -373,55 +376,68 @@ class LlmAgent:
                 tell(self._untold, self._changes, closed=True),
                 self._learnings,
             )
-        past = [past_pair(one.parts, self._remembered(one)) for one in self._past]
+        past = [
+            PastPair(one.parts, "" if one.refused else self._remembered(one))
+            for one in self._past
+        ]
         return conversation(
             self._system,
-            with_mark(past, self._staying()),
+            past,
+            self._staying(),
             tell(self._events, self._changes),
             learnings,
             self._most,
-            [*self._refused],
+            self._refused,
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
         """Return at most k actions; for a reply without one STAY, none where it is to
         be asked again, or ``REST``.
         """
-        spoken = separate_reasoning(reply.text)
-        if (
-            self._reasons
-            and reply.finish == "length"
-            and not (reply.reasoning or spoken.reasoning)
-        ):
-            # Thoughts without a tag that were cut off: nothing in them is said.
-            spoken = Spoken("", spoken.text, True)
+        spoken = self._spoken(reply)
         told = "\n".join(
             message.text for message in self.prompt() if message.role != "assistant"
         )
         parsed = parse(spoken.text, self._most, self._room, told)
         cut_off = spoken.cut_off or reply.finish == "length"
-        self._counts["calls"] += 1
-        self._counts["truncated"] += cut_off
-        self._counts["empty"] += not (spoken.text or cut_off)
+        self._count(
+            calls=1,
+            truncated=cut_off,
+            empty=not (spoken.text or cut_off),
+            ran_on=spoken.ran_on or parsed.ran_on,
+        )
         if self._untold:
             # Only learnings were asked for; the next prompt asks for actions.
-            self._counts["notes"] += 1
-            self._counts["unusable"] += cut_off or not spoken.text
+            self._count(notes=1, unusable=cut_off or not spoken.text)
             self._untold.clear()
             self._learn(parsed)
             return ()
-        self._counts["unparsed"] += not parsed.actions
-        self._counts["unusable"] += cut_off or not parsed.actions
-        self._counts["dropped_actions"] += parsed.dropped
-        if (
-            not parsed.actions
-            and self._policy == RETRY
-            and len(self._refused) < RETRIES
-        ):
-            self._refused.append(messages()["no_action"].template)
+        self._count(
+            unparsed=not parsed.actions,
+            unusable=cut_off or not parsed.actions,
+            unknown_items=0 if cut_off else parsed.unknown,
+            dropped_actions=parsed.dropped,
+        )
+        if not parsed.actions and self._policy == RETRY and self._refused < RETRIES:
+            self._refused += 1
             return ()
         self._commit(reply, spoken, parsed)
         self._learn(parsed)
+        return self._carried_out(parsed)
+
+    def _spoken(self, reply: ChatReply) -> Spoken:
+        spoken = separate_reasoning(reply.text)
+        thought = reply.reasoning or spoken.reasoning
+        if self._reasons and reply.finish == "length" and not thought:
+            # Thoughts without a tag that were cut off: nothing in them is said.
+            return Spoken("", spoken.text, True)
+        return spoken
+
+    def _count(self, **counts: int) -> None:
+        for name, count in counts.items():
+            self._counts[name] += count
+
+    def _carried_out(self, parsed: Parsed) -> Sequence[int]:
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
             return REST  # and nothing is pending, so these steps are shown as waiting
@@ -463,8 +479,6 @@ class LlmAgent:
         """
         if past.said:
             return past.said
-        if not past.carried_out and past.learnings is None:
-            return messages()["no_action"].template
         if self._tools:
             answer: dict[str, Any] = {
                 "actions": [ACTIONS[action] for action in past.carried_out]
@@ -474,12 +488,7 @@ class LlmAgent:
                 | ({} if past.learnings is None else {"learnings": past.learnings})
             )
         notes = [] if past.learnings is None else [f"LEARNINGS: {past.learnings}"]
-        did = (
-            canonical(past.carried_out)
-            if past.carried_out
-            else messages()["no_action"].template
-        )
-        return "\n".join([*notes, did])
+        return "\n".join([*notes, canonical(past.carried_out)])
 
     def _commit(self, reply: ChatReply, spoken: Spoken, parsed: Parsed) -> None:
         """The present prompt becomes past."""
@@ -497,10 +506,11 @@ class LlmAgent:
         parts = tell(self._events, self._changes)
         if not self._pictures:
             parts = without_pictures(parts)
-        self._past.append(_Past(parts, _storable(said[:REPLY_LENGTH]), learnings))
+        said = _storable(said[:REPLY_LENGTH])
+        self._past.append(_Past(parts, said, learnings, not parsed.actions))
         del self._past[: self._window.cut(len(self._past))]
         self._events.clear()
-        self._refused.clear()
+        self._refused = 0
 
 
 def _storable(text: str) -> str:

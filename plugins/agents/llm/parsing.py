@@ -4,126 +4,55 @@ the reply's length.
 Precision comes first: what is not clearly an action is none. The rules are in
 ``docs/prompts.md``, whose table is the test. In short:
 
-1. After the last ``ACTIONS:`` stands a list of items. An item is the name of an action,
-   a count ("x3") and an explanation, which is never read.
-2. Without the label, only a reply (or its last paragraph) that is nothing but such a
+1. Only what stands before the end of the turn is read: before a token that ends it, a
+   line that opens the other side's role and, once it has named actions, a line that
+   only the world says.
+2. After the first ``ACTIONS:``, or the words that the request ends with, stands a list
+   of items. A later one counts only if words take the first one back.
+3. Without the label, only a reply (or its last paragraph) that is nothing but such a
    list of full names, or whose last sentence announces one ("I'll STAY.").
-3. Lines of the prompt that a reply repeats are never read.
+4. Lines of the prompt that a reply repeats are never read.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from cheesebench import (
-    ACTION_LETTERS,
-    ACTIONS,
-    FORWARD,
-    ROTATE_LEFT,
-    ROTATE_RIGHT,
-    STAY,
+from cheesebench import ACTIONS
+from cheesebench.plugins.agents.llm.lists import (
+    BLANKS,
+    HEADING,
+    OPEN,
+    Item,
+    Line,
+    announcement,
+    bare_line,
+    is_bulleted,
+    labelled_line,
+    listed_line,
+    tokens,
+    word,
 )
+from cheesebench.plugins.agents.llm.prompts import form_words, messages
+from cheesebench.plugins.agents.llm.turns import until_role, until_token
 
 #: Characters read at the end of a reply, where the actions are; longer than any model's
 #: reply.
 MAX_READ = 200_000
-#: A count beyond it is no plan.
-MAX_COUNT = 99
-
-_TURNS = ("rotate", "turn", "spin", "pivot", "rotating", "turning")
-_WALKS = ("move", "go", "step", "walk", "moving", "going")
-#: Full names, without the blanks, hyphens, underscores and articles in them.
-FULL = {
-    "forward": FORWARD,
-    "forwards": FORWARD,
-    **{
-        f"{verb}{way}": FORWARD
-        for verb in _WALKS
-        for way in ("forward", "forwards", "ahead", "straight")
-    },
-    "gostraightahead": FORWARD,
-    "movestraightahead": FORWARD,
-    **{f"{verb}left": ROTATE_LEFT for verb in _TURNS},
-    **{f"{verb}right": ROTATE_RIGHT for verb in _TURNS},
-    **dict.fromkeys(
-        ("leftturn", "rotatecounterclockwise", "rotateanticlockwise"), ROTATE_LEFT
-    ),
-    **dict.fromkeys(("rightturn", "rotateclockwise"), ROTATE_RIGHT),
-    **dict.fromkeys(
-        ("stay", "staystill", "stayput", "standstill", "noop", "donothing"), STAY
-    ),
-}
-#: Names that count only in a list below the label.
-SHORT = {
-    **dict.fromkeys(("f", "fwd", "ahead", "straight"), FORWARD),
-    **dict.fromkeys(("l", "left"), ROTATE_LEFT),
-    **dict.fromkeys(("r", "right"), ROTATE_RIGHT),
-    **dict.fromkeys(("s", "wait", "nop"), STAY),
-}
-_LISTED = FULL | SHORT
-#: Words and joints of the longest name ("turn to the left").
-_MOST_TOKENS = 5
-#: What may stand around a line and means nothing.
-_BLANKS = " \t\n*_`"
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_ARTICLES = _set("to the your my")
-#: What may stand between items, and before the first one.
-_CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: What may stand before the first item of a sentence that announces actions, and what
-#: must be among it.
-_SPEAKER = _set(
-    "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
-)
-_WILL = _set("will ill id lets let choose decide going should would is are be")
-#: Words that deny what follows, or leave it open.
-_OPEN = _set(
-    "not no never nor neither without avoid rather instead cannot cant dont doesnt wont shouldnt wouldnt or either if "
-    "otherwise else unless whether possible available allowed valid options option could can might may when"
-)
-#: Words of a heading before a list: "Your answer:", "Next action:", "My final move:".
-_HEADING = _set(
-    "your my the next final best chosen answer action actions move moves step steps plan choice response"
-)
-_NUMBERS = {
-    **{
-        word: count
-        for count, word in enumerate(
-            ("one", "two", "three", "four", "five", "six", "seven", "eight"), 1
-        )
-    },
-    "twice": 2,
-    "thrice": 3,
-}
-#: What a number may count.
-_UNITS = _set(
-    "x times time cell cells step steps moment moments space spaces square squares unit units once"
-)
-_TIMES = _set("x × *")
-_SEPARATORS = _set(", ; . ! | + & > → ➡ ⇒ -> => 、 ，")
-_DECORATION = _set("* _ ` \" ' [ ] { } “ ” ‘ ’ ~ <")
-_BULLETS = _set("- * • + –")
-_DASHES = _set("- – —")
-_COLONS = _set(": ： =")
 
 #: Tags such as ``</s>`` and ``<answer>``, which mean nothing; but for those of a label.
 _MARKUP = re.compile(
     r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE
 )
-#: Words, numbers, arrows, and every other character by itself.
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|->|=>|[^\s]")
 #: A label that begins its line, whatever decorates it; a heading needs no colon.
 _LABEL = re.compile(
-    r"^(?:[\W_](?<!\n))*(?:(?:my|next|final)[ \t]+)?(actions?|learnings?|reasoning)"
+    r"^(?:[\W_](?<!\n))*(?:(?:my|your|next|final)[ \t]+)?(actions?|learnings?|reasoning)"
     r"(?:(?:[\W_](?<![\n(])){0,6}?(?:[:=：]|\][:=：]?)|(?:[\W_](?<![\n(]))*$"
     r"|(?-i:(?<=ACTIONS)[ \t]+(?:[-–—][ \t]*)?(?=[A-Z]{2})))",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
@@ -134,7 +63,10 @@ _LATE_LABEL = re.compile(
     r"|[\"']((?i:actions?|learnings?))[\"'][ \t]*:|(?<=[(, ])(actions?|learnings?)=(?=[\[\"'])",
     re.ASCII,
 )
-_THINKS = "think|thinking(?:_process)?|thoughts?|reasoning|scratchpad|analysis|reflection|inner_monologue"
+_THINKS = (
+    "think|thinking(?:_process)?|thoughts?|plan|draft|deliberat(?:e|ion)|reasoning"
+    "|scratchpad|analysis|reflection|inner_monologue"
+)
 #: Tags of thoughts: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``,
 #: ``[THINK]``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's
 #: (``<|content|>``), and the sentences of Granite and Apriel.
@@ -146,35 +78,94 @@ _TAG = re.compile(
     r"|(?:<\|(?:end|start)\|>(?:assistant)?)*<\|channel\|>\s*(?P<channel>\w+)[^<\n]{0,80}(?:<\|constrain\|>\w*\s*)?<\|message\|>",
     re.IGNORECASE | re.ASCII | re.MULTILINE,
 )
+#: Words that take back what was said before them.
+_TAKES_BACK = re.compile(
+    r"\b(?:actually|second thoughts?|reconsider\w*|correct(?:ion|ed|ing)|instead|rather|revis\w+"
+    r"|final\w*|better|sorry|mistaken?|oops|scratch that|chang\w+|updat\w+|hmm+|wrong)\b"
+    r"|(?:^|[.!?][ \t]+)(?:wait|no)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@lru_cache(maxsize=1)
+def _request() -> re.Pattern[str]:
+    """Return the words that a request ends with, as a label: at the beginning of a line
+    (also as "My answer"), or whole within one.
+    """
+    text = {name: template.template for name, template in messages().items()}
+    answer = text["answer"]
+    brackets = [
+        re.escape(text[name].partition(answer)[2]).replace(r"\$actions", r"\d+")
+        for name in ("request", "request_one", "request_notes")
+    ]
+    own = re.sub(r"^\w+", "my", answer)
+    return re.compile(
+        rf"(?P<line>^(?:[\W_](?<!\n))*(?:{re.escape(answer)}|{own})\b"
+        r"[ \t]*(?:\([^)\n]{0,80}\))?[*_`\"' \t]*[:：])"
+        rf"|(?-i:{re.escape(answer)}(?:{'|'.join(brackets)}))",
+        re.IGNORECASE | re.MULTILINE | re.ASCII,
+    )
+
+
+@lru_cache(maxsize=1)
+def _world() -> re.Pattern[str]:
+    """Return what only the world says, or the model in its next turn: the heads of its
+    messages, results of steps, rows of a map, roles.
+    """
+    text = {name: re.escape(one.template) for name, one in messages().items()}
+    heads = "|".join(text[name] for name in ("new_trial", "your_turn", "trial_ended"))
+    steps = "|".join((*ACTIONS, text["waited"]))
+    return re.compile(
+        rf"^[ \t*>]*(?:(?P<told>(?:{heads})(?:,.*)?[ \t*]*$|(?:{steps})(?: x\d+)?: reward .*)"
+        r"|#(?!\S*[^\W\d_]{3})\S+#[ \t]*$"
+        r"|(?:assistant|model)[ \t]*$"
+        r"|(?:\#{1,4}[ \t]*)?(?:Assistant|ASSISTANT|AI|Response)[ \t*]*:)"
+        r"|(?<=[ \t])(?:USER|User|Human|ASSISTANT|Assistant):[ \t]",
+        re.MULTILINE,
+    )
 
 
 class Spoken(NamedTuple):
-    """A reply apart from its reasoning; ``cut_off``: it ends within the reasoning."""
+    """A reply apart from its reasoning; ``cut_off``: it ends within the reasoning;
+    ``ran_on``: it went on behind the end of its turn, which is left out.
+    """
 
     text: str
     reasoning: str
     cut_off: bool
+    ran_on: bool = False
 
 
 class Parsed(NamedTuple):
     """1 to k actions or none; how many more there were; new learnings (None: none were
-    given).
+    given); how many items of a list were no action, and ended it; whether the reply
+    went on behind the end of its turn.
     """
 
     actions: tuple[int, ...]
     dropped: int
     learnings: str | None
+    unknown: int = 0
+    ran_on: bool = False
 
 
 class _Section(NamedTuple):
     """A label (``kind``: actions, learnings, reasoning, or empty before the first) and
-    what stands below it.
+    what stands below it, from ``start`` of the text.
     """
 
     kind: str
     label: str
     text: str
     begins_line: bool
+    start: int
+
+
+class _Listed(NamedTuple):
+    """The actions of a list, and how many of its items were no action."""
+
+    actions: tuple[int, ...] = ()
+    unknown: int = 0
 
 
 def canonical(actions: Iterable[int]) -> str:
@@ -188,7 +179,28 @@ def separate_reasoning(text: str) -> Spoken:
 
     A reply that begins within its reasoning (the opening tag was the server's) is
     reasoning up to the closing tag; one that never leaves it is reasoning to its end.
+    What stands behind the end of the turn is left out.
     """
+    text, ran_past_token = until_token(text)
+    said, thought, inside = _by_tags(text)
+    sections = _sections(said)
+    thought += [section.text for section in sections if section.kind == "reasoning"]
+    rest = "".join(
+        section.label + section.text
+        for section in sections
+        if section.kind != "reasoning"
+    )
+    turn = until_role(rest.strip())
+    return Spoken(
+        turn.text.strip(),
+        "\n".join(map(str.strip, thought)).strip(),
+        inside,
+        ran_past_token or turn.ran_on,
+    )
+
+
+def _by_tags(text: str) -> tuple[str, list[str], bool]:
+    """Return what is said, what is thought, and whether the text ends in thoughts."""
     spoken: list[str] = []
     thought: list[str] = []
     start, inside, tagged = 0, False, False
@@ -210,14 +222,7 @@ def separate_reasoning(text: str) -> Spoken:
     ):  # channels whose tokens the server left out
         before, said = said.split("assistantfinal", 1)
         thought.append(before.removeprefix("analysis"))
-    sections = _sections(said)
-    thought += [section.text for section in sections if section.kind == "reasoning"]
-    rest = "".join(
-        section.label + section.text
-        for section in sections
-        if section.kind != "reasoning"
-    )
-    return Spoken(rest.strip(), "\n".join(map(str.strip, thought)).strip(), inside)
+    return said, thought, inside
 
 
 def _closes(tag: re.Match[str]) -> bool:
@@ -235,23 +240,42 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
     most so many characters.
 
     ``told`` is the text of the prompt: its lines are no answer. The last ``MAX_READ``
-    characters count.
+    characters of the turn count.
     """
-    text = _MARKUP.sub(
-        _label_of_tag, text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
-    )
-    answer = _json_answer(text)
-    if answer is not None:
-        found, notes = answer
-    else:
-        sections = _sections(_own_lines(text, told))
-        found = _actions_in(sections)
-        notes = _learnings_in(sections if not told else _sections(text))
+    text, ran_past_token = until_token(text)
+    text = text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
+    text, ran_past_role = until_role(_MARKUP.sub(_label_of_tag, text))
+    found, notes, ran_on = _json_answer(text) or _read(text, told)
     return Parsed(
-        tuple(found[:most]),
-        max(0, len(found) - most),
+        found.actions[:most],
+        max(0, len(found.actions) - most),
         notes[:learnings].rstrip() or None,
+        found.unknown,
+        ran_past_token or ran_past_role or ran_on,
     )
+
+
+def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
+    """Return the list, the learnings, and whether the reply runs on."""
+    own = _own_lines(text, told)
+    turn = _until_the_world(own)
+    found, chosen, repeats = _actions_in(_sections(turn))
+    whole = _sections(_until_the_world(text) if told else turn)
+    return found, _learnings_in(whole, chosen), repeats or len(turn) < len(own.rstrip())
+
+
+def _until_the_world(text: str) -> str:
+    """Return a reply up to the first line that only the world says, once it has
+    answered.
+    """
+    spoke = next(filter(_answers, _sections(text)), None)
+    line = _world().search(text)
+    if line and (spoke is None or line.start() < spoke.start):
+        # It may have answered without the label.
+        if _unlabelled(text[: line.start()], listed=True):
+            return text[: line.start()]
+        line = _world().search(text, spoke.start) if spoke else None
+    return text if line is None else text[: line.start()]
 
 
 def _label_of_tag(tag: re.Match[str]) -> str:
@@ -264,27 +288,33 @@ def _label_of_tag(tag: re.Match[str]) -> str:
 
 
 def _own_lines(text: str, told: str) -> str:
-    """Return the reply without lines of the prompt, but for a list of actions that is
-    not the prompt's example.
+    """Return the reply without lines of the prompt, but for the words that a request
+    ends with, and for a list of actions, unless the reply repeats it as an example of
+    the prompt. The first lines of a reply repeat none: they answer what it teaches.
     """
     if not told:
         return text
     theirs = {line.strip() for line in told.split("\n")}
     pairs = f"\n{told}\n"
-    lines = text.split("\n")
     own: list[str] = []
-    for number, line in enumerate(lines):
-        repeated = bool(line.strip()) and line.strip() in theirs
-        if repeated and _label_of(line) == "actions" and _actions_in(_sections(line)):
-            repeated = (
-                number > 0
-                and f"\n{lines[number - 1].strip()}\n{line.strip()}\n" in pairs
-            )
+    before, above = "", 0
+    for line in text.split("\n"):
+        said = line.strip()
+        repeated = said in theirs and _label_of(line) != "actions"
+        if said in theirs and not repeated and any(_labelled_in(line)):
+            repeated = above > 1 and f"\n{before}\n{said}\n" in pairs
         own.append("" if repeated else line)
+        before, above = said, above + bool(said)
     return "\n".join(own)
 
 
+def _labelled_in(line: str) -> tuple[int, ...]:
+    return _actions_in(_sections(line))[0].actions
+
+
 def _label_of(line: str) -> str:
+    if _request().match(line):
+        return "actions"
     label = _LABEL.match(line)
     return _kind(label[1]) if label else ""
 
@@ -298,64 +328,128 @@ def _sections(text: str) -> list[_Section]:
     """Cut the text at its labels. Labels within a line are none inside the
     reasoning.
     """
-    marks = [
-        (match.start(), match.end(), _kind(match[1]), True)
-        for match in _LABEL.finditer(text)
-    ]
-    starts = {start for _, start, *_ in marks}
-    late = [
-        (match.start(), match.end(), _kind(match[match.lastindex or 1]), False)
-        for match in _LATE_LABEL.finditer(text)
-        if match.end() not in starts
-    ]
     kept: list[tuple[int, int, str, bool]] = [(0, 0, "", True)]
-    for mark in sorted([*marks, *late]):
+    for mark in sorted(_marks(text)):
         if mark[0] >= kept[-1][1] and (mark[3] or kept[-1][2] != "reasoning"):
             kept.append(mark)
     ends = [start for start, *_ in kept[1:]] + [len(text)]
     return [
-        _Section(kind, text[start:end], text[end:following], first)
+        _Section(kind, text[start:end], text[end:following], first, end)
         for (start, end, kind, first), following in zip(kept, ends, strict=True)
     ]
 
 
-def _actions_in(sections: Sequence[_Section]) -> list[int]:
-    for section in reversed(sections):
-        if section.kind == "actions":
-            found = _labelled(section.text)
-            if found or section.begins_line:
-                return found
+def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield the labels: where each begins and ends, its kind, whether it begins a
+    line.
+    """
+    starts = set()
+    for label in _LABEL.finditer(text):
+        starts.add(label.end())
+        yield label.start(), label.end(), _kind(label[1]), True
+    for asked in _request().finditer(text):
+        notes = "learnings" in asked[0].lower() and "action" not in asked[0].lower()
+        kind = "learnings" if notes else "actions"
+        yield asked.start(), asked.end(), kind, asked["line"] is not None
+    for late in _LATE_LABEL.finditer(text):
+        if late.end() not in starts:
+            kind = _kind(late[late.lastindex or 1])
+            yield late.start(), late.end(), kind, False
+
+
+def _answers(section: _Section) -> bool:
+    """Whether a section is an answer, even one without an action, and no repetition of
+    the form.
+    """
+    if section.kind != "actions":
+        return False
+    if section.begins_line:
+        line = section.text.partition("\n")[0].strip(BLANKS)
+        if line and not line.lower().startswith(_form()):
+            return True
+    return bool(_labelled(section.text).actions)
+
+
+@lru_cache(maxsize=1)
+def _form() -> tuple[str, ...]:
+    return tuple(words.lower() for words in form_words())
+
+
+def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
+    """Return the list that counts, the number of its section, and whether another one
+    follows it that does not.
+    """
+    chosen = -1
+    for number, section in enumerate(sections):
+        if not _answers(section):
+            continue
+        if chosen < 0 or _replaces(sections, chosen, number):
+            chosen = number
+        elif section.begins_line:
+            return _labelled(sections[chosen].text), chosen, True
+    if chosen >= 0:
+        return _labelled(sections[chosen].text), chosen, False
     last = sections[-1]
     if last.kind == "learnings":
         before, paragraph = _last_paragraph(last.text)
-        return _unlabelled(paragraph, listed=True) if before.strip() else []
-    return _unlabelled(last.text) if last.kind == "" else []
+        listed = _unlabelled(paragraph, listed=True) if before.strip() else ()
+    else:
+        listed = _unlabelled(last.text) if last.kind == "" else ()
+    return _Listed(listed), len(sections) - 1, False
 
 
-def _learnings_in(sections: Sequence[_Section]) -> str:
-    notes = [section for section in sections if section.kind == "learnings"]
+def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
+    """Whether a later list counts: the first one was only spoken of within a line, or
+    words between them take it back.
+    """
+    between = sections[chosen + 1 : number]
+    if not sections[chosen].begins_line:
+        return sections[number].begins_line or not between
+    said = [section.text for section in between if section.kind != "learnings"]
+    rest = sections[chosen].text.lstrip(BLANKS).partition("\n")[2]
+    words = "\n".join((rest, *said, sections[number].label))
+    return sections[number].begins_line and bool(_TAKES_BACK.search(words))
+
+
+def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
+    """Return the last learnings up to the list that counts, else the first behind
+    it.
+    """
+    notes = [
+        (number <= chosen, section.text)
+        for number, section in enumerate(sections)
+        if section.kind == "learnings"
+    ]
     if not notes:
         return ""
-    text = notes[-1].text
+    text = next((one for before, one in reversed(notes) if before), notes[0][1])
     if not any(section.kind == "actions" for section in sections):
         # The label is missing: a last paragraph that is nothing but actions is no
         # learnings.
-        before, paragraph = _last_paragraph(text)
-        text = (
-            before if before.strip() and _unlabelled(paragraph, listed=True) else text
-        )
-    return text.strip(_BLANKS)
+        above, paragraph = _last_paragraph(text)
+        text = above if above.strip() and _unlabelled(paragraph, listed=True) else text
+    return _own_words(text)
 
 
-def _json_answer(text: str) -> tuple[list[int], str] | None:
+def _own_words(learnings: str) -> str:
+    """Return learnings up to the first line that is the world's, or the form's."""
+    told = (line for line in _world().finditer(learnings) if line["told"])
+    end = next(told, None)
+    own = (learnings[: end.start()] if end else learnings).strip(BLANKS)
+    return "" if own.lower().startswith(_form()) else own
+
+
+def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
     """Return the actions and learnings of a reply that holds them as a JSON object,
-    else None.
+    and that it does not run on; None if it holds none, or lists its actions before it.
 
     Of an object that was cut off, only what is complete counts: half a name is no
     action, half a note is none.
     """
     begin = text.find("{")
     if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
+        return None
+    if begin and any(map(_answers, _sections(text[:begin]))):
         return None
     try:
         data, _ = json.JSONDecoder().raw_decode(text[begin:])
@@ -364,86 +458,85 @@ def _json_answer(text: str) -> tuple[list[int], str] | None:
             data = from_json(text[begin:], allow_partial=True)
         except ValueError:
             return None
-    return answer_in(data)
+    return _answer_in(data)
 
 
-def answer_in(data: Any) -> tuple[list[int], str] | None:
-    """Return the actions and learnings in the decoded arguments of a call of ``act``;
-    None if it has no actions.
-    """
+def _answer_in(data: Any) -> tuple[_Listed, str, bool] | None:
     for inner in ("arguments", "parameters", "input"):
         if isinstance(data, dict) and isinstance(data.get(inner), dict):
             data = data[inner]
-    fields = (
-        {_kind(str(name)): value for name, value in data.items()}
-        if isinstance(data, dict)
-        else {}
-    )
+    fields = _fields(data)
     if "actions" not in fields:
         return None
     said, notes = fields["actions"], fields.get("learnings")
-    listed = (
-        "\n".join(one for one in said if isinstance(one, str))
-        if isinstance(said, list)
-        else str(said)
-    )
-    return _labelled(listed), notes.strip() if isinstance(notes, str) else ""
+    if isinstance(said, list):
+        said = "\n".join(one for one in said if isinstance(one, str))
+    return _labelled(str(said)), notes.strip() if isinstance(notes, str) else "", False
 
 
-def _labelled(text: str) -> list[int]:
+def _fields(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        return {}
+    return {_kind(str(name)): value for name, value in data.items()}
+
+
+def _labelled(text: str) -> _Listed:
     """Read what stands below the label: its own line, then lines of items up to the
     first other one.
     """
     first, *below = text.split("\n")
-    found = _items(first, _LISTED, announced=True)
-    if found is None or not (found or _is_opening(first)):
-        return []
-    blank = False
-    for line in below:
-        if not line.strip(_BLANKS):
+    line = labelled_line(first)
+    if line.choice or not (line.items or _is_opening(first)):
+        return _Listed((), line.unknown)
+    lines = [line, *_lines_below(below, line)]
+    if lines[-1].choice:
+        return _Listed()
+    found = [item for line in lines for item in line.items]
+    unknown = sum(line.unknown for line in lines)
+    return _Listed(() if _is_explained_menu(found) else _expanded(found), unknown)
+
+
+def _lines_below(below: Iterable[str], line: Line) -> Iterator[Line]:
+    """Yield the lines that go on with a list, or begin it where there is none yet."""
+    found, blank = bool(line.items), False
+    for text in below:
+        if line.cut or line.choice:
+            return
+        if not text.strip(BLANKS):
             blank = True
             continue
-        bulleted = _after_bullet(_tokens(line)) > 0
-        items = (
-            _items(line, _LISTED, whole=not bulleted)
-            if bulleted or not (blank and found)
-            else []
-        )
-        if items is None:
-            return []
-        if not (items or (not found and _is_opening(line))):
-            break
-        found, blank = found + items, False
-    return (
-        []
-        if _is_menu(found) and all(item.explained for item in found)
-        else _expanded(found)
-    )
+        if blank and found and not is_bulleted(text):
+            return
+        line = listed_line(text)
+        yield line
+        if not (line.items or (not found and _is_opening(text))):
+            return
+        found, blank = found or bool(line.items), False
 
 
-def _unlabelled(text: str, listed: bool = False) -> list[int]:
+def _unlabelled(text: str, listed: bool = False) -> tuple[int, ...]:
     """Read a text without the label: its last paragraph, or (unless ``listed``) a last
     sentence that announces.
     """
-    lines = [
-        line
-        for line in _last_paragraph(text)[1].split("\n")
-        if line.strip(_BLANKS + "-#")
-    ]
-    found: list[_Item] = []
+    paragraph = _last_paragraph(text)[1].split("\n")
+    lines = [line for line in paragraph if line.strip(BLANKS + "-#")]
+    found, above = _listed_at_the_end(lines)
+    if not found:
+        return _announced(lines[-1]) if lines and not listed else ()
+    introduced = not above or (
+        not listed and _introduces(lines[above - 1], is_bulleted(lines[above]))
+    )
+    return _expanded(found) if introduced and not _is_menu(found) else ()
+
+
+def _listed_at_the_end(lines: Sequence[str]) -> tuple[list[Item], int]:
+    """Return the items of the last lines, and how many lines stand above them."""
+    found: list[Item] = []
     above = len(lines)
-    while above and (
-        items := _items(_after_heading(lines[above - 1]), FULL, whole=True)
-    ):
+    while above and (items := bare_line(_after_heading(lines[above - 1])).items):
         found[:0] = items
         above -= 1
-    if not found:
-        return _announced(lines[-1]) if lines and not listed else []
-    introduced = not above or (
-        not listed
-        and _introduces(lines[above - 1], _after_bullet(_tokens(lines[above])) > 0)
-    )
-    return _expanded(found) if introduced and not _is_menu(found) else []
+    return found, above
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:
@@ -455,261 +548,51 @@ def _is_opening(line: str) -> bool:
     """Whether a list may begin below this: there is nothing yet, or a bracket, or "(in
     this order)".
     """
-    line = line.strip(_BLANKS)
+    line = line.strip(BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
 
 
 def _after_heading(line: str) -> str:
     """Return what stands after "Your answer:", "Next action:" and their like."""
     head, colon, rest = line.partition(":")
-    words = [_word(token) for token in _tokens(head.split("(")[0]) if token.isalpha()]
-    return rest if colon and words and _HEADING.issuperset(words) else line
+    words = [word(token) for token in tokens(head.split("(")[0]) if token.isalpha()]
+    return rest if colon and words and HEADING.issuperset(words) else line
 
 
 def _introduces(line: str, bulleted: bool) -> bool:
     """Whether a list of actions may follow this line: "My next actions will be:", or,
     without bullets, a sentence.
     """
-    words = {_word(token) for token in _tokens(line)}
-    line = line.rstrip(_BLANKS)
+    words = {word(token) for token in tokens(line)}
+    line = line.rstrip(BLANKS)
     if line.endswith(":"):
         return bool(
             words & {"will", "ill", "next", "answer", "choose", "plan", "my"}
-        ) and _OPEN.isdisjoint(words)
+        ) and OPEN.isdisjoint(words)
     return not bulleted and line.endswith((".", "!"))
 
 
-def _announced(line: str) -> list[int]:
+def _announced(line: str) -> tuple[int, ...]:
     """Read the last sentence if it says what the speaker does now: "I don't know, so
     I'll STAY.".
     """
-    sentence = re.split(r"[.!;] ", line.strip().rstrip(_BLANKS + ".!"))[-1]
+    sentence = re.split(r"[.!;] ", line.strip().rstrip(BLANKS + ".!"))[-1]
     if sentence.endswith("?"):
-        return []
-    found = _items(sentence, FULL, whole=True)
+        return ()
+    found = bare_line(sentence).items
     if not (found and all(item.name.isupper() for item in found)):
-        found = _items(sentence, FULL, announced=True, must=True)
-    return _expanded(found or [])
+        found = announcement(sentence).items
+    return () if _is_menu(found) else _expanded(found)
 
 
-def _is_menu(found: Sequence[_Item]) -> bool:
+def _is_menu(found: Sequence[Item]) -> bool:
     """Whether these are the four actions as the prompt lists them."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
 
 
-def _expanded(found: Iterable[_Item]) -> list[int]:
-    return [action for item in found for action in item.actions]
+def _is_explained_menu(found: Sequence[Item]) -> bool:
+    return _is_menu(found) and all(item.explained for item in found)
 
 
-class _Item(NamedTuple):
-    """One item of a list: its actions, the name as it was written, whether an
-    explanation follows it.
-    """
-
-    actions: tuple[int, ...]
-    name: str
-    explained: bool = False
-
-
-def _items(
-    line: str,
-    names: Mapping[str, int],
-    *,
-    whole: bool = False,
-    announced: bool = False,
-    must: bool = False,
-) -> list[_Item] | None:
-    """Return the items of a line; none if it is no list, None if it leaves a choice.
-
-    ``whole``: all of it must be a list. ``announced``: words such as "I will" may stand
-    before an item; ``must``: they have to stand before the first. After an explanation
-    that no bracket closes, only names in capital letters are items if the first one
-    was.
-    """
-    tokens = _tokens(line)
-    position = bulleted = _after_bullet(tokens)
-    found: list[_Item] = []
-    loose = False
-    while position < len(tokens):
-        begin, position = (
-            position,
-            _skipped(tokens, position, _SPEAKER | _WILL if announced else frozenset()),
-        )
-        said = {_word(token) for token in tokens[begin:position]}
-        fits = not must or bool(found) or bool(said & _WILL)
-        while fits and (read := _item(tokens, position, names)):
-            item, end = read
-            if loose and found[0].name.isupper() and not item.name.isupper():
-                break
-            end, explained = _bracketed(tokens, end)
-            loose = False
-            found.append(item._replace(explained=explained))
-            position = _skipped(tokens, end)
-        rest = position
-        while position < len(tokens) and tokens[position] not in _SEPARATORS:
-            position = max(position + 1, _bracketed(tokens, position)[0])
-        words = [_word(token) for token in tokens[rest:position]]
-        position += 1
-        if not words:
-            continue
-        if found and not loose and words[0] == "or":
-            return None
-        if (
-            found
-            and not loose
-            and words[0] == ":"
-            and (not bulleted or words[1:2] == ["reward"])
-        ):
-            return []
-        if must and found and (not found[-1].name.isupper() or words[0] in _WILL):
-            # "Let's move forward with this.", "Going FORWARD would be unwise."
-            return []
-        if not (found or whole or must or _OPEN.isdisjoint(words)):
-            return None
-        if whole and not (loose or (found and words[0] in _DASHES)):
-            return []
-        if found and not loose and rest > begin and tokens[rest - 1] not in _SEPARATORS:
-            found[-1] = found[-1]._replace(explained=True)
-        loose = bool(found)
-    return found
-
-
-def _tokens(line: str) -> list[str]:
-    return _TOKEN.findall(line.replace("\\", ""))
-
-
-def _word(token: str) -> str:
-    return token.replace("'", "").replace("’", "").casefold()
-
-
-def _after_bullet(tokens: Sequence[str]) -> int:
-    """Return how many tokens the bullet or number of a line has (``-``, ``2.``,
-    ``(3)``).
-    """
-    begin = int(bool(tokens) and tokens[0] in _BULLETS)
-    named = begin + (
-        len(tokens) > begin and _word(tokens[begin]) in ("step", "action", "move")
-    )
-    number = named + (tokens[named : named + 1] == ["("])
-    is_number = (
-        len(tokens) > number + 1
-        and tokens[number].isdigit()
-        and tokens[number + 1] in (".", ")", ":")
-    )
-    return number + 2 if is_number else begin
-
-
-def _skipped(
-    tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
-) -> int:
-    """Return where something begins that is neither decoration nor one of these words,
-    nor a tag.
-    """
-    while position < len(tokens):
-        token = tokens[position]
-        if (
-            number := _after_bullet(tokens[position : position + 4])
-            if token not in _BULLETS
-            else 0
-        ):
-            position += number
-            continue
-        if not (
-            token in _DECORATION
-            or (token == "(" and position == 0)
-            or _word(token) in _CONNECTORS | words
-        ):
-            break
-        position += 1
-    return position
-
-
-def _item(
-    tokens: Sequence[str], position: int, names: Mapping[str, int]
-) -> tuple[_Item, int] | None:
-    """Return the item that begins here, and where it ends: a count, a name, a count."""
-    before = 0
-    if (
-        position + 2 < len(tokens)
-        and _word(tokens[position + 1]) in _TIMES
-        and (before := _number(tokens[position]))
-    ):
-        position += 2
-    for end in range(min(len(tokens), position + _MOST_TOKENS), position, -1):
-        piece = [token for token in tokens[position:end] if token not in ("_", "-")]
-        if not (
-            piece
-            and tokens[position].isalpha()
-            and tokens[end - 1].isalpha()
-            and {_word(piece[0]), _word(piece[-1])}.isdisjoint(_ARTICLES)
-        ):
-            continue
-        name = "".join(word for word in map(_word, piece) if word not in _ARTICLES)
-        written = "".join(piece)
-        actions: tuple[int, ...]
-        if name in names:
-            actions = (names[name],)
-        elif (
-            names is _LISTED
-            and len(piece) == 1
-            and written.isupper()
-            and set(written) <= set(ACTION_LETTERS)
-        ):
-            actions = tuple(map(ACTION_LETTERS.index, written))
-        else:
-            continue
-        after, end = (0, end) if before else _count(tokens, end)
-        return _Item(actions * min(before or after or 1, MAX_COUNT), written), end
-    return None
-
-
-def _number(token: str) -> int:
-    return (
-        int(token)
-        if token.isdecimal() and len(token) < 7
-        else _NUMBERS.get(_word(token), 0)
-    )
-
-
-def _count(tokens: Sequence[str], position: int) -> tuple[int, int]:
-    """Read ``x3``, ``×3``, ``(x3)``, ``3 times``, ``for 3 steps``, ``twice``, or a
-    number that ends the item.
-    """
-    while (
-        position + 1 < len(tokens)
-        and tokens[position] in _DECORATION
-        and not tokens[position + 1].isdigit()
-    ):
-        position += 1
-    rest = [_word(token) for token in tokens[position : position + 6]] + [","] * 6
-    at = bracket = int(rest[0] == "(")
-    at += rest[at] in ("for", "by")
-    crossed = rest[at] in _TIMES
-    at += crossed
-    number = _number(rest[at])
-    clear = crossed or rest[at] in ("twice", "thrice") or rest[at + 1] in _UNITS
-    at += 1 + (rest[at + 1] in _UNITS)
-    if not number or (bracket and rest[at] != ")"):
-        return 0, position
-    ends = (
-        bracket or rest[at] in _SEPARATORS - {"."} or position + at >= len(tokens) - 1
-    )
-    return (
-        (number, min(position + at + bracket, len(tokens)))
-        if clear or ends
-        else (0, position)
-    )
-
-
-def _bracketed(tokens: Sequence[str], position: int) -> tuple[int, bool]:
-    """Return the end of the brackets that begin here, and whether there are any."""
-    while position < len(tokens) and tokens[position] in _DECORATION:
-        position += 1
-    if position >= len(tokens) or tokens[position] != "(":
-        return position, False
-    depth = 0
-    for end in range(position, len(tokens)):
-        depth += (tokens[end] == "(") - (tokens[end] == ")")
-        if not depth:
-            return end + 1, True
-    return len(tokens), True
+def _expanded(found: Iterable[Item]) -> tuple[int, ...]:
+    return tuple(action for item in found for action in item.actions)

@@ -7,8 +7,9 @@ to one that may have left the prompt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
@@ -129,7 +130,29 @@ def instructions(reading: str) -> str:
 @lru_cache(maxsize=1)
 def messages() -> Mapping[str, Template]:
     """Return the templates of the messages, by name."""
-    return {name: Template(text) for name, text in _data()["messages"].items()}
+    texts: Mapping[str, str] = _data()["messages"]
+    answer = texts["answer"]
+    return {
+        name: Template(Template(text).safe_substitute(answer=answer))
+        for name, text in texts.items()
+    }
+
+
+def descriptions() -> dict[str, str]:
+    """Return the words in which the system prompt says what each action is."""
+    lines = [line.partition(": ") for line in _data()["pieces"]["actions"].split("\n")]
+    return {
+        name: re.split("[,$]", words)[0] for name, _, words in lines if name in ACTIONS
+    }
+
+
+def form_words() -> tuple[str, ...]:
+    """Return the words in which the form of an answer says what stands below a label,
+    up to the first comma: repeated, they say nothing.
+    """
+    pieces = _data()["pieces"]
+    names = ("learnings_form", "actions_form", "action_form")
+    return tuple(pieces[name].partition(": ")[2].split(",")[0] for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,34 +316,28 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
     return joined(part if isinstance(part, str) else word for part in parts)
 
 
-def past_pair(parts: tuple[Part, ...], reply: str) -> tuple[Message, Message]:
-    """Return a call as a past pair: the observation and the reply."""
-    return Message("user", parts), Message("assistant", (reply,))
+class PastPair(NamedTuple):
+    """A past call: the observation, and what the model said; nothing where its reply
+    named no action.
+    """
 
-
-def with_mark(
-    past: Sequence[tuple[Message, Message]], staying: int
-) -> list[tuple[Message, Message]]:
-    """Return the pairs with a mark on the last of those that stay."""
-    marked = list(past)
-    if staying:
-        observed, reply = marked[staying - 1]
-        marked[staying - 1] = observed, replace(reply, stays=True)
-    return marked
+    observed: tuple[Part, ...]
+    reply: str
 
 
 def conversation(
     system: Message,
-    past: Iterable[tuple[Message, Message]],
+    past: Sequence[PastPair],
+    staying: int,
     observed: tuple[Part, ...],
     learnings: str | None,
     actions: int,
-    refused: Sequence[str] = (),
+    refused: int = 0,
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    ``learnings`` None: they are not asked for. ``refused`` are replies to this very
-    prompt in which there was no action, and which are to be told so.
+    The first ``staying`` pairs stay in later prompts. ``learnings`` None: they are not
+    asked for. ``refused`` replies to this very prompt held no action, which is told.
     """
     text = messages()
     memory = (
@@ -330,16 +347,25 @@ def conversation(
             text=learnings or text["no_learnings"].template
         )
     )
-    closing = "\n\n" + "\n".join(filter(None, (memory, _request(actions))))
-    prompt = [
-        system,
-        *(message for pair in past for message in pair),
-        Message("user", joined((*observed, closing))),
-    ]
-    for reply in refused:
-        prompt.append(past_pair((), reply)[1])
-        prompt.append(Message("user", (text["feedback"].template,)))
-    return tuple(prompt)
+    feedback = [text["feedback"].template] * min(refused, 1)
+    closing = "\n\n" + "\n".join(filter(None, (*feedback, memory, _request(actions))))
+    prompt = [system]
+    told: list[Part] = []
+    for number, pair in enumerate(past, 1):
+        told += [*pair.observed]
+        if pair.reply:
+            stays = number == _last_reply(past[:staying])
+            prompt.append(Message("user", joined(told)))
+            prompt.append(Message("assistant", (pair.reply,), stays=stays))
+            told = []
+        else:
+            told.append(f"\n{text['no_action'].template}\n")
+    return (*prompt, Message("user", joined((*told, *observed, closing))))
+
+
+def _last_reply(past: Sequence[PastPair]) -> int:
+    """Return the number, from 1, of the last pair with a reply; 0: there is none."""
+    return max((number for number, pair in enumerate(past, 1) if pair.reply), default=0)
 
 
 def notes_request(

@@ -52,6 +52,7 @@ WINDOWS: dict[int | str, tuple[int, int]] = {
 }
 HISTORIES = st.sampled_from([*WINDOWS])
 Calls = list[tuple[str, str, int, bool, float]]
+FEEDBACK = "End it with a line such as"
 HISTORY = 'it must be a whole number from 0, or a range such as "3-7".'
 
 
@@ -94,7 +95,8 @@ def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
     assert prompts == live(agent(history=history, unparsed=policy), calls)
     assert subject.prompt() == subject.prompt()
     system = prompts[0][0]
-    committed = pairs = 0
+    named: list[bool] = []
+    pairs = 0
     for number, prompt in enumerate(prompts):
         assert prompt[0] == system
         roles = [message.role for message in prompt]
@@ -104,25 +106,18 @@ def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
             "user",
         ]
         assert all(message.text for message in prompt)
-        if number and not prompt[-1].text.startswith("This answer holds no action"):
-            committed, pairs = committed + 1, pairs + 1 if pairs < most else least
-            # The whole past is in it, as far as the window goes, and the latest pair is
-            # the last call.
-            retries = 0
-            while prompts[number - 1 - retries][-1].text.startswith(
-                "This answer holds no action"
-            ):
-                retries += 1
-            first_try = prompts[number - 1 - retries]
-            assert len(prompt) == 2 + 2 * pairs
-            assert committed > most or pairs == committed
-            if pairs:
-                assert first_try[-1].text.startswith(
-                    prompt[-3].text + "\n\nYour LEARNINGS: "
-                )
-        for message in prompt[1:-1]:
-            told = "Your LEARNINGS" in message.text
-            assert not told or policy == "retry-with-feedback"
+        assert not any("Your LEARNINGS" in message.text for message in prompt[1:-1])
+        if number and FEEDBACK not in prompt[-1].text:
+            named.append("ACTIONS" in calls[number - 1][0])
+            pairs = pairs + 1 if pairs < most else least
+            # The whole past is in it, as far as the window goes; only answers that
+            # named actions are the model's, and the latest pair is the last call.
+            answers = sum(named[len(named) - pairs :])
+            assert len(prompt) == 2 + 2 * answers
+            assert len(named) > most or pairs == len(named)
+            if pairs and named[-1]:
+                asked = prompts[number - 1][-1].text.split("\n\nYour ")[0]
+                assert asked.endswith(prompt[-3].text)
     assert prompts == live(agent(history=history, unparsed=policy), calls)
 
 

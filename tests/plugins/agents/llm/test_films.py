@@ -267,10 +267,19 @@ def test_a_reply_without_an_action_is_one_wasted_step(
     assert subject.read(answer) == (STAY,)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | count | {"unusable": 1}
     subject.observe(STAY, 0.0, WEST, False)
-    assert (
-        "ASSISTANT\n(an answer without an action)\nUSER\nSTAY: reward 0\n#→..#\n"
-        in film(subject.prompt())
-    )
+    # Nothing of ours is put into the model's mouth.
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+        (Your answer named no action.)
+        STAY: reward 0
+        #→..#
+
+        Your LEARNINGS: none
+        Your answer (at most 8 actions):
+        """)
 
 
 def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
@@ -289,7 +298,7 @@ def test_asking_again_with_feedback() -> None:
     subject.begin_trial(WEST)
     before = subject.prompt()
     assert subject.read(reply("<think>..</think>LEARNINGS: draft\nHm.")) == ()
-    assert subject.prompt()[: len(before)] == before
+    assert subject.prompt()[:-1] == before[:-1]
     assert subject.read(reply("")) == ()
     assert film(subject.prompt()) == shown("""
         SYSTEM
@@ -297,16 +306,9 @@ def test_asking_again_with_feedback() -> None:
         NEW TRIAL
         #→..#
 
+        Your last answer named no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
         Your LEARNINGS: none
         Your answer (one action):
-        ASSISTANT
-        (an answer without an action)
-        USER
-        This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
-        ASSISTANT
-        (an answer without an action)
-        USER
-        This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
         """)
     # The third time the step is wasted; what was refused is forgotten.
     assert subject.read(reply("No.")) == (STAY,)
@@ -322,9 +324,7 @@ def test_asking_again_with_feedback() -> None:
         USER
         NEW TRIAL
         #→..#
-        ASSISTANT
-        (an answer without an action)
-        USER
+        (Your answer named no action.)
         STAY: reward 0
         #→..#
 
@@ -344,6 +344,9 @@ def test_giving_a_trial_up() -> None:
     subject.begin_trial(EAST)
     assert film(subject.prompt()[-1:]) == shown("""
         USER
+        NEW TRIAL
+        #→..#
+        (Your answer named no action.)
         waited: reward -0.5
         #→..#
         waited x98: reward -0.5 each, unchanged

@@ -14,21 +14,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench import ACTION_LETTERS
+from cheesebench import (
+    ACTION_LETTERS,
+    STAY,
+    ChatReply,
+    ModelAgentContext,
+    ModelAgentSpec,
+)
+from cheesebench.plugins.agents.llm import LLM, LLM_TOOLS, LlmAgent
+from cheesebench.plugins.agents.llm.lists import FULL, SHORT
 from cheesebench.plugins.agents.llm.parsing import (
-    FULL,
     MAX_READ,
-    SHORT,
     canonical,
     parse,
     separate_reasoning,
 )
+from cheesebench.plugins.agents.llm.prompts import variants
 
 TESTS = Path(__file__).parents[3]
 PAGE = (TESTS.parent / "docs" / "prompts.md").read_text(encoding="utf-8")
 #: The table of the page, as reply and letters.
 TABLE = [
-    (reply.replace("⏎", "\n"), means.replace(" ", ""))
+    (reply.replace("⏎", "\n").replace("\\|", "|"), means.replace(" ", ""))
     for reply, means in re.findall(
         r"^\| `(.+)` \| ?([FLRS ]*?) ?\|$",
         PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0],
@@ -57,6 +64,35 @@ def test_the_table_is_whole() -> None:
         == PAGE.split("<!-- replies -->\n")[1].split("\n\n")[0].count("\n") - 1
         > 40
     )
+
+
+@pytest.mark.parametrize("actions", [1, 8])
+@pytest.mark.parametrize("history", ["3-7", 0])
+@pytest.mark.parametrize("agent", [LLM, LLM_TOOLS])
+@pytest.mark.parametrize("prompt", variants())
+def test_what_a_request_ends_with_is_a_label(
+    prompt: str, agent: ModelAgentSpec, history: int | str, actions: int
+) -> None:
+    """A model that only completes the last line of a request has answered it."""
+    chosen = {"prompt": prompt, "history": history, "actions": actions}
+    subject = LlmAgent(
+        ModelAgentContext(
+            seed=1, view="ascii_2d", settings={**agent.settings, **chosen}
+        )
+    )
+    subject.begin_trial("#→.#")
+    last = subject.prompt()[-1].text.split("\n")[-1]
+    assert read(f"{last} STAY") == "S"
+    assert read(f"LEARNINGS: a wall\n{last} STAY, FORWARD") == "SF"
+    assert read(f"{last}\n{last}\n{last}") == ""
+    # Nothing of the request is ever stored as the model's.
+    assert subject.read(ChatReply(text=f"LEARNINGS: a wall\n{last}\n{last}")) == (STAY,)
+    subject.observe(STAY, 0.0, "#→.#", True)
+    subject.begin_trial("#→.#")
+    assert subject.learnings == "a wall"
+    *_, last = subject.prompt()[-1].text.split("\n")
+    subject.read(ChatReply(text=f"{last.rpartition('. ')[2]} the wall is left"))
+    assert subject.learnings == ("a wall" if history else "the wall is left")
 
 
 def corpus() -> list[dict[str, Any]]:
@@ -103,7 +139,9 @@ FORWARD
 @pytest.mark.parametrize(
     ("reply", "letters"),
     [
-        ("LEARNINGS: & is unknown\nACTIONS: STAY", ""),  # the example of the prompt
+        # The example of the prompt may be the answer, but not where it is recited.
+        ("LEARNINGS: & is unknown\nACTIONS: STAY", "S"),
+        ("---\nLEARNINGS: & is unknown\nACTIONS: STAY\n---", ""),
         ("LEARNINGS: mine\nACTIONS: STAY", "S"),
         ("ACTIONS: STAY", "S"),
         ("FORWARD", ""),  # an observation may be a word
@@ -119,20 +157,23 @@ def test_reasoning_is_parted_from_the_reply() -> None:
     spoken = separate_reasoning(
         "<think>a <think> tag</think>\nLEARNINGS: x\nACTIONS: STAY"
     )
-    assert spoken == ("LEARNINGS: x\nACTIONS: STAY", "a <think> tag", False)
+    assert spoken == ("LEARNINGS: x\nACTIONS: STAY", "a <think> tag", False, False)
     assert separate_reasoning("it began before</think> ACTIONS: STAY") == (
         "ACTIONS: STAY",
         "it began before",
+        False,
         False,
     )
     assert separate_reasoning("ACTIONS: STAY <think>and so on") == (
         "ACTIONS: STAY",
         "and so on",
         True,
+        False,
     )
     assert separate_reasoning("REASONING: one\ntwo\nLEARNINGS: x\nACTIONS: STAY") == (
         "LEARNINGS: x\nACTIONS: STAY",
         "one\ntwo",
+        False,
         False,
     )
 

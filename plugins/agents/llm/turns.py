@@ -1,0 +1,78 @@
+"""Where a model's turn ends in its reply. Pure functions, in time proportional to the
+reply's length.
+
+A model whose end-of-turn token is no stop token goes on: it invents the other side, and
+its own next answer. Nothing of that is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_BAR = r"[|｜]"
+_OTHERS = "user|human|system|tool|ipython|environment|observation|developer|prompter"
+_OWN = "assistant|model|ai|bot|chatbot|gpt"
+_ROLE_TOKEN = (
+    rf"(?:<{_BAR}(?:im_start|start_header_id|start_of_role|turn){_BAR}?>|<start_of_turn>"
+    rf"|<{_BAR}START_OF_TURN_TOKEN{_BAR}>)"
+)
+#: Tokens that open the model's own turn: at the beginning of a reply they mean nothing.
+_OPENS_OWN = re.compile(
+    rf"\s*(?:<s>|<bos>|<{_BAR}begin[_▁]of[_▁](?:text|sentence){_BAR}>"
+    rf"|{_ROLE_TOKEN}\s*(?:<{_BAR}CHATBOT_TOKEN{_BAR}>|(?:{_OWN})\b)"
+    rf"(?:<{_BAR}(?:end_header_id|end_of_role){_BAR}>)?"
+    rf"|<{_BAR}(?:im_)?(?:{_OWN}){_BAR}>|\[\|assistant\|\]"
+    rf"|(?:{_OWN})[ \t]*(?:\n|\Z)|(?:#{{1,4}}[ \t]*)?(?:assistant|response|ai)[ \t]*:)",
+    re.IGNORECASE,
+)
+#: Tokens that end a turn, or open another one. Harmony and Solar end a *message* by
+#: ``<|end|>``: the same turn goes on where the next one is the assistant's.
+_ENDS = re.compile(
+    rf"<{_BAR}(?:im_end|eot_id|eom_id|eot|eos|eom|return|call|endofprompt"
+    rf"|end[_▁]?of[_▁]?(?:turn|text|sentence|utterance|message|document)"
+    rf"|END_OF_TURN_TOKEN|(?:im_)?(?:{_OTHERS}|{_OWN})|USER_TOKEN|SYSTEM_TOKEN"
+    rf"|CHATBOT_TOKEN|begin[_▁]of[_▁](?:text|sentence)){_BAR}>"
+    rf"|<{_BAR}end{_BAR}>(?!\s*<{_BAR}(?:start|begin){_BAR}>\s*assistant)"
+    rf"|</?s>|<(?:eos|bos|eot|eoa|eod|end_of_turn|end_of_utterance|turn\|)>"
+    rf"|{_ROLE_TOKEN}|</?<?SYS>>|\[/?INST\]|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS)\]"
+    rf"|\[\|(?:endofturn|user|system|assistant)\|\]|<seed:eos>"
+    # Of such tokens a server that leaves them out keeps the role alone.
+    rf"|(?<=[^\s\W])(?:user|assistant)(?=\n\n)",
+    re.IGNORECASE,
+)
+#: A line that opens the role of the other side.
+_OTHER_SIDE = re.compile(
+    r"^[ \t*_>]*(?:#{1,4}[ \t]*(?:instructions?|input|user|human|system|question|exercise)\b.*"
+    r"|(?:user|human|system)(?:[ \t*_]*[:：]|[ \t]*$)|(?:用户|人类|问题)[ \t]*[:：]).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class Turn(NamedTuple):
+    """What a model said in its turn; ``ran_on``: it went on behind the turn's end."""
+
+    text: str
+    ran_on: bool
+
+
+def until_token(text: str) -> Turn:
+    """Cut a reply at the first token that ends a turn."""
+    start = 0
+    while opening := _OPENS_OWN.match(text, start):
+        start = opening.end()
+    return _cut(text, start, _ENDS)
+
+
+def until_role(text: str) -> Turn:
+    """Cut a reply without its reasoning at a line that opens the other side's role."""
+    return _cut(text, 0, _OTHER_SIDE)
+
+
+def _cut(text: str, start: int, border: re.Pattern[str]) -> Turn:
+    end = border.search(text, start)
+    if end is None:
+        return Turn(text[start:], False)
+    return Turn(
+        text[start : end.start()], bool(border.sub("", text[end.start() :]).strip())
+    )
