@@ -94,6 +94,7 @@ _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )
 _WILL = _set("will ill id lets let choose decide going should would is are be")
+_SEEMS = _set("seems looks sounds feels may might could can was has")
 #: Words that deny what follows, or leave it open.
 OPEN = _set(
     "not no never nor neither without avoid rather instead cannot cant dont doesnt wont shouldnt wouldnt or either if "
@@ -257,7 +258,7 @@ class _Reader:
         list.
         """
         follows = bool(self._found) and not self._loose
-        if follows and words[0] == "or":
+        if follows and words[0] in ("or", "/", "?") and words[1:2] != ["/"]:
             return Line(choice=True)
         if follows and words[0] == ":" and self._is_told(words):
             return Line()
@@ -272,7 +273,7 @@ class _Reader:
         this.", "Going FORWARD would be unwise."
         """
         return bool(self._found) and (
-            not self._found[-1].name.isupper() or words[0] in _WILL
+            not self._found[-1].name.isupper() or words[0] in _WILL | _SEEMS
         )
 
     def _explains(self, words: Sequence[str]) -> bool:
@@ -303,8 +304,8 @@ def word(token: str) -> str:
 
 
 def is_bulleted(line: str) -> bool:
-    """Whether a line begins with a bullet or a number."""
-    return after_bullet(tokens(line)) > 0
+    """Whether a line begins with a bullet or a number, and not in bold."""
+    return not line.lstrip().startswith("**") and after_bullet(tokens(line)) > 0
 
 
 def after_bullet(tokens: Sequence[str]) -> int:

@@ -54,7 +54,8 @@ _MARKUP = re.compile(
 _LABEL = re.compile(
     r"^(?:[\W_](?<!\n))*(?:(?:my|your|next|final)[ \t]+)?(actions?|learnings?|reasoning)"
     r"(?:(?:[\W_](?<![\n(])){0,6}?(?:[:=：]|\][:=：]?)|(?:[\W_](?<![\n(]))*$"
-    r"|(?-i:(?<=ACTIONS)[ \t]+(?:[-–—][ \t]*)?(?=[A-Z]{2})))",
+    r"|(?-i:(?<=ACTIONS)[ \t]+(?:[-–—][ \t]*)?(?=[A-Z]{2}))"
+    r"|(?-i:(?<=Actions)[ \t]+[-–—][ \t]*(?=[A-Z]{2})))",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
 #: A label within a line: in capital letters, or as a key.
@@ -84,6 +85,18 @@ _TAKES_BACK = re.compile(
     r"|final\w*|better|sorry|mistaken?|oops|scratch that|chang\w+|updat\w+|hmm+|wrong)\b"
     r"|(?:^|[.!?][ \t]+)(?:wait|no)\b",
     re.IGNORECASE | re.MULTILINE,
+)
+
+#: What a sentence says before a label that it only speaks of: "If I could, I'd ...";
+#: and what it says behind it: "ACTIONS: FORWARD would hurt".
+_SPEAKS_OF = re.compile(
+    r"\b(?:if|would|could|i['’]d|unable|comply|refus\w+|decline\w*"
+    r"|i (?:can(?:not|['’]t)|won['’]t|will not|do not|don['’]t|must not))\b[^.!?\n]*\Z",
+    re.IGNORECASE,
+)
+_SPOKEN_OF = re.compile(
+    r"[*_`\"'“ \t]*[A-Z_]+(?:[ \t]*,[ \t]*[A-Z_]+)*[\"'”]?[ \t]+"
+    r"(?:is|was|has|had|would|could|might|should|because|gave|means|did)\b"
 )
 
 
@@ -352,9 +365,15 @@ def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
         kind = "learnings" if notes else "actions"
         yield asked.start(), asked.end(), kind, asked["line"] is not None
     for late in _LATE_LABEL.finditer(text):
-        if late.end() not in starts:
+        if late.end() not in starts and not _is_spoken_of(text, late):
             kind = _kind(late[late.lastindex or 1])
             yield late.start(), late.end(), kind, False
+
+
+def _is_spoken_of(text: str, label: re.Match[str]) -> bool:
+    """Whether the sentence around a label within a line only speaks of it."""
+    before = text[max(0, label.start() - 200) : label.start()]
+    return bool(_SPEAKS_OF.search(before) or _SPOKEN_OF.match(text, label.end()))
 
 
 def _answers(section: _Section) -> bool:
@@ -493,7 +512,9 @@ def _labelled(text: str) -> _Listed:
         return _Listed()
     found = [item for line in lines for item in line.items]
     unknown = sum(line.unknown for line in lines)
-    return _Listed(() if _is_explained_menu(found) else _expanded(found), unknown)
+    offered = "|" in first or all(item.explained for item in found)
+    menu = _is_menu(found) and offered
+    return _Listed(() if menu else _expanded(found), unknown)
 
 
 def _lines_below(below: Iterable[str], line: Line) -> Iterator[Line]:
@@ -508,6 +529,8 @@ def _lines_below(below: Iterable[str], line: Line) -> Iterator[Line]:
         if blank and found and not is_bulleted(text):
             return
         line = listed_line(text)
+        if blank and found and not line.items:
+            return
         yield line
         if not (line.items or (not found and _is_opening(text))):
             return
@@ -588,10 +611,6 @@ def _announced(line: str) -> tuple[int, ...]:
 def _is_menu(found: Sequence[Item]) -> bool:
     """Whether these are the four actions as the prompt lists them."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
-
-
-def _is_explained_menu(found: Sequence[Item]) -> bool:
-    return _is_menu(found) and all(item.explained for item in found)
 
 
 def _expanded(found: Iterable[Item]) -> tuple[int, ...]:
