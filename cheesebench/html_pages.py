@@ -128,6 +128,14 @@ def page(
     return response
 
 
+def standalone(template: str, **values: Any) -> str:
+    """Return a page for a file: with its style, without scripts."""
+    from markupsafe import Markup
+
+    looks = [Markup(_report_style())]
+    return _TEMPLATES.render(template, scripts=[], styles=looks, **values)
+
+
 def finished_page(text: str) -> web.Response:
     """Return a page with a policy of its own (a report), which this one can only make
     stricter.

@@ -9,7 +9,8 @@ from typing import Any
 from PIL import Image, ImageChops
 
 from cheesebench.auditing import audit_specification
-from cheesebench.commands.gallery import gallery, kept
+from cheesebench.cli import main
+from cheesebench.commands.gallery import gallery, kept, plates
 from cheesebench.interfaces import AuditSettings
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, with_arena
@@ -26,9 +27,8 @@ def test_the_gallery_is_up_to_date(tmp_path: Path) -> None:
     catalogue = Catalogue([ROOT / "protocols"])
     shown = [with_arena(catalogue.find(name)) for name in GALLERY]
     plugins = PluginManager()
-    text, pictures = gallery(
-        shown, [plugins.view(name) for name in SHIPPED], 0, "views"
-    )
+    views = [plugins.view(name) for name in SHIPPED]
+    text, pictures = gallery(plates(shown, views, 0), 0, "views")
     assert kept(PAGE) + text == PAGE, (
         f"cheesebench gallery {' '.join(GALLERY)} --output docs/views.md"
     )
@@ -83,3 +83,16 @@ def test_every_shipped_view_is_described() -> None:
     for name in SHIPPED:
         assert f"| `{name}` |" in words, "give it a row in the table of docs/views.md"
         assert f"**`{name}`**" in words, "say in docs/views.md how it is read"
+
+
+def test_a_page_that_ends_in_html_is_one_file_of_all_protocols_and_views(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "gallery.html"
+    assert main(["gallery", "--edition", "paper", "--output", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["gallery.html"]
+    assert len(re.findall(r"<h2 ", text)) == 9
+    assert len(re.findall(r'<img src="data:image/png;base64,', text)) == 9
+    assert len(re.findall("<pre>", text)) == 27
+    assert "<script" not in text

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from markupsafe import escape
 
 from cheesebench.chat import Picture
 from cheesebench.commands.common import (
     PROTOCOL,
+    add_option,
     describe,
     find_protocol,
     installed_catalogue,
@@ -18,8 +23,9 @@ from cheesebench.commands.common import (
     write_picture,
 )
 from cheesebench.errors import OptionError
+from cheesebench.html_pages import standalone
 from cheesebench.interface_checks import rendered
-from cheesebench.interfaces import DEFAULT_EDITION, HEADINGS, Still, View
+from cheesebench.interfaces import HEADINGS, Still, View
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification, arenas, with_arena
 from cheesebench.terminal import printable
@@ -33,12 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Writes a Markdown page; with --output, its pictures are written beside it, and text above the generated "
-        "part of that page is kept. Without a name: all installed protocols of the default edition.",
+        "part of that page is kept. A PAGE that ends in .html is one HTML file with its pictures. Without a name: all "
+        "installed protocols of the default edition.",
         "",
         "my_maze.protocol.yaml --seed 4",
         "--output views.md",
+        "--output gallery.html",
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
+    add_option(parser, "edition", default=None)
     parser.add_argument(
         "--seed",
         metavar="N",
@@ -56,25 +65,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     catalogue, plugins = installed_catalogue(), installed_plugins()
     if options.protocols:
-        specifications = [
-            with_arena(catalogue.load(find_protocol(catalogue, name)))
-            for name in options.protocols
+        chosen = [
+            catalogue.load(find_protocol(catalogue, name)) for name in options.protocols
         ]
     else:
-        found, broken = catalogue.all()
-        if broken:
-            raise broken[0]
-        specifications = [
-            one for one in arenas(found) if one.edition == DEFAULT_EDITION
-        ]
+        chosen = list(arenas(catalogue.select(edition=options.edition)))
+    specifications = map(with_arena, chosen)
+    shown = plates(specifications, list(plugins.views.values()), options.seed)
     page = Path(options.output) if options.output is not None else None
-    folder = page.stem if page is not None else "pictures"
-    text, pictures = gallery(
-        specifications, list(plugins.views.values()), options.seed, folder
-    )
+    if page is not None and page.suffix.lower() in (".html", ".htm"):
+        write_output(_as_html(shown), options.output)
+    else:
+        _write_markdown(shown, options.seed, page)
+    return 0
+
+
+def _write_markdown(shown: Iterable[Plate], seed: int, page: Path | None) -> None:
+    text, pictures = gallery(shown, seed, "pictures" if page is None else page.stem)
     if page is None:
         write_output(text, None)
-        return 0
+        return
     try:
         words = kept(page.read_text(encoding="utf-8")) if page.exists() else ""
         page.with_suffix("").mkdir(exist_ok=True)
@@ -84,61 +94,99 @@ def run(options: argparse.Namespace) -> int:
         ) from None
     for name, picture in pictures.items():
         write_picture(picture, str(page.parent / name))
-    write_output(words + text, options.output)
-    return 0
+    write_output(words + text, str(page))
 
 
 def kept(page: str) -> str:
     return page.partition(MARK)[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Plate:
+    """One protocol, from the start of the first trial of subject 0, as each view shows
+    it.
+    """
+
+    name: str
+    title: str
+    start: str
+    """The state of the trial, and the heading from which most is visible."""
+    looks: tuple[tuple[str, str | Picture], ...]
+    """Names of views, and what each of them shows."""
+
+
+def plates(
+    specifications: Iterable[Specification], views: Sequence[View], seed: int
+) -> Iterator[Plate]:
+    for specification in specifications:
+        still = installed_plugins().compile(specification).still(views[0], seed, 0)
+        heading = max(
+            specification.arena.headings,
+            key=lambda heading: _variety(still, heading, views),
+        )
+        looks = [
+            (view.name, rendered(view, still.scene, still.column, still.row, heading))
+            for view in views
+        ]
+        yield Plate(
+            name=one_line(specification.name),
+            title=one_line(specification.title),
+            start=f"state `{one_line(still.state)}`, facing {HEADINGS[heading]}",
+            looks=tuple(looks),
+        )
+
+
 def gallery(
-    specifications: Iterable[Specification],
-    views: Sequence[View],
-    seed: int,
-    folder: str,
+    shown: Iterable[Plate], seed: int, folder: str
 ) -> tuple[str, Mapping[str, Picture]]:
     """Return the generated part of a page in Markdown, and its pictures by path
     relative to the page.
-
-    Each protocol is shown from the start of the first trial of subject 0 under
-    ``seed``, facing the heading from which most is visible.
     """
     pictures: dict[str, Picture] = {}
     parts = [f"{MARK} --seed {seed} -->"]
-    for specification in specifications:
-        parts += _section(specification, views, seed, folder, pictures)
+    for plate in shown:
+        parts += [f"## {plate.name}", f"{plate.title}; {plate.start}."]
+        for view, look in plate.looks:
+            parts.append(f"`{view}`")
+            if isinstance(look, Picture):
+                path = f"{folder}/{plate.name.replace('@', '.')}.{view}.png"
+                pictures[path] = look
+                parts.append(f"![{plate.name} from above, as a picture]({path})")
+            parts += _fenced(str(look))
     return "\n\n".join(parts) + "\n", pictures
 
 
-def _section(
-    specification: Specification,
-    views: Sequence[View],
-    seed: int,
-    folder: str,
-    pictures: dict[str, Picture],
-) -> Iterator[str]:
-    paradigm = installed_plugins().compile(specification)
-    name = one_line(specification.name)
-    still = paradigm.still(views[0], seed, 0)
-    yield f"## {name}"
-    heading = max(
-        specification.arena.headings,
-        key=lambda heading: _variety(still, heading, views),
-    )
-    yield f"{one_line(specification.title)}; state `{one_line(still.state)}`, facing {HEADINGS[heading]}."
-    for view in views:
-        observation = rendered(view, still.scene, still.column, still.row, heading)
-        yield f"`{view.name}`"
-        if isinstance(observation, Picture):
-            path = f"{folder}/{specification.name.replace('@', '.')}.{view.name}.png"
-            pictures[path] = observation
-            yield f"![{name} from above, as a picture]({path})"
-        if text := str(observation):
-            # The fence is longer than any run of its character in the text.
-            fence = "`" * (3 + text.count("`"))
-            lines = (line.rstrip() for line in printable(text).split("\n"))
-            yield "\n".join([f"{fence}text", *lines, fence])
+def _fenced(text: str) -> list[str]:
+    """Return a block of text whose fence is longer than any run of its character."""
+    if not text:
+        return []
+    fence = "`" * (3 + text.count("`"))
+    lines = (line.rstrip() for line in printable(text).split("\n"))
+    return ["\n".join([f"{fence}text", *lines, fence])]
+
+
+def _as_html(shown: Iterable[Plate]) -> str:
+    """Return a page of its own, pictures included: a row for each protocol, a column
+    for each view.
+    """
+    rows = [
+        (
+            plate,
+            [
+                (view, _address(look), escape(printable(str(look))))
+                for view, look in plate.looks
+            ],
+        )
+        for plate in shown
+    ]
+    return standalone("gallery.html.jinja", rows=rows)
+
+
+def _address(look: str | Picture) -> str:
+    """Return a picture as an address that needs no file."""
+    if not isinstance(look, Picture):
+        return ""
+    return f"data:image/png;base64,{base64.b64encode(look.png).decode()}"
 
 
 def _variety(still: Still, heading: int, views: Sequence[View]) -> int:

@@ -41,6 +41,7 @@ from cheesebench.paradigms.dialogue.statistics import (
     deviance_table,
     failure_shares,
     main_effects,
+    one_thread,
     read_published,
     scores_of,
 )
@@ -125,12 +126,12 @@ def run(options: argparse.Namespace) -> int:
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
         draw(scores, Path(options.figures))
-    found = _collect(scores, rows, options.margin)
-    text = (
-        json.dumps(found, indent=2) + "\n"
-        if options.json
-        else _text(scores, rows, published, options.margin)
-    )
+    with one_thread():
+        text = (
+            json.dumps(_collect(scores, rows, options.margin), indent=2) + "\n"
+            if options.json
+            else _text(scores, rows, published, options.margin)
+        )
     write_output(text, options.output)
     return 0
 
@@ -189,6 +190,10 @@ def read_scores(path: Path, published: Published) -> list[Score]:
     return scores
 
 
+#: Height and standard error of a bar, by level of a factor and series.
+_Heights = Mapping[tuple[str, str], tuple[float, float]]
+RIGHT = "right answers (mean over items, SE)"
+FAILED = "share of all answers"
 _Rows = dict[str, dict[str, tuple[float, float]]]
 #: Number of domains in the paper's means.
 PAPER_DOMAINS = 3
@@ -425,10 +430,12 @@ _TOGETHER = 0.8
 
 
 def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
-    """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``.
+    """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``, and the kinds
+    of failure by graph and condition (the paper's Figure 3).
 
     Bars are means over items, whiskers their standard errors; groups are the five of
-    the paper's Figure 2. A figure without bars is not written.
+    the paper's Figure 2. Kinds of failure are shares of all answers. A figure without
+    bars is not written.
     """
     try:
         import matplotlib
@@ -446,38 +453,59 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     with matplotlib.rc_context(settings):
         grouped = [score for score in scores if score.group not in OUTSIDE]
         drawn = {"graph": scores, "condition": scores, "group": grouped}
-        return [
-            _bars(by(some, factor), folder / f"by_{factor}.svg")
+        right = [
+            _bars(_means(by(some, factor)), RIGHT, folder / f"by_{factor}.svg")
             for factor, some in drawn.items()
             if some
         ]
+        shares = {
+            factor: failure_shares(scores, factor) for factor in ("graph", "condition")
+        }
+        return right + [
+            _bars(_shares(found), FAILED, folder / f"failures_by_{factor}.svg")
+            for factor, found in shares.items()
+            if found
+        ]
 
 
-def _bars(spreads: Mapping[tuple[str, str], Spread], path: Path) -> Path:
+def _means(spreads: Mapping[tuple[str, str], Spread]) -> _Heights:
+    return {key: (spread.mean, spread.se or 0.0) for key, spread in spreads.items()}
+
+
+def _shares(found: Mapping[str, Mapping[str, float]]) -> _Heights:
+    return {
+        (level, kind): (share, 0.0)
+        for level, kinds in found.items()
+        for kind, share in kinds.items()
+    }
+
+
+def _bars(heights: _Heights, meaning: str, path: Path) -> Path:
+    """Draw a group of bars for each level of a factor, one bar for each series."""
     from matplotlib.figure import Figure  # not pyplot: no window, no state
 
-    levels = list(dict.fromkeys(level for level, _ in spreads))
-    models = list(dict.fromkeys(model for _, model in spreads))
-    figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(models) + 2), 4))
+    levels = list(dict.fromkeys(level for level, _ in heights))
+    series = list(dict.fromkeys(name for _, name in heights))
+    figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(series) + 2), 4))
     axes: Any = figure.subplots()
-    width = _TOGETHER / len(models)
-    for number, model in enumerate(models):
+    width = _TOGETHER / len(series)
+    for number, name in enumerate(series):
         shown = [
-            (place, spreads[level, model])
+            (place, *heights[level, name])
             for place, level in enumerate(levels)
-            if (level, model) in spreads
+            if (level, name) in heights
         ]
         axes.bar(
-            [place - _TOGETHER / 2 + (number + 0.5) * width for place, _ in shown],
-            [spread.mean for _, spread in shown],
+            [place - _TOGETHER / 2 + (number + 0.5) * width for place, _, _ in shown],
+            [mean for _, mean, _ in shown],
             width,
-            yerr=[spread.se or 0.0 for _, spread in shown],
-            label=model,
+            yerr=[error for _, _, error in shown],
+            label=name,
             error_kw={"linewidth": 0.7},
         )
     axes.set_xticks(range(len(levels)), levels, rotation=45, ha="right")
     axes.set_ylim(0, 1.05)
-    axes.set_ylabel("right answers (mean over items, SE)")
+    axes.set_ylabel(meaning)
     axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -487,6 +488,27 @@ def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
     return int(fit.df_resid), float(fit.deviance)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let linear algebra compute in one thread: on small tables several threads spend
+    most of their time waiting for one another.
+
+    Raises OptionError where the extra ``cogeval`` is not installed.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise _lacks("threadpoolctl") from None
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def _lacks(library: str) -> OptionError:
+    return OptionError(
+        f"The analysis of deviance needs {library}. Install it: {install_command('cogeval')}"
+    )
+
+
 def _independent(design: Sequence[Floats]) -> tuple[Floats, list[int]]:
     """Return linearly independent columns, and their indices.
 
@@ -507,9 +529,7 @@ def _fitted(answers: Floats, columns: Floats) -> Any:
         from statsmodels.genmod.families import Binomial
         from statsmodels.genmod.generalized_linear_model import GLM
     except ImportError:
-        raise OptionError(
-            f"The analysis of deviance needs statsmodels. Install it: {install_command('cogeval')}"
-        ) from None
+        raise _lacks("statsmodels") from None
     with warnings.catch_warnings():
         # Cells of no or only successes have no finite estimate; the deviance is right
         # nevertheless.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SCORES = HEADER + "".join(
     for temperature in ("0", "1")
     for successes in [min(10, ease + better + (condition == "transReval"))]
 )
+ROOT = Path(__file__).parents[2]
 BESIDE = [
     parent / "shared" / "data" / "cogeval" / "scores_half.csv"
     for parent in Path(__file__).parents
@@ -222,3 +224,6 @@ def test_the_published_scores_give_the_published_degrees_of_freedom(
     assert [row["df"] for row in rows] == [7, 5, 2, 2, 4, 14, 10, 20, 8, 40]
     significant = [row["p"] < 0.001 for row in rows]
     assert significant == [True, True, True, False, True, False, True, True, True, True]
+    page = (ROOT / "docs" / "cogeval.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| \S.*\| [\d.]+ \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert shown == [f"{row['chi2']:.1f}" for row in rows]

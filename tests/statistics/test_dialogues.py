@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 
+from cheesebench.paradigms.dialogue.cogeval_stats import draw
 from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.paradigms.dialogue.statistics import (
+    KINDS,
     Score,
     Spread,
     by,
@@ -229,3 +232,17 @@ def test_the_gate_says_what_the_tests_say(rights: tuple[int, int]) -> None:
 def test_a_design_without_claims_makes_none() -> None:
     cell = judge(plan(claims=False), [record(subject, True) for subject in range(2)])
     assert cell.verdict is Verdict.INCONCLUSIVE
+
+
+def test_kinds_of_failure_are_drawn_by_graph_and_condition(tmp_path: Path) -> None:
+    """The paper's Figure 3; each kind has a bar in each group, and a name."""
+    pytest.importorskip("matplotlib")
+    loops = {**dict.fromkeys(KINDS, 0), "loop": 1}
+    drawn = draw([score(failures=loops), score(graph="h", failures=loops)], tmp_path)
+    assert {path.name for path in drawn} == {
+        *(f"by_{factor}.svg" for factor in ("graph", "condition", "group")),
+        *(f"failures_by_{factor}.svg" for factor in ("graph", "condition")),
+    }
+    text = (tmp_path / "failures_by_graph.svg").read_text(encoding="utf-8")
+    assert all(f">{kind}<" in text for kind in KINDS)
+    assert ">share of all answers<" in text
