@@ -199,6 +199,7 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _readable_rows(spec, root, diagnostics)
     _beyond_the_schedule(spec, root, diagnostics)
     _forgiven(spec, diagnostics)
+    _distances(spec, root, diagnostics)
     for doubt in doubts(spec):
         diagnostics.warning(
             doubt.code, root.find(doubt.path).position, doubt.sentence, doubt.remedy
@@ -418,6 +419,86 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
                         diagnostics.warning(331, rule.position, sentence, remedy)
 
 
+def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """134: the distance to a solid, which has no floor and so no distance."""
+    for tree, position, pressed in _read(spec, root):
+        for node in ex.walk(tree):
+            match node:
+                case ex.Call("distance", ex.Variable(name)):
+                    held = [
+                        one for one in _held(spec, name) if one in spec.arena.solids
+                    ]
+                case ex.Call("distance", ex.BuiltIn("it")):
+                    name, held = "it", ["what is pressed"] if pressed else []
+                case _:
+                    continue
+            if held:
+                sentence = f"distance() is to floor; '{name}' can be '{held[0]}', which is solid."
+                diagnostics.error(
+                    134, position, sentence, "Name a zone of floor beside it."
+                )
+
+
+def _read(
+    spec: Specification, root: Node
+) -> Iterator[tuple[ex.Expression | None, Position, bool]]:
+    """Yield every expression, where it is, and whether it is about what is pressed."""
+    yield from ((tree, position, False) for tree, position in _conditions(spec, root))
+    for name, measure in spec.measures.items():
+        yield measure, root.find(("measures", name)).position, False
+    own = [(spec.each, root.find(("trial", "each")).position, False)]
+    for state in spec.states.values():
+        own += [
+            (effects, state.position, False) for effects in (state.entry, state.each)
+        ]
+    for rule in _rules(spec):
+        own.append((rule.effects, rule.position, rule.trigger == "press"))
+        yield from ((tree, rule.position, False) for tree in (rule.p, rule.after))
+    for effects, position, pressed in own:
+        values = [one.value for one in effects.assignments]
+        for tree in (effects.reward, *(effects.put or ()), *values):
+            yield tree, position, pressed
+
+
+def _rules(spec: Specification) -> Iterator[RuleSpec]:
+    yield from spec.watch
+    for state in spec.states.values():
+        yield from state.rules
+
+
+def _held(spec: Specification, variable: str) -> set[str]:
+    """Return the names that a variable can hold, also by way of others."""
+    found, pending, names = set[str](), [variable], set[str]()
+    while pending:
+        name = pending.pop()
+        if name in names:
+            continue
+        names.add(name)
+        found |= {*spec.drawn(name)}
+        if name in spec.variables:
+            found |= _places(spec.variables[name].initial)
+        for one in _assignments(spec):
+            if one.variable == name:
+                found |= _places(one.value)
+                if isinstance(one.value, ex.Variable):
+                    pending.append(one.value.name)
+    return found
+
+
+def _places(value: object) -> set[str]:
+    """Return the names in a value, or that an expression may have as its value."""
+    match value:
+        case ex.Constant(str(name)) | str(name):
+            return {name}
+        case ex.Members(names):
+            return {*names}
+        case ex.Classes(cases):
+            return {name for _, name in cases}
+        case frozenset() | set() | tuple():
+            return {str(one) for one in value}
+    return set()
+
+
 def _conditions(
     spec: Specification, root: Node
 ) -> Iterator[tuple[ex.Expression | None, Position]]:
@@ -425,11 +506,7 @@ def _conditions(
     yield spec.where, root.find(("estimand", "where")).position
     yield from ((entry.guard, entry.position) for entry in spec.entry)
     yield from ((entry.guard, entry.position) for entry in spec.finish)
-    for rule in (
-        *spec.watch,
-        *(rule for state in spec.states.values() for rule in state.rules),
-    ):
-        yield rule.guard, rule.position
+    yield from ((rule.guard, rule.position) for rule in _rules(spec))
 
 
 #: How views may draw the agent; a cue must not look like it.

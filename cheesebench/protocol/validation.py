@@ -250,9 +250,15 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
             most := numbers.get("at_most"), int | float
         ):
             tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
-    verdicts = set()
-    for lesion, most in construct.abolished_by:
-        verdict, bound = tried.get(f"{RULE}{lesion}", ("", 0.0))
+    named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
+    # A row that the construct does not name is of an earlier amnesia.
+    verdicts = {
+        verdict
+        for rule, (verdict, _) in tried.items()
+        if rule not in named and rule.startswith(RULE)
+    }
+    for rule, most in named.items():
+        verdict, bound = tried.get(rule, ("", 0.0))
         # The bound is not part of the hash, so an audit of a looser bound does not
         # count.
         verdicts.add(verdict if bound <= most else "")

@@ -680,8 +680,24 @@ class Adversary:
         far as the effort goes.
         """
         entries: Parts = {}
+        for _, percept, part in self.arrivals(root, steps, states, state):
+            _add(entries.setdefault(percept, {}), part)
+        return {
+            percept: self.world.likeliest(part)
+            for percept, part in entries.items()
+            if part
+        }
+
+    def arrivals(
+        self, root: Parts, steps: int, states: frozenset[str], state: str
+    ) -> Iterator[tuple[int, int, Belief]]:
+        """Yield how each group of subjects that have perceived the same enters a state:
+        the number of those that had perceived the same before, and the percept.
+
+        In any of ``states`` they are followed no further.
+        """
         pending = [
-            (-sum(part.values()), number, percept, Progress(part, steps))
+            (-sum(part.values()), number, percept, Progress(part, steps), -1 - number)
             for number, (percept, part) in enumerate(root.items())
         ]
         heapify(pending)
@@ -691,11 +707,16 @@ class Adversary:
             0.0,
         )
         while pending:
-            weight, _, percept, progress = heappop(pending)
-            there = entries.setdefault(percept, {})
-            for grain, share in progress.belief.items():
-                if grain[0].state == state:
-                    there[grain] = there.get(grain, 0.0) + share
+            weight, own, percept, progress, before = heappop(pending)
+            yield (
+                before,
+                percept,
+                {
+                    grain: share
+                    for grain, share in progress.belief.items()
+                    if grain[0].state == state
+                },
+            )
             progress.belief = {
                 one: share
                 for one, share in progress.belief.items()
@@ -709,17 +730,11 @@ class Adversary:
             for number, further in self._branches(progress, True):
                 if number >= 0:
                     count += 1
-                    heappush(
-                        pending, (-sum(further.belief.values()), count, number, further)
-                    )
+                    whole = sum(further.belief.values())
+                    heappush(pending, (-whole, count, number, further, own))
         self.followed = min(
             self.followed, 1 - lost / sum(sum(part.values()) for part in root.values())
         )
-        return {
-            percept: self.world.likeliest(part)
-            for percept, part in entries.items()
-            if part
-        }
 
     def carried(
         self,

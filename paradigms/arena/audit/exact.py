@@ -17,9 +17,17 @@ this can only help, too.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import cast
 
 from cheesebench.interfaces import STAY
@@ -36,7 +44,7 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     signature,
 )
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
-from cheesebench.paradigms.arena.audit.relevance import holds_of
+from cheesebench.paradigms.arena.audit.relevance import holds_of, operands
 from cheesebench.paradigms.arena.audit.walks import (
     EQUAL,
     TooManyError,
@@ -52,6 +60,7 @@ from cheesebench.protocol.expressions import (
     Constant,
     Expression,
     Number,
+    Recent,
     Variable,
     walk,
 )
@@ -123,7 +132,77 @@ def upper_bound(
         bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
         if bound is None or bound > asked + EQUAL:
             return None
+    adversary = of_this_trial(adversary, effort)
+    if _selects(specification.where):
+        is_measured = about is not None and about.better is not None
+        return None if is_measured else _share(adversary, effort, at_most)
     return _least(adversary, effort, at_most)
+
+
+def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
+    """Return an adversary that succeeds wherever this one does, and by what happens in
+    the trial itself.
+
+    A conjunct of ``success`` that reads earlier trials is dropped; ``recent(X, k) ==
+    k`` says at least that this trial ended in X.
+    """
+    world = adversary.world
+    specification = world.program.specification
+    if specification.success is None:
+        return adversary
+    conjuncts = list(operands(specification.success, "and"))
+    kept = [
+        easier
+        for one in conjuncts
+        if (easier := _implied(one, world.relevance.kept)) is not None
+    ]
+    if kept == conjuncts or not kept:
+        return adversary
+    success = reduce(lambda left, right: Binary("and", left, right), kept)
+    return Adversary(
+        ArenaParadigm(replace(specification, success=success)), world.lesion, effort
+    )
+
+
+def _implied(condition: Expression, kept: Collection[str]) -> Expression | None:
+    """Return what a condition says of this trial alone; None: nothing that is known."""
+    match condition:
+        case Binary("==" | ">=", Recent(str(outcome), trials), Number(number)) if (
+            number >= trials
+        ):
+            return Binary("==", BuiltIn("last"), Constant(outcome))
+    earlier = any(
+        isinstance(one, Recent) or (isinstance(one, Variable) and one.name in kept)
+        for one in walk(condition)
+    )
+    return None if earlier else condition
+
+
+def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
+    """Return ``at_most`` if no subject succeeds in more of the trials that ``where``
+    counts, whichever these are.
+
+    The share of two means is not above s if no trial has a positive mean of 1 - s for
+    a success, -s for another trial that counts, and 0 for one that does not. To these
+    s is added.
+    """
+    specification = adversary.world.program.specification
+    assert specification.success is not None
+    assert specification.where is not None
+    succeeds, counts = _truth(specification.success), _truth(specification.where)
+    fails = Binary("-", Number(1), counts)
+    worth = Binary(
+        "+", Binary("*", succeeds, counts), Binary("*", Number(at_most), fails)
+    )
+    worthy = replace(specification, success=worth, measures={GRADED: worth}, where=None)
+    worthy_one = Adversary(ArenaParadigm(worthy), adversary.world.lesion, effort)
+    bound = _least(worthy_one, effort, at_most)
+    return at_most if bound is not None and bound <= at_most + EQUAL else None
+
+
+def _truth(condition: Expression) -> Expression:
+    """Return 1 where a condition holds, and 0 elsewhere."""
+    return Binary("!=", condition, Number(0))
 
 
 def _worth(

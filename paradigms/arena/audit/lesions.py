@@ -8,7 +8,7 @@ import gc
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
@@ -16,6 +16,7 @@ from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
 from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
 from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
     Z95,
@@ -340,16 +341,16 @@ def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool
 
 
 def ceilings(
-    lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner
+    lesions: Sequence[Lesion],
+    limits: Mapping[Lesion, float],
+    settings: AuditSettings,
+    runner: Runner,
 ) -> list[Ceiling]:
-    """Return the ceilings under these lesions, in parallel where there are
-    processes.
+    """Return the ceilings under these lesions, in parallel where there are processes;
+    ``limits``: what may be left under some.
     """
     construct = runner.paradigm.specification.construct
-    asked, limits = {INTACT}, dict[Lesion, float]()
-    if construct is not None:
-        limits = dict(construct.abolished_by)
-        asked |= {*limits, *construct.spared_by}
+    asked = {INTACT, *limits, *(construct.spared_by if construct is not None else ())}
     targets = _targets(runner.paradigm, settings.seed)
     orders = [
         Order(
@@ -452,6 +453,11 @@ WHOLE = 0.999
 #: for it.
 EXCESS = "; the excess is within chance"
 CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
+#: Added to a row that the construct does not name.
+TOLD_LATER = (
+    "; tried because what is told from here on is no memory of what came before:"
+    " if it is to be remembered, too, name this amnesia in `construct`"
+)
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -468,15 +474,21 @@ def audit_lesions(
         yield AuditFinding(
             "construct", "note", f"{construct.name}", {"name": construct.name}
         )
-    found = ceilings(battery(paradigm.specification), settings, runner)
+    named = dict(construct.abolished_by) if construct else {}
+    earlier = earlier_amnesias(paradigm, settings.effort)
+    at_most = earlier | named
+    lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
+    found = ceilings(list(lesions), at_most, settings, runner)
     intact = next(one for one in found if one.lesion == INTACT)
     is_void = intact.at_last.value < INTACT_AT_LAST
-    at_most = dict(construct.abolished_by) if construct else {}
     spared = construct.spared_by if construct else ()
     for ceiling in found:
-        yield _finding(
+        finding = _finding(
             ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void
         )
+        if ceiling.lesion in earlier.keys() - named.keys():
+            finding = replace(finding, text=finding.text + TOLD_LATER)
+        yield finding
 
 
 def _finding(

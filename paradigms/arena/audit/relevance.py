@@ -986,8 +986,8 @@ def _largest(
                 else []
             )
         if isinstance(node, Binary) and node.operator in ("and", "or"):
-            operands = list(_operands(node, node.operator))
-            still = [one for one in operands if is_still(one)]
+            conditions = list(operands(node, node.operator))
+            still = [one for one in conditions if is_still(one)]
             whole = (
                 [reduce(lambda left, right: Binary(node.operator, left, right), still)]
                 if still
@@ -996,7 +996,7 @@ def _largest(
             return [
                 *whole,
                 *chain.from_iterable(
-                    found(one) for one in operands if one not in still
+                    found(one) for one in conditions if one not in still
                 ),
             ]
         return list(chain.from_iterable(map(found, parts(node))))
@@ -1004,10 +1004,10 @@ def _largest(
     return found(tree)
 
 
-def _operands(tree: Expression, operator: str) -> Iterator[Expression]:
+def operands(tree: Expression, operator: str) -> Iterator[Expression]:
     if isinstance(tree, Binary) and tree.operator == operator:
-        yield from _operands(tree.left, operator)
-        yield from _operands(tree.right, operator)
+        yield from operands(tree.left, operator)
+        yield from operands(tree.right, operator)
     else:
         yield tree
 
@@ -1015,7 +1015,7 @@ def _operands(tree: Expression, operator: str) -> Iterator[Expression]:
 def _is_false(guard: Expression | None, block: str) -> bool:
     """Return whether a guard holds nowhere in a block, because it names another one."""
     return guard is not None and any(
-        _is_zero(one, block) for one in _operands(guard, "and")
+        _is_zero(one, block) for one in operands(guard, "and")
     )
 
 

@@ -115,12 +115,20 @@ def audit_leaks(
             settings.progress(f"leaks in {view.name}")
         trials, others = max(100, settings.trials // 3), dict[str, list[Sample]]()
         samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
+        rarest = min((len(samples[check.at]) for check in checks), default=FEWEST)
+        if rarest < FEWEST:  # a walker at random seldom gets far in a long trial
+            trials *= min(MOST_TIMES, math.ceil(2 * FEWEST / max(1, rarest)))
+            samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         for check in checks:
             rule = f"leak: {check.hidden} at {check.at}, {view.name}"
             entries = samples[check.at]
             if len(entries) < FEWEST:
-                text = f"'{check.at}' was entered in only {len(entries)} trials: too few to judge"
-                yield AuditFinding(rule, "note", text, {"entries": len(entries)})
+                text = (
+                    f"'{check.at}' was entered in only {len(entries)} of {trials} trials:"
+                    " too few to judge; raise --trials"
+                )
+                numbers: dict[str, object] = {"entries": len(entries)}
+                yield AuditFinding(rule, "undecided", text, numbers)
                 continue
             finding = _judged_leak(rule, check, entries)
             if finding.verdict == "FAIL":
@@ -681,6 +689,8 @@ FOLDS = 5
 #: Fewest entries into a state for a finding, and trials in which states are entered by
 #: force.
 FEWEST, FORCED = 50, 200
+#: Up to so many times the trials are led where a state is entered too seldom.
+MOST_TIMES = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""Whether a memory is lost where the construct says: an amnesia at a state takes all
+that came before it, and so also what was told too late to be what is to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import islice
+
+from cheesebench.lesions import TRIAL, Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
+from cheesebench.paradigms.arena.audit.walks import shares
+from cheesebench.protocol import Specification
+from cheesebench.protocol.expressions import Constant, Expression, Number
+from cheesebench.protocol.specification import ConstructSpec, RuleSpec
+
+#: Trials of a life in which it is looked for what has been told before a state.
+TRIALS = 3
+
+
+def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, float]:
+    """Return the amnesias at earlier states that leave more than the construct's own
+    where something is told in between, and what each may leave.
+
+    In a memory task an amnesia that is named at a state (of the choice, say) must hold
+    at every state after the one in which what is to be remembered is first told. A
+    state whose amnesia the construct names itself, and what comes before it, is left
+    to that.
+    """
+    construct = paradigm.specification.construct
+    found: dict[Lesion, float] = {}
+    if construct is None or construct.kind != "memory":
+        return found
+    for lesion, at_most in construct.abolished_by:
+        for state in states_between(paradigm.specification, lesion):
+            earlier = replace(
+                lesion, amnesia=frozenset({state}) | (lesion.amnesia & {TRIAL})
+            )
+            if is_told(paradigm, earlier, state, effort):
+                found[earlier] = min(at_most, found.get(earlier, 1.0))
+    return found
+
+
+def states_between(specification: Specification, lesion: Lesion) -> list[str]:
+    """Return the states after the first ones of a trial and before those of an amnesia,
+    in the order of the file, without those that the construct names itself.
+    """
+    if not lesion.forgets_at or specification.construct is None:
+        return []
+    following = _following(specification)
+    begun_in = {one.name for one in specification.entry}
+    passed = _reached(begun_in, following, lesion.forgets_at)
+    named = _named(specification.construct) - lesion.forgets_at
+    return [
+        name
+        for name in specification.states
+        if name in passed - begun_in
+        and _reached({name}, following, ()) & lesion.forgets_at
+        and not _reached({name}, following, ()) & named
+    ]
+
+
+def _named(construct: ConstructSpec) -> set[str]:
+    lesions = [*(one for one, _ in construct.abolished_by), *construct.spared_by]
+    return {state for one in lesions for state in one.forgets_at}
+
+
+def _following(specification: Specification) -> dict[str, set[str]]:
+    always = {rule.go for rule in specification.watch if rule.go}
+    always |= {one.go for one in specification.finish if one.go}
+    return {
+        name: always | {rule.go for rule in state.rules if rule.go}
+        for name, state in specification.states.items()
+    }
+
+
+def _reached(
+    first: set[str], following: dict[str, set[str]], without: Collection[str]
+) -> set[str]:
+    """Return these states and all that may come after them, up to those ``without``."""
+    found, pending = set[str](), [one for one in first if one not in without]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += following[name] - set(without)
+    return found
+
+
+def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) -> bool:
+    """Return whether subjects may know different things just before they enter a state:
+    by what they are answered, where they may act before, or else by what they see.
+    """
+    specification = paradigm.specification
+    following = _following(specification)
+    begun_in = {one.name for one in specification.entry}
+    earlier = [
+        one
+        for name, one in specification.states.items()
+        if name in _reached(begun_in, following, {state})
+        and state in _reached({name}, following, ())
+    ]
+    if any(_answers(rule) for one in earlier for rule in one.rules):
+        return True
+    adversary = Adversary(paradigm, lesion, effort)
+    rest = adversary.world.prior()
+    for _ in islice(range(specification.planned_trials), TRIALS):
+        ensemble = adversary.world.begin(rest)
+        known: dict[int, dict[int, float]] = {}
+        ways = begun(ensemble)
+        for before, _, part in adversary.arrivals(ways, 0, frozenset({state}), state):
+            expected = known.setdefault(before, {})
+            for (node, _), weight in part.items():
+                kind = node.circumstances
+                expected[kind] = expected.get(kind, 0.0) + weight
+        if len({shares(one.items()) for one in known.values() if one}) != 1:
+            return True
+        rest = adversary.carried(ensemble)
+    return False
+
+
+def _answers(rule: RuleSpec) -> bool:
+    """Return whether what a subject does here may tell it something that was drawn."""
+    reads = [rule.guard, rule.p, rule.effects.reward]
+    aims = rule.target is not None and rule.target.variable
+    acts = rule.trigger != "after"
+    return acts and (aims or not all(map(_is_plain, reads)))
+
+
+def _is_plain(tree: Expression | None) -> bool:
+    return tree is None or isinstance(tree, Number | Constant)

@@ -1,0 +1,215 @@
+"""What is told between the sample and the choice is no memory of the sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cheesebench.interfaces import AuditSettings
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.exact import upper_bound
+from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
+from cheesebench.protocol import load_protocol, with_arena
+from cheesebench.protocol.validation import construct_status
+
+Plant = Callable[..., ArenaParadigm]
+
+#: The sound protocol with a wait between the cue and the choice.
+WAIT = (
+    ("go: choice}]}", "go: wait}]}"),
+    (
+        "    choice:\n",
+        "    wait:\n      freeze: true\n      rules: [{after: retention, go: choice}]\n"
+        "    choice:\n      place: box\n",
+    ),
+    ("start: {at: box", "vars: {retention: {init: 2, per: subject}}\nstart: {at: box"),
+)
+
+
+def construct(*lesions: str, spared: str = "") -> tuple[str, str]:
+    rows = ", ".join(f"{{lesion: {{amnesia: {one}}}, at_most: 0.5}}" for one in lesions)
+    more = f", spared_by: [{{amnesia: {spared}}}]" if spared else ""
+    named = f"construct: {{name: memory, kind: memory, abolished_by: [{rows}]{more}}}"
+    return "checks: [", f"{named}\nchecks: ["
+
+
+def left(paradigm: ArenaParadigm) -> dict[str, float | None]:
+    """Return the bound under each amnesia that is asked about."""
+    asked = earlier_amnesias(paradigm, 1.0)
+    if (named := paradigm.specification.construct) is not None:
+        asked |= dict(named.abolished_by)
+    return {
+        str(one): upper_bound(Adversary(paradigm, one, 1.0), 1.0, most)
+        for one, most in asked.items()
+    }
+
+
+HALF = pytest.approx(0.5)
+
+
+TOLD = {
+    "the answer is marked during the wait": [
+        ("    wait:\n", '    wait:\n      show: {side: "*"}\n')
+    ],
+    "the length of the wait tells": [
+        ("vars: {retention: {init: 2, per: subject}}\n", ""),
+        (
+            "{of: {side: [left, right]}}",
+            "{of: {side: [left, right], retention: [2, 5]}}",
+        ),
+    ],
+    "a word during the wait": [("    wait:\n", '    wait:\n      say: "{side}"\n')],
+    "a flash before the wait": [
+        ("go: wait}]}", "go: flash}]}"),
+        (
+            "    wait:\n",
+            '    flash: {freeze: true, show: {side: "o"}, rules: [{after: 1, go: wait}]}\n    wait:\n',
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("fault", TOLD)
+@pytest.mark.parametrize("named", ["choice", "wait"])
+def test_what_is_told_after_the_sample_is_found(
+    fault: str, named: str, plant: Plant
+) -> None:
+    most = left(plant(*WAIT, construct(named), *TOLD[fault]))
+    assert any(one is None or one > 0.9 for one in most.values()), most
+
+
+def test_an_audit_has_a_row_for_it(plant: Plant) -> None:
+    told = plant(*WAIT, construct("choice"), *TOLD["a word during the wait"])
+    settings = AuditSettings(trials=200, parts=("lesions",), effort=0.1)
+    rows = {one.rule: one for one in told.audit([], settings)}
+    assert rows["lesion: amnesia=choice"].verdict == "ok"
+    found = rows["lesion: amnesia=wait"]
+    assert found.verdict == "FAIL"
+    assert found.numbers["at_most"] == 0.5
+    assert "name this amnesia in `construct`" in found.text
+
+
+def test_a_wait_that_tells_nothing_is_no_reason_to_doubt(plant: Plant) -> None:
+    assert left(plant(*WAIT, construct("choice"))) == {
+        "amnesia=choice": HALF,
+        "amnesia=wait": HALF,
+    }
+    assert left(plant(*WAIT, construct("wait"))) == {"amnesia=wait": HALF}
+    # Nothing is told before the cue, so an amnesia there takes nothing.
+    ready = (
+        ("start: cue", "start: ready"),
+        (
+            "    cue: {",
+            "    ready: {freeze: true, rules: [{after: 2, go: cue}]}\n    cue: {",
+        ),
+    )
+    assert left(plant(*WAIT, *ready, construct("wait"))) == {"amnesia=wait": HALF}
+
+
+def test_what_is_to_be_remembered_may_be_told_twice_if_the_file_says_so(
+    plant: Plant,
+) -> None:
+    flash = TOLD["a flash before the wait"]
+    paradigm = plant(*WAIT, construct("wait", spared="flash"), *flash)
+    assert earlier_amnesias(paradigm, 1.0) == {}
+    # A learner's construct is not about what is kept from one state to another.
+    learning = ("kind: memory", "kind: learning")
+    assert (
+        earlier_amnesias(plant(*WAIT, construct("wait"), *flash, learning), 1.0) == {}
+    )
+
+
+def test_a_row_that_the_construct_does_not_name_counts(
+    plant: Plant, tmp_path: Path
+) -> None:
+    paradigm = plant(*WAIT, construct("choice"))
+    path = tmp_path / "planted.protocol.yaml"
+    path.write_text(paradigm.specification.text, encoding="utf-8")
+    specification = with_arena(load_protocol(path))
+
+    def status(**verdicts: str) -> str:
+        found = [
+            {
+                "rule": f"lesion: amnesia={state}",
+                "verdict": verdict,
+                "numbers": {"at_most": 0.5},
+            }
+            for state, verdict in verdicts.items()
+        ]
+        report = {"sha256": specification.sha256, "findings": found}
+        (tmp_path / "planted.audit.json").write_text(json.dumps(report))
+        return construct_status(specification)
+
+    assert status(choice="ok") == status(choice="ok", wait="ok") == "validated"
+    assert status(choice="ok", wait="undecided") == "searched"
+    assert status(choice="ok", wait="FAIL") == "failed"
+
+
+# -- bounds of parts of what success asks for
+
+
+def bound(paradigm: ArenaParadigm, lesion: str, at_most: float) -> float | None:
+    return upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0), 1.0, at_most)
+
+
+@pytest.mark.parametrize(
+    ("success", "proved"),
+    [
+        ("recent(correct, 2) == 2", 0.5),
+        ("recent(correct, 3) >= 3", 0.5),
+        ("last == correct and recent(error, 5) < 3", 0.5),
+        ("last == correct and good >= 1", 0.5),
+        # It may be two of any five.
+        ("recent(correct, 5) == 2", None),
+        ("last == correct or recent(correct, 5) == 2", None),
+        ("recent(correct, 2) != 2", None),
+    ],
+)
+def test_a_conjunct_that_reads_earlier_trials_is_dropped(
+    success: str, proved: float | None, plant: Plant
+) -> None:
+    counted = (
+        ("reward: 1, end: correct", "reward: 1, set: {good: good + 1}, end: correct"),
+        ("start: {at: box", "vars: {good: {init: 0, per: subject}}\nstart: {at: box"),
+    )
+    paradigm = plant(
+        *(counted if "good" in success else ()),
+        ("success: last == correct", f"success: {success}"),
+    )
+    found = bound(paradigm, "blind", 0.5)
+    assert found == (None if proved is None else pytest.approx(proved))
+
+
+#: In half of the trials the answer is told at the choice.
+EASY = (
+    ("draw:\n", "draw:\n  kind: {of: {mark: ['*', '.']}}\n"),
+    ("    choice:\n", "    choice:\n      show: {side: mark}\n"),
+)
+ANSWERED = (
+    "success: last == correct",
+    "success: last == correct\nestimand: {where: last != timeout}",
+)
+
+
+def test_a_share_of_answers_is_bounded_where_omissions_do_not_help(
+    plant: Plant,
+) -> None:
+    assert bound(plant(ANSWERED), "blind", 0.5) == 0.5
+    assert bound(plant(ANSWERED), "blind", 0.49) is None
+    forgets = "hide=left+hide=right"
+    assert bound(plant(ANSWERED), forgets, 0.5) == 0.5
+
+
+def test_a_subject_may_answer_only_where_it_is_sure(plant: Plant) -> None:
+    sees = "amnesia=trial+hide=text"
+    early = ("start: cue", "start: choice")  # the cue is not seen
+    assert bound(plant(early, *EASY), sees, 0.75) == pytest.approx(0.75)
+    for most in (0.75, 0.9, 0.99):
+        assert bound(plant(early, *EASY, ANSWERED), sees, most) is None
+    # One that forgets may answer only what it need not remember.
+    assert bound(plant(*WAIT, ANSWERED), "amnesia=choice", 0.6) is None
