@@ -328,6 +328,15 @@ ERRORS = {
     "a reference without success": ("E220", "reference: [«{measure: success, value: 0.5, status: x}]"),
     "a measure called success": ("E202", "measures: {«success: steps}"),
     "a folded map": ("E143", "arena:\n  map: «>\n    #####\n    #S.Z#\n    #####\n  legend: {S: box, Z: goal}"),
+    "the distance to what is pressed": ("E134", LEVER + trial("«{press: lever, reward: distance(it), end: found}")),
+    "the distance to what may be solid": (
+        "E134", LEVER + "draw: {d: {of: {prize: [lever, goal]}}}\nmeasures: {m: «distance(prize)}"
+    ),
+    "the distance to what is set to something solid": (
+        "E134", LEVER + "vars: {v: goal, w: goal}\n"
+        + trial("{enter: goal, set: {v: w}, end: found}, {press: lever, set: {w: it}}, "
+                "{enter: box, set: {w: lever}}, «{enter: box, reward: distance(v)}")
+    ),
     "probability above 1": ("E218", trial("{enter: goal, p: «2, end: found}")),
     "negative time": ("E218", trial("{after: «-1, end: found}")),
     "drawn negative time": ("E218", "draw: {d: {of: {gap: [3, -1]}}}\n" + trial("{after: «gap, end: found}")),

@@ -222,6 +222,23 @@ def test_a_guess_that_was_lucky_once_is_no_leak(plant: Plant) -> None:
     assert judged.verdict == "ok"
 
 
+@pytest.mark.parametrize(("often", "verdict"), [(0.1, "FAIL"), (0.0005, "undecided")])
+def test_a_state_that_is_seldom_entered_is_looked_at_for_longer(
+    often: float, verdict: str, plant: Plant
+) -> None:
+    seldom = (
+        (
+            "rules: [{after: 3, go: choice}]",
+            f"rules: [{{after: 3, p: {often}, go: choice}}, {{after: 3, end: none_today}}]",
+        ),
+        ("    choice:\n", '    choice:\n      show: {side: ","}\n'),
+    )
+    view, settings = installed_plugins().view("ascii_2d"), AuditSettings(trials=200)
+    [judged, *_] = audit_leaks(plant(*seldom), [view], settings)
+    assert judged.rule == "leak: side at choice, ascii_2d"
+    assert judged.verdict == verdict
+
+
 def test_leaks_are_looked_for_in_every_block(
     plant: Plant, settings: AuditSettings
 ) -> None:
