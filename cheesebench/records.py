@@ -209,11 +209,14 @@ class CellCalls:
     """The calls of one cell: totals, and the model names that the server reported.
 
     ``counts`` is what the agent counted (``calls``, ``unparsed``, ...) in all recorded
-    trials, judged or not.
+    trials, judged or not. ``answered`` calls had a reply; ``unread`` says which was
+    the first that could not be read, and what it was.
     """
 
     totals: CallTotals
     served_by: tuple[str, ...] = ()
+    answered: int = 0
+    unread: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
 

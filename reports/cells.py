@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol.validation import SAID
 from cheesebench.published import published_ablation
 from cheesebench.records import CallTotals, CellPlan, ReferenceValue
@@ -646,16 +649,67 @@ def connected(cells: Iterable[CellResult]) -> str:
     for runs that claim more.
     """
     cells = list(cells)
-    # The totals have calls that were refused, too.
-    calls, unparsed = (
-        sum(cell.agent_counts.get(name, 0) for cell in cells)
-        for name in ("calls", "unparsed")
-    )
+    calls, unparsed = _asked(cells)
+    answered = sum(cell.calls.answered for cell in cells if cell.calls is not None)
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
-    if unparsed >= calls:
-        return f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, all of them unreadable."
-    return f"Connected: {plural(calls, 'call')} answered, {unparsed} unparsed."
+    if unparsed < calls:
+        return f"Connected: {plural(answered or calls, 'call')} answered, {unparsed} unparsed."
+    more = f" {answered - calls} more are of trials that did not end." * (
+        answered > calls
+    )
+    return (
+        f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, "
+        f"all of them unreadable.{more}"
+    )
+
+
+def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
+    """Return how many replies were to name actions, and how many did not."""
+    counts = [cell.agent_counts for cell in cells]
+    unparsed = sum(one.get("unparsed", 0) for one in counts)
+    return sum(map(wording.to_act, counts)), unparsed
+
+
+def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
+    """Return what a model did, in figures: shares of the actions that it chose, and of
+    the replies that were read, ran on and were cut off, with an example of those that
+    were not read and the command that lists them.
+    """
+    cells = [cell for cell in cells if cell.calls is not None]
+    asked, unparsed = _asked(cells)
+    if not asked:
+        return ""
+    sums = Counter[str]()
+    for cell in cells:
+        sums.update(cell.agent_counts)
+    chosen = sum(sums[action] for action in ACTIONS)
+    actions = [f"{one} {percent(sums[one] / chosen)}" for one in ACTIONS if chosen]
+    replies = [
+        f"{asked - unparsed} of {asked} replies read ({percent(1 - unparsed / asked)})",
+        *(
+            f"{sums[name]} {said}"
+            for name, said in (
+                ("ran_on", "ran on behind the end of their turn"),
+                ("truncated", "cut off"),
+                ("unknown_items", "plans ended at an item that is no action"),
+            )
+            if sums[name]
+        ),
+    ]
+    figures = [", ".join(actions), ", ".join(replies)]
+    example = next(filter(None, map(partial(_example, run_id), cells)), "")
+    return f"What it did: {'; '.join(filter(None, figures))}.{example}"
+
+
+def _example(run_id: str, cell: CellResult) -> str:
+    if cell.calls is None or not cell.calls.unread:
+        return ""
+    number = cell.calls.unread.removeprefix("subject ").partition(",")[0]
+    command = f"cheesebench show {run_id} --protocol {cell.plan.protocol} --subject {number} --unparsed"
+    return (
+        f" Not read, for example: {cell.plan.label}, {cell.calls.unread} ({command})."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -682,7 +736,7 @@ def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
             name: None
             for cell, _ in made
             for name in cell.agent_counts
-            if name != "calls"
+            if name not in ("calls", *ACTIONS)
         }
     )
 

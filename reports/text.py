@@ -125,6 +125,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
         _filled(cells.connected(own), width),
         _verdicts(own, width),
+        _filled(cells.behaviour(str(summary.manifest.get("run_id", "")), own), width),
         "\n".join(_filled(reason, width) for reason in reasons),
         "\n".join(
             _filled(f"{cell.plan.label}: {said}", width)

@@ -23,7 +23,7 @@ from cheesebench.commands.common import (
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.interfaces import ACTIONS
+from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
 
@@ -44,6 +44,7 @@ _HEADERS = (
     "reply",
     "seconds",
     "end",
+    "read as",
     "text",
 )
 
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--call a list of the subject's calls. Trials and calls count from 1, subjects from 0.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --call 12",
+        "20250131-093000-ab12 --unparsed",
         "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 1",
     )
     add_run(parser)
@@ -81,6 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         help="a trial of that subject, from 1",
     )
+    parser.add_argument(
+        "--unparsed",
+        action="store_true",
+        help="list only calls whose reply named no action",
+    )
     add_output(parser)
 
 
@@ -94,13 +101,9 @@ def run(options: argparse.Namespace) -> int:
                 f"subjects count from 0, and there are {plan.subjects}."
             )
         if options.call is None:
-            shown = [
-                (number, record)
-                for number, record in enumerate(records)
-                if options.trial is None or record.trial + 1 == options.trial
-            ]
+            listed = _list(log, plan, options, records)
             write_output(
-                f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output
+                f"{_title(plan, options.subject)}\n\n{listed}\n", options.output
             )
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
@@ -154,26 +157,58 @@ def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
     return numbers[int(options.call) - 1]
 
 
-def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
-    return table(
-        _HEADERS,
-        (
-            (
-                *(number + 1, record.trial + 1, record.call + 1),
-                *(
-                    record.reply.usage.prompt,
-                    record.reply.usage.cached,
-                    record.reply.usage.completion,
-                ),
-                *(
-                    f"{record.seconds:.2f}",
-                    record.fault or record.reply.finish,
-                    _excerpt(record.reply.text),
-                ),
-            )
-            for number, record in records
-        ),
+def _list(
+    log: RunLog,
+    plan: CellPlan,
+    options: argparse.Namespace,
+    records: Sequence[CallRecord],
+) -> str:
+    """Return the table of the subject's calls, with what was read in each reply."""
+    from cheesebench.experiment.replay import rebuild_calls
+
+    last = records[-1]
+    try:
+        calls: Sequence[RebuiltCall | None] = rebuild_calls(
+            log,
+            installed_plugins(),
+            plan,
+            options.subject,
+            (last.trial, last.call),
+        )
+        why = ""
+    except RunLogError as error:
+        if options.unparsed:
+            raise
+        calls, why = [None] * len(records), f"\n\nNothing is said to be read: {error}"
+    shown = [
+        _row(number, record, call)
+        for number, (record, call) in enumerate(zip(records, calls, strict=True), 1)
+        if (options.trial is None or record.trial + 1 == options.trial)
+        and (not options.unparsed or (call is not None and call.unparsed))
+    ]
+    if options.unparsed and not shown:
+        return "Every reply of this subject named an action."
+    return f"{table(_HEADERS, shown)}{why}"
+
+
+def _row(
+    number: int, record: CallRecord, call: RebuiltCall | None
+) -> tuple[object, ...]:
+    usage = record.reply.usage
+    return (
+        *(number, record.trial + 1, record.call + 1),
+        *(usage.prompt, usage.cached, usage.completion, f"{record.seconds:.2f}"),
+        record.fault or record.reply.finish,
+        "" if call is None or call.record.fault else _letters(call),
+        _excerpt(record.reply.text),
     )
+
+
+def _letters(call: RebuiltCall) -> str:
+    """Return the first letters of the actions that were read: ``FFL``."""
+    if call.unparsed:
+        return "no action"
+    return "".join(ACTION_LETTERS[action] for action in call.actions or ())
 
 
 def _excerpt(text: str) -> str:
@@ -245,11 +280,18 @@ def _sections(call: RebuiltCall) -> Iterator[str]:
     yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
     if call.record.fault is None and call.actions is not None:
         yield "--- read as ---"
-        played = ", ".join(_runs([ACTIONS[action] for action in call.actions]))
-        if call.unparsed:
-            yield f"no action found ({f'{played} played' if played else 'the model is asked again'})"
-        else:
-            yield played or "no action: the model is asked again"
+        yield _read_as(call, call.actions)
+
+
+def _read_as(call: RebuiltCall, actions: Sequence[int]) -> str:
+    if not call.unparsed:
+        names = [ACTIONS[action] for action in actions]
+        return ", ".join(_runs(names)) or "no action: the model is asked again"
+    if not actions:
+        return "no action found (the model is asked again)"
+    waits = len(actions) > 1
+    done = "the rest of the trial passes" if waits else f"{ACTIONS[actions[0]]} played"
+    return f"no action found ({done})"
 
 
 def _runs(names: Sequence[str]) -> list[str]:

@@ -37,7 +37,8 @@ from cheesebench.chat import (
 )
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.log import digest, readable
-from cheesebench.records import CallRecord, CallTotals
+from cheesebench.records import CallRecord, CallTotals, CellKey
+from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -735,6 +736,36 @@ class Patience:
     retries: int = 6
 
 
+#: Replies, and subjects that gave them, without one that could be read, after which no
+#: other is asked for: nothing would change.
+HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
+
+
+@dataclass(slots=True)
+class Hope:
+    """Whether any reply of a cell could be read."""
+
+    unread: int = 0
+    subjects: set[int] = field(default_factory=set)
+    was_read: bool = False
+    #: Whether the journal names the first reply that could not be read.
+    noted: bool = False
+
+    def see(self, subject: int, unread: bool) -> None:
+        self.was_read = self.was_read or not unread
+        if not self.was_read:
+            self.unread += 1
+            self.subjects.add(subject)
+
+    @property
+    def gone(self) -> bool:
+        return (
+            not self.was_read
+            and self.unread >= HOPELESS_REPLIES
+            and len(self.subjects) >= HOPELESS_SUBJECTS
+        )
+
+
 @dataclass(slots=True)
 class ModelChannel:
     """The way to one model: its servers, and whether any of them still answers.
@@ -757,6 +788,7 @@ class ModelChannel:
     #: none.
     read: int = 0
     unreadable: int = 0
+    hopes: dict[CellKey, Hope] = field(default_factory=dict)
     sizes: CallSizes = field(default_factory=CallSizes)
     #: Whether no further call is sent, because the session ends; and how many are in
     #: flight.
@@ -855,6 +887,12 @@ class ModelChannel:
         self.pool.resume()
 
 
+def _said_in(reply: ChatReply) -> str:
+    thought = reply.finish == "length" and reply.usage.reasoning
+    cut_off = "(cut off in thought)" if thought else ""
+    return reply.text.strip() or reply.reasoning.strip() or cut_off
+
+
 @dataclass(slots=True)
 class Caller:
     """Makes the calls of one subject, and writes them into ``log``; those that
@@ -876,6 +914,9 @@ class Caller:
     _trial: int = -1
     _call: int = 0
     _unparsed: int = 0
+    _notes: int = 0
+    #: What the last reply said or thought.
+    _said: str = ""
     _seconds_in_flight: float = 0.0
     #: The call as it was refused, if it is asked again; and the server that it stays
     #: with.
@@ -886,10 +927,27 @@ class Caller:
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
         """See ``Asker``: counted for the progress line; actions are in the log."""
-        unparsed = tally().get("unparsed", 0)
+        counts = tally()
+        unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
         self.channel.read += 1
         self.channel.unreadable += unparsed > self._unparsed
-        self._unparsed = unparsed
+        if notes == self._notes:  # a call for learnings asks for nothing to be read
+            self._see(unparsed > self._unparsed)
+        self._unparsed, self._notes = unparsed, notes
+
+    def _see(self, unread: bool) -> None:
+        if unread and not self._said:
+            return  # nothing at all: ``SilenceWatch`` counts these
+        self._hope.see(self.subject, unread)
+        if unread and not self._hope.noted:
+            self._hope.noted = True
+            where = f"trial {self._trial + 1}, call {self._call}"
+            said = f"subject {self.subject}, {where}: '{quoted(self._said, 160)}'"
+            self.log.note("unread", said, self.plan, self.subject)
+
+    @property
+    def _hope(self) -> Hope:
+        return self.channel.hopes.setdefault(self.plan.key, Hope())
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new
@@ -899,17 +957,14 @@ class Caller:
         recorded is not what is asked now.
         """
         if trial != self._trial:
-            self._trial, self._call, self._unparsed, self._seconds_in_flight = (
-                trial,
-                0,
-                0,
-                0.0,
-            )
+            self._trial, self._call, self._unparsed, self._notes = trial, 0, 0, 0
+            self._seconds_in_flight = 0.0
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
         self._check_stopped()
         self._refused = known = self._find(trial, call, request_digest)
         if known is not None and known.fault is None:
+            self._said = _said_in(known.reply)
             return known.reply
         with self.channel.asks():
             reply, how = await self._answered(request, trial, call, request_digest)
@@ -924,11 +979,17 @@ class Caller:
         if self.budget.counts_tokens:
             self.channel.sizes.learn(request, reply.usage)
             self.channel.count(reply.usage.prompt + reply.usage.completion)
+        self._said = _said_in(reply)
         return reply
 
     def _check_stopped(self) -> None:
         if self.stopped:
             raise SubjectStoppedError("the cell is decided")
+        if self._hope.gone and not self.channel.replaying:
+            raise SubjectStoppedError(
+                f"none of {self._hope.unread} replies of {len(self._hope.subjects)} "
+                "subjects could be read"
+            )
 
     def _record(
         self,

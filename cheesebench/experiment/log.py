@@ -342,6 +342,22 @@ class CallLog:
             f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by",
             values,
         )
+        answered = {
+            row[:4]: row[4]
+            for row in self._log.select(
+                f"SELECT {key}, sum(fault = '') FROM calls {where} GROUP BY {key}",
+                values,
+            )
+        }
+        # Of the row with the lowest id SQLite gives the text, too.
+        unread = {
+            row[:4]: row[4]
+            for row in self._log.select(
+                f"SELECT {key}, text, min(id) FROM journal {where or 'WHERE true'} "
+                f"AND kind = 'unread' GROUP BY {key}",
+                values,
+            )
+        }
         counts: dict[CellKey, dict[str, int]] = {}
         counted = f"FROM trials, json_each(iif(json_valid(tally), tally, '{{}}')) AS one {where}"
         query = f"SELECT {key}, one.key, sum(one.value) {counted} GROUP BY {key}, one.key ORDER BY min(one.id)"
@@ -354,6 +370,8 @@ class CallLog:
                 totals=_totals(numbers),
                 served_by=tuple(n[4] for n in names if n[:4] == cell and n[4]),
                 counts=counts.get(cell, {}),
+                answered=answered.get(cell, 0),
+                unread=unread.get(cell, ""),
             )
             for cell, numbers in ((row[:4], row[4:]) for row in totals)
         }

@@ -133,7 +133,7 @@ CREATE TABLE texts (  -- long texts that many calls share
 CREATE TABLE journal (  -- what happened to the run
     id INTEGER PRIMARY KEY,  -- in the order of time
     time TEXT NOT NULL,  -- UTC
-    kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, warning, error, traceback
+    kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, unread, warning, error, traceback
     text TEXT NOT NULL,  -- for people
     model TEXT,  -- the cell that it is about, if it is about one
     protocol TEXT,  -- of that cell

@@ -353,6 +353,22 @@ def rebuild_call(
     Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if
     there is no such call, or if the protocol cannot be read as the run used it.
     """
+    return rebuild_calls(log, plugins, plan, subject, (trial, call))[-1]
+
+
+def rebuild_calls(
+    log: RunLog,
+    plugins: PluginManager,
+    plan: CellPlan,
+    subject: int,
+    wanted: tuple[int, int],
+) -> list[RebuiltCall]:
+    """Return a subject's calls up to the ``wanted`` one: its trial and its number
+    there, from 0.
+
+    Raises RunLogError as ``rebuild_call`` does.
+    """
+    trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)
     paradigm = recorded_paradigm(log, plugins, plan)
     context = SubjectContext(
@@ -361,7 +377,7 @@ def rebuild_call(
         seed=log.manifest["options"]["seed"],
         subject=subject,
     )
-    memory = _Memory(log, plan, subject, (trial, call))
+    memory = _Memory(log, plan, subject, wanted)
 
     async def live() -> None:
         async with contextlib.aclosing(
@@ -382,9 +398,9 @@ def rebuild_call(
         raise memory.different(
             trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})"
         ) from error
-    if memory.reached is None:
+    if not memory.reached:
         raise memory.different(trial, call)
-    return memory.reached
+    return memory.calls
 
 
 class _ReachedError(Exception):
@@ -405,42 +421,41 @@ class _Memory:
             for record in log.calls.of_life(plan, subject)
         }
         self._asked: dict[int, int] = {}
-        #: Replies of the wanted trial in which the agent found no action, before the
-        #: wanted one.
+        #: Replies of the present trial in which the agent found no action.
         self._unparsed = 0
-        #: The wanted call, once it has been made.
-        self.reached: RebuiltCall | None = None
+        #: The calls that have been made, and whether the wanted one is among them.
+        self.calls: list[RebuiltCall] = []
+        self.reached = False
         if wanted not in self._records:
             raise RunLogError(f"{self.where(*wanted)} is not in the run.")
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        if self.reached is not None:
+        if self.reached:
             raise _ReachedError
         call = self._asked.get(trial, 0)
         self._asked[trial] = call + 1
+        self._unparsed = self._unparsed if call else 0
         record = self._records.get((trial, call))
         if record is None or record.digest != digest(request):
             raise self.different(trial, call)
-        if (trial, call) == self._wanted:
-            self.reached = RebuiltCall(record, request, None)
-            if record.fault is not None:
-                raise _ReachedError
-        elif record.fault is not None:
+        self.reached = (trial, call) == self._wanted
+        if record.fault is not None and not self.reached:
             raise self.different(trial, call)
+        self.calls.append(RebuiltCall(record, request, None))
+        if record.fault is not None:
+            raise _ReachedError
         return record.reply
 
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        trial, _ = self._wanted
-        if self.reached is not None:
-            unparsed = tally().get("unparsed", 0) > self._unparsed
-            self.reached = dataclasses.replace(
-                self.reached, actions=tuple(actions), unparsed=unparsed
-            )
+        unparsed = tally().get("unparsed", 0)
+        self.calls[-1] = dataclasses.replace(
+            self.calls[-1], actions=tuple(actions), unparsed=unparsed > self._unparsed
+        )
+        self._unparsed = unparsed
+        if self.reached:
             raise _ReachedError
-        if trial in self._asked:
-            self._unparsed = tally().get("unparsed", 0)
 
     def different(self, trial: int, call: int, why: str = "") -> RunLogError:
         return RunLogError(

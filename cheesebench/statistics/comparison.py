@@ -36,6 +36,7 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import (
     doubts,
+    never_acted,
     number,
     percent,
     plural,
@@ -168,9 +169,12 @@ def count_cell(
     """Return the counts of a cell; ``trials`` yields its subjects in ascending order;
     none is kept in memory.
 
-    ``calls`` are the totals of its calls to a model, if it made any.
+    ``calls`` are the totals of its calls to a model, if it made any. A model that never
+    acted has not been tested: it has no subjects to compare.
     """
     sample, measured = draw_sample(plan, trials), plan.measured
+    counts = calls.counts if calls and calls.counts else sample.tally.agent_counts()
+    tested = not never_acted(counts)
     missing, planned = sample.missing, sample.entered
     if not plan.sequential:
         missing, planned = missing + sample.not_run, planned + sample.not_run
@@ -187,14 +191,16 @@ def count_cell(
         sequential=plan.sequential,
         agent=plan.agent,
         settings=plan.settings,
-        subjects=count_subjects(sample.per_subject, of_measure=measured is not None),
+        subjects=count_subjects(
+            sample.per_subject if tested else (), of_measure=measured is not None
+        ),
         measured=measured,
         margin=0.0 if measured is None else plan.margin,
         animals=0.0
         if measured is None or plan.reference is None
         else plan.reference.value,
         doubts=doubts(sample.tally.agent_counts(), calls, missing, planned)
-        if sample.per_subject
+        if sample.per_subject and tested
         else (),
     )
 

@@ -463,13 +463,24 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
         agent_counts=calls.counts if calls and calls.counts else cell.agent_counts,
     )
     cell = replace(cell, warnings=(*warnings(cell), *own))
-    asked = cell.agent_counts.get("calls", 0)
-    if not asked or cell.agent_counts.get("unparsed", 0) < asked:
+    if not never_acted(cell.agent_counts):
         return cell
-    reason = (
-        f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested."
-    )
+    asked = to_act(cell.agent_counts)
+    first = f" The first: {calls.unread}." if calls and calls.unread else ""
+    reason = f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested.{first}"
     return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+
+
+def to_act(counts: Mapping[str, int]) -> int:
+    """Return how many replies were to name an action, which notes are not."""
+    return counts.get("calls", 0) - counts.get("notes", 0)
+
+
+def never_acted(counts: Mapping[str, int]) -> bool:
+    """Whether there were replies, and none named an action: the model has not been
+    tested.
+    """
+    return 0 < to_act(counts) <= counts.get("unparsed", 0)
 
 
 #: Reason of a cell in which every reply was unreadable.
@@ -484,6 +495,8 @@ def with_causes(cell: CellResult) -> str:
     if spent and cell.verdict is Verdict.INCONCLUSIVE:
         return f"{cell.reason} Stopped by the budget: {spent}."
     if cell.verdict is not Verdict.ERROR or not cell.causes:
+        return cell.reason
+    if cell.reason.startswith(NEVER_ACTED):
         return cell.reason
     more = len(cell.causes) - 1
     others = f" ({more} other {'cause' if more == 1 else 'causes'})" if more else ""

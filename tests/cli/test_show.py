@@ -131,6 +131,13 @@ def test_the_list(run: Run, talked: Path) -> None:
     assert "\x1b" not in result.out
     assert r"LEARNINGS: \x1b[2J red" in rows[2]
     assert len(run("show", RUN, "--trial", 2).out.splitlines()) == 4 + 3
+    # What was read in each, and those in which nothing was.
+    assert " FFFF " in rows[0]
+    assert " no action " in rows[1]
+    assert " SSSS " in rows[2]
+    unread = [row for row in rows if "I do not know." in row]
+    assert run("show", RUN, "--unparsed").out.splitlines()[4:] == unread
+    assert "no action" not in run("show", RUN, "--trial", 1, "--unparsed").out
 
 
 def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -> None:

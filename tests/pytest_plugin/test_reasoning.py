@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from cheesebench.experiment.calling import HOPELESS_REPLIES
 from cheesebench.experiment.log import RunLog
+from cheesebench.statistics.comparison import count_cell
 from cheesebench.testing.fake_server import SHAPES, FakeServer, Reasoner
 
 THOUGHTS = (
@@ -76,6 +78,28 @@ def test_a_reply_that_is_cut_off_in_thought_says_nothing(
             "SELECT DISTINCT reply, finish, reasoning_tokens > 0 FROM calls"
         )
     assert replies == [("", "length", 1)]
+
+
+def test_nobody_goes_on_asking_who_never_acts(project: pytest.Pytester) -> None:
+    (project.path / "models.yaml").write_text(MODELS, encoding="utf-8")
+    with FakeServer(lambda call: "LEARNINGS: I wait for NEW TRIAL") as server:
+        result = project.runpytest(
+            *("--model", "thinker", "--models", "models.yaml"),
+            *("--base-url", server.base_url, "--design", "cohort"),
+            *("--cheese-run-id", "one", "--concurrency", "1"),
+            "lab/few.protocol.yaml",
+        )
+        assert server.count == 1 + HOPELESS_REPLIES, "and the first question"
+    said = " ".join(result.stdout.str().split())
+    assert result.ret != 0
+    assert (
+        "No reply named an action (12 calls), so the model has not been tested." in said
+    )
+    assert "call 1: 'LEARNINGS: I wait for NEW TRIAL'" in said
+    with RunLog.open_read_only(project.path / "results" / "one") as log:
+        (plan,) = log.plans()
+        lives = log.trials_by_subject(plan)
+        assert not count_cell(plan, lives, log.calls.of_cell(plan)).subjects
 
 
 def test_an_api_with_every_refusal_runs(project: pytest.Pytester) -> None:

@@ -257,7 +257,7 @@ REPLY_LENGTH = 20_000
 COUNTS = (
     *("calls", "notes", "unparsed", "truncated", "empty", "unusable"),
     *("ran_on", "unknown_items", "dropped_actions"),
-    *("interrupted", "interrupted_actions"),
+    *("interrupted", "interrupted_actions", *ACTIONS),
 )
 
 
@@ -451,6 +451,7 @@ class LlmAgent:
         asked = self._pending.popleft() if self._pending else None
         if asked is not None and self._past and not self._silent:
             self._past[-1].carried_out.append(asked)
+            self._count(**{ACTIONS[asked]: 1})
         self._events.append(Step(asked, reward, observation, ended))
 
     def tally(self) -> Mapping[str, int]:

@@ -101,6 +101,8 @@ def test_a_life_of_two_trials() -> None:
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
         "calls": 2,
         "dropped_actions": 1,
+        "FORWARD": 2,
+        "STAY": 1,
     }
 
     subject.begin_trial(WEST)
