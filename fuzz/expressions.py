@@ -18,6 +18,7 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.program import compile_expression
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol.declarations import declare_names
 from cheesebench.protocol.expressions import (
     CALLED,
     NUMBER,
@@ -29,7 +30,6 @@ from cheesebench.protocol.expressions import (
     parse,
     walk,
 )
-from cheesebench.protocol.names import declare_names
 from cheesebench.source import read_text
 
 #: Numbers that an expression may read, by name.

@@ -22,6 +22,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import expressions
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
+from cheesebench.protocol.declarations import declare_names
 from cheesebench.protocol.documents import (
     MAX_ROWS,
     VERSION,
@@ -53,7 +54,6 @@ from cheesebench.protocol.names import (
     Lookup,
     Names,
     counters,
-    declare_names,
     outcomes,
     runtime_value,
 )
