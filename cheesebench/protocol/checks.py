@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -741,59 +742,62 @@ class _Checks:
 
     def unused(self) -> None:
         """308: a zone, variable or column that nothing uses."""
-        document, used = self.spec.document, self.names.used
-        for variable in document.vars:
+        used = self.names.used
+        for variable in self.spec.document.vars:
             if variable not in used:
-                place = self.root.find(["vars"]).key_position(variable)
-                self.diagnostics.warning(
-                    308,
-                    place,
-                    f"Nothing reads the variable '{variable}'.",
-                    "Remove it.",
-                )
+                self._nothing_reads("vars", variable, "variable")
         for draw in self.spec.draws:
             if not any(column in used for column in draw.columns):
-                place = self.root.find(["draw"]).key_position(draw.name)
-                self.diagnostics.warning(
-                    308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it."
-                )
+                self._nothing_reads("draw", draw.name, "draw")
         for symbol in self.names.born:
             if symbol not in self.names.asked:
-                hint = did_you_mean(
-                    symbol, [s for s in self.names.symbols if s != symbol]
-                ).strip()
-                place = self.root.key_position("trial")
+                others = [one for one in self.names.symbols if one != symbol]
                 self.diagnostics.warning(
                     308,
-                    place,
+                    self.root.key_position("trial"),
                     f"A 'set' assigns the symbol '{symbol}', but nothing reads it.",
-                    hint,
+                    did_you_mean(symbol, others).strip(),
                 )
-        if self.spec.arena.drawn is not None:
-            return  # a generator names more zones than a protocol needs
-        held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
-        held |= {str(variable.initial) for variable in self.spec.variables.values()}
-        grouped = {
-            member for group in used for member in self.spec.arena.groups.get(group, ())
-        }
+        # A generator names more zones than a protocol needs.
+        if self.spec.arena.drawn is None:
+            self._unused_zones()
+
+    def _nothing_reads(self, where: str, name: str, what: str) -> None:
+        place = self.root.find([where]).key_position(name)
+        sentence = f"Nothing reads the {what} '{name}'."
+        self.diagnostics.warning(308, place, sentence, "Remove it.")
+
+    def _unused_zones(self) -> None:
+        arena = self.spec.arena
+        meant = {"wall", *arena.doors, *self._zones_in_use()}
+        for zone in (*arena.zones, *arena.solids):
+            if zone not in meant:
+                place = naming_position(self.root.find(["arena"]), zone)
+                plain = WALL if zone in arena.solids else FLOOR
+                remedy = f"Remove it from the legend, and draw it as '{plain}'."
+                sentence = f"Nothing uses the zone '{zone}'."
+                self.diagnostics.warning(308, place, sentence, remedy)
+
+    def _zones_in_use(self) -> set[str]:
+        """Return what is named, held by a draw or variable, in a group that is named,
+        or drawn with a glyph of its own.
+        """
+        spec, used = self.spec, self.names.used
+        held = {str(v) for draw in spec.draws for row in draw.rows for v in row}
+        held |= {str(variable.initial) for variable in spec.variables.values()}
+        groups = (spec.arena.groups.get(name, ()) for name in used)
         drawn = {
             zone
-            for entry in document.arena.legend.values()
+            for entry in spec.document.arena.legend.values()
             if entry.glyph
             for zone in [entry.zone, *(entry.zones or ())]
         }
-        for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
-            if (
-                zone not in used | held | grouped | drawn
-                and zone not in self.spec.arena.doors
-                and zone != "wall"
-            ):
-                place = naming_position(self.root.find(["arena"]), zone)
-                plain = WALL if zone in self.spec.arena.solids else FLOOR
-                remedy = f"Remove it from the legend, and draw it as '{plain}'."
-                self.diagnostics.warning(
-                    308, place, f"Nothing uses the zone '{zone}'.", remedy
-                )
+        return {
+            *used,
+            *held,
+            *itertools.chain.from_iterable(groups),
+            *filter(None, drawn),
+        }
 
     def glyphs(self) -> None:
         """310: a glyph that looks like floor, wall, the agent, or something else that a

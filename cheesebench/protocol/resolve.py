@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.diagnostics import Diagnostics, listed
+from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import OptionError, did_you_mean
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, DEFAULT_EDITION, HEADINGS
 from cheesebench.lesions import INTACT, LANDMARKS, TEXT, TRIAL, Lesion
@@ -212,65 +212,12 @@ class TrialBuilder(Lookup):
     def _shown(
         self, place: str, glyph: str, path: Sequence[str | int]
     ) -> tuple[spec.Place, spec.Place]:
-        key = self.root.find(path[:-1])
-        position = key.key_position(str(path[-1]))
-        landmarks = [mark.name for mark in self.names.arena.landmarks]
-        held = [
-            value
-            for value in self.values(place)
-            if value in landmarks and value not in self.names.places
-        ]
-        if place in self.names.variables and held:
-            self.names.used.add(place)
-            shown = spec.Place(place, variable=True)
-            odd = next(
-                (value for value in self.values(place) if value not in landmarks), None
-            )
-            if odd is not None:
-                sentence = f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none."
-                hint = (
-                    did_you_mean(str(odd), landmarks).strip()
-                    or f"Landmarks are {listed(landmarks)}."
-                )
-                self.diagnostics.error(201, position, sentence, hint)
-        elif place in self.names.places or place in self.names.variables:
-            shown = self.place(place, path)
-        else:
-            shown = spec.Place(place)
-            if place not in landmarks:
-                known = [*self.names.places, *landmarks, *self._place_variables()]
-                hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
-                self.diagnostics.error(
-                    201,
-                    position,
-                    f"There is no zone, solid or landmark '{place}' to show.",
-                    hint,
-                )
+        where = self._where_shown(place, path)
         if len(glyph) == 1 and glyph not in self.names.variables:
-            return shown, spec.Place(glyph)
+            return where, spec.Place(glyph)
         self.names.used.add(glyph)
         if glyph not in self.names.variables:
-            if glyph == "none":
-                sentence = "'none' is not a glyph."
-                remedy = "A blank in quotes leaves it undrawn."
-                self.diagnostics.error(
-                    201, self.root.find(path).position, sentence, remedy
-                )
-            else:
-                known = [
-                    name
-                    for name in self.names.variables
-                    if any(len(str(v)) == 1 for v in self.values(name))
-                ]
-                remedy = did_you_mean(glyph, known).strip() or (
-                    "There are no colours: write one character in quotes, such as '*', or a variable that holds one."
-                )
-                sentence = (
-                    f"'{glyph}' is neither one character nor a variable that holds one."
-                )
-                self.diagnostics.error(
-                    201, self.root.find(path).position, sentence, remedy
-                )
+            self._no_glyph(glyph, path)
         odd = next(
             (value for value in self.values(glyph) if len(str(value)) != 1), None
         )
@@ -278,7 +225,63 @@ class TrialBuilder(Lookup):
             position = self.root.find(path).position
             sentence = f"'{glyph}' can hold '{odd}', which is not a glyph."
             self.diagnostics.error(210, position, sentence, "Use one character.")
-        return shown, spec.Place(glyph, variable=True)
+        return where, spec.Place(glyph, variable=True)
+
+    def _where_shown(self, place: str, path: Sequence[str | int]) -> spec.Place:
+        """Return a zone, solid or landmark, or the variable that holds one."""
+        landmarks = [mark.name for mark in self.names.arena.landmarks]
+        held = self.values(place)
+        if place in self.names.variables and any(
+            value in landmarks and value not in self.names.places for value in held
+        ):
+            self.names.used.add(place)
+            self._only_landmarks(place, landmarks, path)
+            return spec.Place(place, variable=True)
+        if place in self.names.places or place in self.names.variables:
+            return self.place(place, path)
+        if place not in landmarks:
+            known = [*self.names.places, *landmarks, *self._place_variables()]
+            self.diagnostics.error(
+                201,
+                self._key_position(path),
+                f"There is no zone, solid or landmark '{place}' to show.",
+                did_you_mean(place, known).strip() or f"Known: {listed(known)}.",
+            )
+        return spec.Place(place)
+
+    def _only_landmarks(
+        self, place: str, landmarks: Sequence[str], path: Sequence[str | int]
+    ) -> None:
+        odd = next(
+            (value for value in self.values(place) if value not in landmarks), None
+        )
+        if odd is not None:
+            self.diagnostics.error(
+                201,
+                self._key_position(path),
+                f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none.",
+                did_you_mean(str(odd), landmarks).strip()
+                or f"Landmarks are {listed(landmarks)}.",
+            )
+
+    def _key_position(self, path: Sequence[str | int]) -> Position:
+        return self.root.find(path[:-1]).key_position(str(path[-1]))
+
+    def _no_glyph(self, glyph: str, path: Sequence[str | int]) -> None:
+        sentence = f"'{glyph}' is neither one character nor a variable that holds one."
+        holders = [
+            name
+            for name in self.names.variables
+            if any(len(str(value)) == 1 for value in self.values(name))
+        ]
+        remedy = did_you_mean(glyph, holders).strip() or (
+            "There are no colours: write one character in quotes, such as '*', or a variable that holds one."
+        )
+        if glyph == "none":
+            sentence = "'none' is not a glyph."
+            remedy = "A blank in quotes leaves it undrawn."
+        position = self.root.find(path).position
+        self.diagnostics.error(201, position, sentence, remedy)
 
     def _door(self, name: str, path: Sequence[str | int]) -> spec.Place:
         arena, position = self.names.arena, self.root.find(path).position
@@ -779,60 +782,87 @@ class DrawBuilder(Lookup):
         """Report a sample that is neither a group nor a set drawn earlier, or that
         deals out more than there is.
         """
-        sample, path = draw.sample or "", ("draw", name)
+        sample = draw.sample or ""
         self.names.used.add(sample)
-        sizes = {
-            group: len(members) for group, members in self.names.arena.groups.items()
-        }
-        if draw.distinct:
-            for before in itertools.takewhile(
-                lambda other: other != name, self.document.draw
-            ):
-                other = self.document.draw[before]
-                sizes |= {column: other.pick for column in other.columns if other.pick}
+        sizes = self._sizes_before(name, draw)
         if sample not in sizes:
-            what = "group, or set of a draw above," if draw.distinct else "group"
-            later = [
+            self._no_sample(name, draw, sizes)
+        elif draw.distinct:
+            self._check_dealt(name, draw, sizes[sample])
+        if draw.distinct and (draw.order != "random" or draw.max_run):
+            self._sample_error(
+                ("draw", name),
+                "'sample' deals out in random order: 'order' and 'max_run' do not go with it.",
+                "Remove them.",
+            )
+        if not draw.distinct and draw.pick:
+            self._error(
+                ("draw", name, "pick"),
+                "'pick' draws without replacement, and 'distinct: false' is with it.",
+                "Remove one of them.",
+            )
+
+    def _sizes_before(self, name: str, draw: Draw) -> dict[str, int]:
+        """Return the sizes of groups and, to draw from without replacement, of the sets
+        that draws above this one pick.
+        """
+        groups = self.names.arena.groups
+        sizes = {group: len(members) for group, members in groups.items()}
+        if draw.distinct:
+            draws = self.document.draw
+            for before in itertools.takewhile(lambda one: one != name, draws):
+                other = draws[before]
+                sizes |= {column: other.pick for column in other.columns if other.pick}
+        return sizes
+
+    def _no_sample(self, name: str, draw: Draw, sizes: Mapping[str, int]) -> None:
+        sample, path = draw.sample or "", ("draw", name, "sample")
+        later = next(
+            (
                 other
                 for other, one in self.document.draw.items()
                 if sample in one.columns and one.pick
-            ]
-            if draw.distinct and later and later[0] != name:
-                sentence = (
-                    f"'{sample}' is not picked yet when '{name}' samples from it."
-                )
-                position = self.root.find((*path, "sample")).position
-                self.diagnostics.error(
-                    201, position, sentence, f"Move '{later[0]}' above '{name}'."
-                )
-                return
-            self.unknown(what, sample, sizes, (*path, "sample"))
-        elif draw.distinct and (draw.pick or 0) > sizes[sample]:
-            position = self.root.find((*path, "pick")).position
-            sentence = f"'{sample}' has {sizes[sample]} members, and '{name}' picks {draw.pick}."
-            self.diagnostics.error(206, position, sentence, "Pick fewer.")
-        elif draw.distinct and draw.pick and len(draw.into) > 1:
-            position = self.root.find((*path, "into")).position
-            sentence = f"With 'pick', '{name}' is one set, but 'into' has {len(draw.into)} variables."
-            self.diagnostics.error(
-                206,
-                position,
-                sentence,
+            ),
+            name,
+        )
+        if draw.distinct and later != name:
+            self._sample_error(
+                path,
+                f"'{sample}' is not picked yet when '{name}' samples from it.",
+                f"Move '{later}' above '{name}'.",
+                201,
+            )
+        else:
+            what = "group, or set of a draw above," if draw.distinct else "group"
+            self.unknown(what, sample, sizes, path)
+
+    def _check_dealt(self, name: str, draw: Draw, size: int) -> None:
+        """Report what asks for more members than there are, or for several sets."""
+        asked = len(draw.into)
+        if (draw.pick or 0) > size:
+            self._sample_error(
+                ("draw", name, "pick"),
+                f"'{draw.sample}' has {size} members, and '{name}' picks {draw.pick}.",
+                "Pick fewer.",
+            )
+        elif draw.pick and asked > 1:
+            self._sample_error(
+                ("draw", name, "into"),
+                f"With 'pick', '{name}' is one set, but 'into' has {asked} variables.",
                 "Name one variable, and use a draw for each set.",
             )
-        elif draw.distinct and len(draw.into) > sizes[sample]:
-            position = self.root.find((*path, "into")).position
-            sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
-            self.diagnostics.error(206, position, sentence, "Ask for fewer.")
-        if draw.distinct and (draw.order != "random" or draw.max_run):
-            position = self.root.find(path).position
-            sentence = "'sample' deals out in random order: 'order' and 'max_run' do not go with it."
-            self.diagnostics.error(206, position, sentence, "Remove them.")
-        if not draw.distinct and draw.pick:
-            sentence = (
-                "'pick' draws without replacement, and 'distinct: false' is with it."
+        elif asked > size:
+            self._sample_error(
+                ("draw", name, "into"),
+                f"'{draw.sample}' has {size} members, but 'into' asks for {asked}.",
+                "Ask for fewer.",
             )
-            self._error((*path, "pick"), sentence, "Remove one of them.")
+
+    def _sample_error(
+        self, path: Sequence[str | int], sentence: str, remedy: str, code: int = 206
+    ) -> None:
+        position = self.root.find(path).position
+        self.diagnostics.error(code, position, sentence, remedy)
 
 
 class EvidenceBuilder(Lookup):

@@ -90,6 +90,8 @@ def _tidied(model: _Schema) -> _Schema:
     invalid names are refused.
     """
     model = copy.deepcopy(model)
+    if "description" in model:  # a docstring, with the line breaks of the source
+        model["description"] = " ".join(model["description"].split())
     required = model.get("required", ())
     for name, value in model.get("properties", {}).items():
         value.pop("title", None)  # generated from the name by pydantic, so redundant

@@ -201,34 +201,34 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
-        fitting = [
-            m
-            for m in members.values()
-            if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in m)
-        ]
-        whole = [e for m in members.values() for e in m if len(e["loc"]) == len(place)]
-        if said := [
-            e for e in whole if e["type"] == "contradiction"
-        ]:  # this member's keys fit
-            chosen += said
-        elif fitting:
-            chosen += _of_one_member(data, min(fitting, key=len))
-        else:
-            complaints = [
-                next(e for e in m if len(e["loc"]) == len(place))
-                for m in members.values()
-            ]
-            words = dict.fromkeys(map(_expected, complaints))
-            expected = " or ".join(
-                w for w in words if w != "a whole number" or "a number" not in words
-            )
-            merged: Any = {
-                **complaints[0],
-                "type": "shape",
-                "ctx": {"expected": expected},
-            }
-            chosen.append(merged)
+        chosen += _of_union(data, place, list(members.values()))
     return chosen
+
+
+def _of_union(
+    data: Any, place: _Path, members: list[list[ErrorDetails]]
+) -> list[ErrorDetails]:
+    """Return the complaints of the member of a union that was meant."""
+    whole = [e for own in members for e in own if len(e["loc"]) == len(place)]
+    # This member's keys fit.
+    if said := [e for e in whole if e["type"] == "contradiction"]:
+        return said
+    fitting = [
+        own
+        for own in members
+        if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in own)
+    ]
+    if fitting:
+        return _of_one_member(data, min(fitting, key=len))
+    complaints = [
+        next(e for e in own if len(e["loc"]) == len(place)) for own in members
+    ]
+    words = dict.fromkeys(map(_expected, complaints))
+    if "a number" in words:
+        words.pop("a whole number", None)
+    context = {"expected": " or ".join(words)}
+    merged: Any = {**complaints[0], "type": "shape", "ctx": context}
+    return [merged]
 
 
 def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
@@ -260,6 +260,10 @@ def _spoken(path: _Path) -> str:
     return f"entry {path[-1] + 1} of {_spoken(path[:-1])}"
 
 
+COLOURS = ("color", "colour", "colors", "colours")
+NO_COLOURS = "There are no colours: a glyph is one character in quotes."
+
+
 def _report(
     root: Node,
     data: Any,
@@ -269,71 +273,74 @@ def _report(
 ) -> None:
     nested = _nested(data, found, model)
     for name in nested:
-        sentence = f"'{name}' is read as a block of 'schedule', because it is indented below it."
-        position = root.find(["schedule"]).key_position(name)
         diagnostics.error(
-            123, position, sentence, f"Write '{name}:' at the left margin."
+            123,
+            root.find(["schedule"]).key_position(name),
+            f"'{name}' is read as a block of 'schedule', because it is indented below it.",
+            f"Write '{name}:' at the left margin.",
         )
     for detail in found:
         path = _real_path(data, tuple(detail["loc"]))
+        key = str(detail["loc"][-1]) if detail["loc"] else ""
         if path[:1] == ("schedule",) and path[1:2] and path[1] in nested:
             continue
-        key = str(detail["loc"][-1]) if detail["loc"] else ""
-        if _is_misfit(detail):
-            if detail["type"] == "contradiction":
-                sentence = str(detail["ctx"]["sentence"]).format(where=_spoken(path))
-                diagnostics.error(
-                    123,
-                    root.find(path).position,
-                    sentence,
-                    str(detail["ctx"]["remedy"]),
-                )
-            else:
-                _report_misfit(
-                    root, path, key == "[key]", _expected(detail), diagnostics
-                )
+        if detail["type"] == "contradiction":
+            sentence = str(detail["ctx"]["sentence"]).format(where=_spoken(path))
+            remedy = str(detail["ctx"]["remedy"])
+            diagnostics.error(123, root.find(path).position, sentence, remedy)
+        elif _is_misfit(detail):
+            is_key = key == "[key]"
+            _report_misfit(root, path, is_key, _expected(detail), diagnostics)
         elif detail["type"] == "extra_forbidden":
-            known = _known_keys(model, path[:-1])
-            where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
-            owner = next(
-                (
-                    top
-                    for top in ("arena", "trial")
-                    if key in _known_keys(model, (top,))
-                ),
-                None,
-            )
-            elsewhere = (
-                f"It belongs under '{owner}'."
-                if owner and not path[:-1]
-                else _home_of(key, model)
-            )
-            near = any(one.startswith(key) or key.startswith(one) for one in known)
-            hint = (
-                (not near and elsewhere)
-                or did_you_mean(key, known).strip()
-                or elsewhere
-            )
-            if key in ("color", "colour", "colors", "colours"):
-                hint = "There are no colours: a glyph is one character in quotes."
-            remedy = (
-                look_alike(key)
-                or hint
-                or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
-            )
-            position = root.find(path[:-1]).key_position(key)
-            diagnostics.error(
-                121, position, f"There is no key {_shown(key)}{where}.", remedy
-            )
+            _report_unknown_key(root, path[:-1], key, diagnostics, model)
         elif not any(_is_meant(other, path, key) for other in found):
-            where = f" in {_spoken(path)}" if path else ""
-            position = root.find(path).position
-            remedy = f"Add '{key}: ...'."
-            if key == "by" and path[:1] == ("measures",):
-                remedy = f"Add 'by' with the name of a variable; without conditions, write '{path[-1]}: EXPRESSION'."
-            diagnostics.error(
-                122, position, f"The key '{key}' is missing{where}.", remedy
-            )
+            _report_missing_key(root, path, key, diagnostics)
+
+
+def _report_unknown_key(
+    root: Node,
+    path: _Path,
+    key: str,
+    diagnostics: Diagnostics,
+    model: type[BaseModel],
+) -> None:
+    known = _known_keys(model, path)
+    where = f" in {_spoken(path)}" if path else ""
+    remedy = (
+        look_alike(key)
+        or (NO_COLOURS if key in COLOURS else "")
+        or _meant_instead(key, path, known, model)
+        or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
+    )
+    position = root.find(path).key_position(key)
+    diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
+
+
+def _meant_instead(
+    key: str, path: _Path, known: Sequence[str], model: type[BaseModel]
+) -> str:
+    """Return the place where the key belongs, or the key that was meant here; empty if
+    nothing is near.
+    """
+    elsewhere = _home_of(key, model)
+    for top in ("arena", "trial"):
+        if not path and key in _known_keys(model, (top,)):
+            elsewhere = f"It belongs under '{top}'."
+            break
+    if not any(one.startswith(key) or key.startswith(one) for one in known):
+        return elsewhere or did_you_mean(key, known).strip()
+    return did_you_mean(key, known).strip() or elsewhere
+
+
+def _report_missing_key(
+    root: Node, path: _Path, key: str, diagnostics: Diagnostics
+) -> None:
+    where = f" in {_spoken(path)}" if path else ""
+    remedy = f"Add '{key}: ...'."
+    if key == "by" and path[:1] == ("measures",):
+        remedy = f"Add 'by' with the name of a variable; without conditions, write '{path[-1]}: EXPRESSION'."
+    position = root.find(path).position
+    diagnostics.error(122, position, f"The key '{key}' is missing{where}.", remedy)
 
 
 def _nested(
