@@ -153,8 +153,9 @@ class Usage:
     written: int = 0
 
 
-#: ``length``: the reply was cut off at ``max_tokens``.
-Finish = Literal["stop", "length", "other"]
+#: ``length``: the reply was cut off at ``max_tokens``. ``unread``: the model wrote what
+#: the server could not read as a call of the tool.
+Finish = Literal["stop", "length", "unread", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +213,10 @@ class ChatFaultError(CheeseBenchError):
         """Why it failed."""
         self.retry_after = retry_after
         """Seconds from now, or None."""
+        self.unread: str | None = None
+        """What the model wrote (may be empty), where the server reports that it could
+        not read it as a call of a tool: the fault is the model's.
+        """
         self.refused = False
         """Whether no connection was taken (with the kind ``connection``): a server that
         is not up, or not yet.

@@ -889,8 +889,10 @@ class ModelChannel:
 
 def _said_in(reply: ChatReply) -> str:
     thought = reply.finish == "length" and reply.usage.reasoning
-    cut_off = "(cut off in thought)" if thought else ""
-    return reply.text.strip() or reply.reasoning.strip() or cut_off
+    if not (reply.text.strip() or reply.reasoning.strip()):
+        unread = "(a call that the server could not read)"
+        return unread if reply.finish == "unread" else "(cut off)" * bool(thought)
+    return reply.text.strip() or reply.reasoning.strip()
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ CREATE TABLE calls (  -- what models were asked and replied: a row for each call
     asked TEXT NOT NULL,  -- the last message: what lies between is made of earlier calls (cheesebench show puts it together)
     reply TEXT NOT NULL,  -- without reasoning
     reasoning TEXT NOT NULL,  -- where the server (or a tag) marks it as such
-    finish TEXT NOT NULL,  -- stop, length (cut off at the most tokens) or other
+    finish TEXT NOT NULL,  -- stop, length (cut off at the most tokens), unread (no call that the server could read) or other
     fault TEXT NOT NULL,  -- why there is no reply, if it was refused for what it asked
     served_by TEXT NOT NULL,  -- what the server said it was
     prompt_tokens INTEGER NOT NULL,  -- as the server counted, cached ones included

@@ -510,7 +510,7 @@ class SilenceWatch:
         thought = reply.reasoning.strip() or (
             reply.finish == "length" and reply.usage.reasoning
         )
-        silent = not (reply.text.strip() or thought)
+        silent = not (reply.text.strip() or thought or reply.finish == "unread")
         self._empty = self._empty + 1 if silent else 0
         if self._empty >= EMPTY_IN_A_ROW:
             raise SubjectStoppedError(

@@ -37,6 +37,7 @@ from cheesebench.plugins.backends.openai import (
     reply_in,
     reply_of_refusal,
     retry_after,
+    unread_call,
 )
 
 #: Set before litellm is imported: no network for its price list, no reading of ``.env``
@@ -202,6 +203,7 @@ class LiteLLM:
             {str(name).lower(): str(value) for name, value in (headers or {}).items()}
         )
         fault = ChatFaultError(kind, quoted(text), wish)
+        fault.unread = unread_call(text)
         fault.refused = (
             kind == "connection"
             and re.search(r"cannot connect|connection refused", text, re.I) is not None

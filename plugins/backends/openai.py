@@ -188,11 +188,13 @@ _EXHAUSTED = re.compile(
 
 
 def reply_of_refusal(fault: ChatFaultError, limit: int | None) -> ChatReply | None:
-    """Return the reply that a refusal stands for: one that was cut off before it began.
-    None: it is a fault.
+    """Return the reply that a refusal stands for: one that the server could not read,
+    or that was cut off before it began. None: it is a fault.
 
     The server does not say how many tokens it took; ``limit`` is the request's.
     """
+    if fault.unread is not None:
+        return ChatReply(text=replace_surrogates(fault.unread), finish="unread")
     if fault.kind != "bad_request" or not _EXHAUSTED.search(str(fault)):
         return None
     return ChatReply(
@@ -200,6 +202,37 @@ def reply_of_refusal(fault: ChatFaultError, limit: int | None) -> ChatReply | No
         finish="length",
         usage=Usage(completion=limit or 0, reasoning=limit or 0),
     )
+
+
+#: How servers say that they could not read what the model wrote as a call of a tool.
+_UNREAD = re.compile(
+    r"tool_use_failed|failed to call a function|failed to parse input at pos"
+    r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?",
+    re.IGNORECASE,
+)
+#: Where they put it: Groq, llama.cpp, Ollama.
+_WRITTEN = re.compile(
+    r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
+    r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def unread_call(said: str) -> str | None:
+    """Return what a model wrote, in an error of a server that could not read it as a
+    call of a tool; "" where the error does not repeat it, None if it is another error.
+    """
+    if not _UNREAD.search(said):
+        return None
+    written = _WRITTEN.search(said)
+    if written is None:
+        return ""
+    if written["json"] is None:
+        return written["input"] or written["raw"]
+    try:
+        return str(json.loads(written["json"], strict=False))
+    except ValueError:
+        return written["json"]
 
 
 def fault_of_answer(
@@ -250,9 +283,13 @@ def fault_of_error(
         )
     shown = quoted(message or body[:400].decode("utf-8", "replace"))
     text = f"{said}: {shown}" if shown else f"{said}."
-    return ChatFaultError(
+    fault = ChatFaultError(
         _kind(status, codes, message, details), text, _wish_in(details)
     )
+    written = json.dumps({"failed_generation": details.get("failed_generation") or ""})
+    in_json = written if "failed_generation" in details else ""
+    fault.unread = unread_call(f"{' '.join(codes)} {message}{in_json}")
+    return fault
 
 
 def _kind(
@@ -346,6 +383,7 @@ _FINISH: dict[object, Finish] = {
         "stop",
     ),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
+    "malformed_function_call": "unread",
 }
 #: Reasons that are the server's own breakdown: what it had written until then is no
 #: reply of the model.
@@ -423,12 +461,13 @@ def reply_in(
         or _words(message.get("reasoning"))
         or thoughts
     )
-    if not (content or reasoning):
+    ended = _FINISH.get(finish.lower(), "other") if isinstance(finish, str) else "other"
+    if not (content or reasoning or ended == "unread"):
         _check_empty(message, answer.get("usage"), body)
     return ChatReply(
         text=replace_surrogates(text),
         reasoning=replace_surrogates(join_thoughts(reasoning, inline)),
-        finish=_FINISH.get(finish, "other") if isinstance(finish, str) else "other",
+        finish=ended,
         usage=read_usage(answer.get("usage")),
         model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
     )

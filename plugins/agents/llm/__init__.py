@@ -403,7 +403,7 @@ class LlmAgent:
         self._count(
             calls=1,
             truncated=cut_off,
-            empty=not (spoken.text or cut_off),
+            empty=not (spoken.text or cut_off or reply.finish == "unread"),
             ran_on=spoken.ran_on or parsed.ran_on,
         )
         if self._untold:
@@ -426,6 +426,8 @@ class LlmAgent:
         return self._carried_out(parsed)
 
     def _spoken(self, reply: ChatReply) -> Spoken:
+        if reply.finish == "unread":
+            return Spoken("", reply.reasoning, False)
         spoken = separate_reasoning(reply.text)
         thought = reply.reasoning or spoken.reasoning
         if self._reasons and reply.finish == "length" and not thought:

@@ -11,15 +11,23 @@ from typing import Any
 import pytest
 
 from cheesebench import (
+    STAY,
     AnswerForm,
     ChatFaultError,
     ChatReply,
     ChatRequest,
     Message,
+    ModelAgentContext,
     OptionError,
 )
-from cheesebench.plugins.agents.llm import LLM_TOOLS
-from cheesebench.plugins.backends.openai import ChatCompletions, form_parameters
+from cheesebench.plugins.agents.llm import LLM_TOOLS, LlmAgent
+from cheesebench.plugins.backends.openai import (
+    ChatCompletions,
+    fault_of_answer,
+    form_parameters,
+    reply_in,
+    reply_of_refusal,
+)
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 ARGUMENTS = '{"actions": ["FORWARD", "STAY"], "learnings": "x"}'
@@ -114,6 +122,66 @@ def test_what_is_said_beside_a_call_is_no_answer() -> None:
     reply, _ = ask({"content": "I go.\nACTIONS: ROTATE_LEFT", "tool_calls": calls})
     assert reply.text == ARGUMENTS
     assert "ROTATE_LEFT" in reply.reasoning
+
+
+GROQ = {
+    "error": {
+        "message": "Failed to call a function. Please adjust your prompt.",
+        "type": "invalid_request_error",
+        "code": "tool_use_failed",
+        "failed_generation": '<function=act>{"actions": ["FORWARD"]',
+    }
+}
+LLAMA = {"error": {"code": 500, "message": "Failed to parse input at pos 4: I go on"}}
+OLLAMA = {
+    "error": {
+        "message": "error parsing tool call: raw='{\"actions\": [', err=unexpected end",
+        "type": "api_error",
+    }
+}
+BARE = {"error": {"code": 500, "message": "Failed to parse tool calls"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (400, GROQ, '<function=act>{"actions": ["FORWARD"]'),
+        (500, LLAMA, "I go on"),
+        (500, OLLAMA, '{"actions": ['),
+        (500, BARE, ""),
+    ],
+)
+def test_what_the_server_cannot_read_is_the_models_reply(
+    status: int, error: dict[str, Any], said: str
+) -> None:
+    """It is unparsed, and no breakdown of the server, whether its text is there or
+    not.
+    """
+    reply = reply_of_refusal(
+        fault_of_answer(status, json.dumps(error).encode(), {}, "it"), 99
+    )
+    assert reply is not None
+    assert (reply.text, reply.finish) == (said, "unread")
+    subject = LlmAgent(
+        ModelAgentContext(seed=1, view="ascii_2d", settings=LLM_TOOLS.settings)
+    )
+    subject.begin_trial("#→.#")
+    assert subject.read(reply) == (STAY,)
+    counts = {name: n for name, n in subject.tally().items() if n}
+    assert counts == {"calls": 1, "unparsed": 1, "unusable": 1}
+
+
+def test_a_malformed_call_of_gemini_is_a_reply() -> None:
+    choice = {"message": {"content": None}, "finish_reason": "MALFORMED_FUNCTION_CALL"}
+    body = {"choices": [choice], "usage": {"completion_tokens": 0}}
+    assert reply_in(body, b"").finish == "unread"
+
+
+def test_another_error_is_a_fault() -> None:
+    for message in ("Failed to load the model", "parsing the request body failed"):
+        error = {"error": {"code": 500, "message": message}}
+        fault = fault_of_answer(500, json.dumps(error).encode(), {}, "it")
+        assert reply_of_refusal(fault, 99) is None
 
 
 def test_a_schema_constrains_the_reply_itself() -> None:
