@@ -21,9 +21,11 @@ from cheesebench.experiment.cells import (
     Broken,
     RunOptions,
     cells_of,
+    check_study,
     default_protocols,
     familywise,
     find_design,
+    find_study,
     named_protocols,
     usual_design,
 )
@@ -41,7 +43,7 @@ from cheesebench.source import real_path
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.diagnostics import Diagnostic
-    from cheesebench.family import LanguageModel
+    from cheesebench.family import LanguageModel, Study
     from cheesebench.planning import Forecast
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
@@ -232,6 +234,7 @@ def forecast_of(
 ) -> Forecast:
     """Return the forecast of a run with these options."""
     from cheesebench.experiment.language_models import language_models
+    from cheesebench.model_run import with_study
     from cheesebench.models import user_models
     from cheesebench.planning import forecast
     from cheesebench.planning.asking import first_answers
@@ -239,15 +242,21 @@ def forecast_of(
 
     plugins = installed_plugins()
     options.check()
-    names = options.value("model")
+    named = options.value("study")
+    study = find_study(named, Path.cwd()) if named else None
+    names = options.value("model") or (list(study.models) if study else None)
     if not names:
         raise OptionError(
             "Say which model: --model NAME, or a --profile that names one."
         )
+    if study:
+        options = with_study(options, study)
     models = language_models(
         plugins, names, options, user_models(options.given.get("models"))
     )
-    cells = list(_planned(plugins, names, models, options))
+    if study:
+        check_study(study, models, tuple(names))
+    cells = list(_planned(plugins, names, models, options, study))
     if options.value("familywise"):
         plans = familywise([plan for plan, _ in cells])
         cells = [
@@ -271,6 +280,7 @@ def _planned(
     names: Iterable[str],
     models: dict[str, LanguageModel],
     options: RunOptions,
+    study: Study | None,
 ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
     designs = {
         name: find_design(
@@ -298,6 +308,7 @@ def _planned(
                 language=model,
                 views=tuple(views),
                 controls=tuple(controls),
+                study=study,
                 subjects=options.value("subjects"),
             )
             for plan in cells_of(specification, request):

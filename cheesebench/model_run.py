@@ -156,7 +156,7 @@ def read_settings(
             raise OptionError(
                 f"{options.spelling('study')} {named} has no models of its own: add --model NAME."
             )
-        options = _with_study(options, study)
+        options = with_study(options, study)
     if not models:
         raise OptionError(
             f"--model is empty. Models are {', '.join(sorted(plugins.agents))}."
@@ -267,7 +267,7 @@ def _only(values: set[Any]) -> Any:
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _with_study(options: RunOptions, study: Study) -> RunOptions:
+def with_study(options: RunOptions, study: Study) -> RunOptions:
     """Return the options with the study's values filled in where none are given."""
     # --subjects asks for whole schedules, which is the design cohort; a study's own
     # design has one subject.

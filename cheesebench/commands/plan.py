@@ -59,9 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
+        "--model NAME --study ablation-history --protocols t_maze",
     )
     add_option(parser, "model", help="Plan for this model; repeatable (or use commas).")
-    add_options(parser, "profile", "design", "subjects", "view", "control")
+    add_options(parser, "profile", "design", "study", "subjects", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
     add_option(parser, "protocols", help=about)
     # A file or directory selects every edition unless one is named.
@@ -162,7 +163,7 @@ def _needs(found: Forecast, several: bool) -> str:
             f"{own.seconds[0] / 3600:.2f}–{own.seconds[1] / 3600:.2f}"
             for own in needs.values()
         )
-        rows.append(["hours of calls", *hours])
+        rows.append(["hours (clock)", *hours])
     if all(own.dollars is not None for own in needs.values()):
         rows.append(
             [
@@ -210,12 +211,16 @@ def _sources(found: Forecast) -> Iterator[str]:
         yield "No price is known for this model."
 
 
+def _named(manner: Manner) -> str:
+    return "" if manner.actions is None else f" ({manner.actions:.1f} each)"
+
+
 def _manner(model: str, manner: Manner) -> str:
     by = "its first answers" if manner.asked else "its earlier replies"
     acts = "none" if not manner.acts else f"{_percent(manner.acts)}"
     text = (
         f"By {manner.replies:,} of {by}, {one_line(model)} writes {manner.reply:.0f} tokens a reply, "
-        f"and {acts} of them name an action."
+        f"and {acts} of them name an action{_named(manner)}."
     )
     return (
         text

@@ -67,6 +67,8 @@ PICTURE, AROUND = 800, 4
 #: Share of replies that act below which a model resembles no player: it is mostly asked
 #: once a trial.
 ACTS = 0.5
+#: Share of the actions that a reply may name, below which it resembles none, either.
+ENOUGH = 0.75
 #: Assumed reasoning tokens before a reply, without a measurement.
 REASONING = 1000
 #: Most calls of a rehearsal, after which the histories of all agents are full.
@@ -82,7 +84,8 @@ class Spent(Summable):
     """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api``
     that in an API's cache.
 
-    ``seconds`` is the total time of the calls, if known.
+    ``seconds`` is their time on the clock, if known: what several calls take side by
+    side counts once.
     """
 
     calls: float = 0
@@ -195,7 +198,9 @@ class Needs:
     tokens: tuple[float, float]
     dollars: tuple[float, float] | None
     seconds: tuple[float, float] = (0.0, 0.0)
-    """Of all calls one after another; 0 where they are not known."""
+    """On the clock, with calls side by side as they were; 0 where they are not
+    known.
+    """
     suffices: float | None = None
     """Share of runs for which ``--max-cost`` suffices."""
 
@@ -305,7 +310,11 @@ def _cell(
         expected = manner or Manner(reply=_reply_of(model))
         rehearsed, longest = rehearse(plugins, plan, specification, model, expected)
         each = dict.fromkeys(PLAYERS, rehearsed)
-        measured = measured and expected.acts >= ACTS
+        # The scripted respondents name as many actions as they may.
+        few = expected.actions is not None and (
+            expected.actions < ENOUGH * plan.settings["actions"]
+        )
+        measured = measured and expected.acts >= ACTS and not few
         if measured:
             lives = {
                 name: profiles[kind].each * (plan.trials / profiles[kind].trials)
@@ -576,7 +585,7 @@ def _walk(
             spent.append(_cost(agent.prompt(), manner))
             said = ", ".join(
                 choices.choice(ACTIONS)
-                for _ in range(int(settings.get("actions") or 1))
+                for _ in range(_count(settings, manner, choices))
             )
             acts = choices.random() < manner.acts
             if actions := agent.read(
@@ -585,6 +594,16 @@ def _walk(
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)
+
+
+def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) -> int:
+    """Return how many actions the next reply names: in the mean, those of the
+    manner.
+    """
+    if manner.actions is None:
+        return int(settings.get("actions") or 1)
+    whole = int(manner.actions)
+    return max(1, whole + (choices.random() < manner.actions - whole))
 
 
 def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from cheesebench.chat import ChatFaultError, ChatReply, ChatRequest, ServerFacts
@@ -137,6 +138,8 @@ class Questioner:
     asked: list[tuple[ChatRequest, ChatReply]] = field(default_factory=list)
     #: Replies without an action, and how many the agent had counted in this trial.
     silent: int = 0
+    #: How many actions each of the others named.
+    named: list[int] = field(default_factory=list)
     _counted: Mapping[str, int] = field(default_factory=dict)
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
@@ -160,7 +163,10 @@ class Questioner:
             if counted.get("calls", 0) > self._counted.get("calls", 0)
             else {}
         )
-        self.silent += counted.get("unparsed", 0) > before.get("unparsed", 0)
+        silent = counted.get("unparsed", 0) > before.get("unparsed", 0)
+        self.silent += silent
+        if actions and not silent:
+            self.named.append(len(actions))
         self._counted = counted
 
 
@@ -169,6 +175,8 @@ def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
     if not exchanged:
         raise CheeseBenchError("Nothing was asked: these cells make no calls.")
     number = len(exchanged)
+    side_by_side = min(facts.slots or QUESTIONS, len(askers))
+    named = [count for asker in askers for count in asker.named]
     told = [
         (request, reply)
         for request, reply in exchanged
@@ -183,10 +191,11 @@ def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
         replies=number,
         reply=sum(replies) / number,
         acts=1 - sum(asker.silent for asker in askers) / number,
+        actions=fmean(named) if named else None,
         density=sum(reply.usage.prompt for _, reply in told) / size
         if size
         else DENSITY,
-        seconds=sum(asker.seconds for asker in askers) / number,
+        seconds=sum(asker.seconds for asker in askers) / number / side_by_side,
         asked=True,
         context=facts.context,
     )

@@ -5,6 +5,7 @@ than any assumption.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.interfaces import ACTIONS
 
 if TYPE_CHECKING:
     from cheesebench.records import CellPlan
@@ -36,12 +38,16 @@ class Manner:
     """Tokens of a reply."""
     acts: float = 1.0
     """Share of the replies that name an action."""
+    actions: float | None = None
+    """Actions of a reply that names any; None: as many as it may."""
     density: float = DENSITY
     """Tokens of a byte of the system prompt; observations have ``PICTURED`` times as
     many.
     """
     seconds: float = 0.0
-    """Of a call; 0 where it is not known."""
+    """Of the clock for each call, with others side by side as they were; 0 where it is
+    not known.
+    """
     asked: bool = False
     """Whether these are answers to first questions (``plan --ask``), and not those of
     an earlier run.
@@ -64,8 +70,8 @@ class EarlierRuns:
         cell with the same settings.
 
         Trials beyond those that were run count as its last one. The names are those of
-        ``planning.Spent``, with the ``seconds`` of the calls one after another and the
-        ``longest`` prompt; None if there was no such run.
+        ``planning.Spent``, with the ``seconds`` on the clock and the ``longest``
+        prompt; None if there was no such run.
         """
         for log in self._logs():
             with closing(log):
@@ -84,7 +90,7 @@ class EarlierRuns:
                             "cached": cached,
                             "api": cached,
                             "completion": completion,
-                            "seconds": seconds,
+                            "seconds": seconds / _side_by_side(log),
                             "longest": max(trial[-1] for trial in trials),
                         }
         return None
@@ -110,16 +116,21 @@ class EarlierRuns:
                     sum(row[at] or 0 for row in rows) for at in range(5)
                 )
                 if calls:
-                    silent = sum(
-                        log.calls.by_cell()[one.key].counts.get("unparsed", 0)
-                        for one in alike
+                    cells, counts = log.calls.by_cell(), Counter[str]()
+                    for one in alike:
+                        counts.update(cells[one.key].counts)
+                    silent = counts["unparsed"]
+                    acted = counts["calls"] - counts["notes"] - silent
+                    named = counts["interrupted_actions"] + sum(
+                        counts[action] for action in ACTIONS
                     )
                     return Manner(
                         replies=calls,
                         reply=tokens / calls,
                         acts=1 - silent / calls,
+                        actions=named / acted if acted and named else None,
                         density=prompts / size if prompts and size else DENSITY,
-                        seconds=seconds / calls,
+                        seconds=seconds / calls / _side_by_side(log),
                     )
         return None
 
@@ -129,6 +140,17 @@ class EarlierRuns:
                 yield RunLog.open_read_only(path.parent)
             except (CheeseBenchError, sqlite3.Error, OSError):
                 continue  # damaged, or another version's
+
+
+def _side_by_side(log: RunLog) -> float:
+    """Return how many of a run's calls were in flight at once, in the mean."""
+    ((seconds,),) = log.select("SELECT sum(seconds) FROM calls")
+    ((first, last),) = log.select(
+        "SELECT min(julianday(time)), max(julianday(time)) FROM journal "
+        "WHERE kind IN ('started', 'finished')"
+    )
+    passed = 86400 * ((last or 0) - (first or 0))
+    return max(1.0, (seconds or 0) / passed) if passed > 0 else 1.0
 
 
 def _same(plan: CellPlan, other: CellPlan) -> bool:

@@ -188,7 +188,7 @@ def test_a_budget_suffices_for_a_share_of_runs(run: Run) -> None:
 def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     said = "ACTIONS: FORWARD" if acts else "I do not know what to do here. " * 20
     facts = {
-        "/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1500}}
+        "/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1300}}
     }
     with FakeServer(said, facts=facts) as server:
         options = [
@@ -214,13 +214,25 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
         True,
     )
     # Five answers without an action, then one in each later trial: two subjects of two
-    # trials.
+    # trials. Who names one action at a time is asked for every step.
     calls, guessed = (one["needs"]["random"]["calls"][0] for one in (found, assumed))
-    assert calls == (guessed if acts else 12)
+    assert calls > 4 * guessed if acts else calls == 12
+    assert manner["actions"] == (1 if acts else None)
     assert ("none of them name an action" in text) != acts
     assert "With --ask" not in text
-    assert ("more than the context of openai/x, 1,500 tokens" in text) == acts
+    assert ("more than the context of openai/x, 1,300 tokens" in text) == acts
     assert "With --ask" in " ".join(run(*options).out.split())
+
+
+def test_a_study_is_planned_setting_by_setting(run: Run) -> None:
+    options = ("plan", "--model", "openai/x", "--protocols", "t_maze", "--json")
+    found = json.loads(run(*options, "--study", "ablation-history").out)
+    variants = [cell["plan"]["variant"] for cell in found["cells"]]
+    assert len(variants) == len(set(variants)) == 4
+    one = json.loads(run(*options, "--design", "smoke").out)
+    calls = (plan["needs"] for plan in (found, one))
+    many, few = (next(iter(needs.values()))["calls"][0] for needs in calls)
+    assert many > 4 * few
 
 
 def test_a_model_that_cannot_be_asked_is_one_line(run: Run) -> None:
