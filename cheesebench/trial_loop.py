@@ -184,26 +184,8 @@ class TrialLoop:
 
     def _step(self, action: int) -> bool:
         """Execute one action; return whether the rest of a plan is void."""
-        never = self._interrupts == "never"
-        situated = self._situated
-        foreseen = (
-            None
-            if never or situated is None or self._life.waiting
-            else situated.foreseen(action)
-        )
-        try:
-            observation, reward, status = self._life.step(action)
-            self.reward += reward
-        except (TypeError, ValueError) as error:
-            trace = error.__traceback__
-            if (
-                trace is None or trace.tb_next is not None
-            ):  # raised inside ``step``, not by its result
-                raise
-            raise PluginError(
-                f"The environment of {self._protocol}: step returned something else than observation, reward and "
-                f"status ({error}). Return these three."
-            ) from error
+        foreseen = self._foreseen(action)
+        observation, reward, status = self._take(action)
         self.observation = observation
         self.ended = status != RUNNING
         try:
@@ -212,23 +194,52 @@ class TrialLoop:
             raise
         except BaseException as error:
             raise AgentFaultError(str(error)) from error
+        situated = self._situated
         carried = self._life.waiting or (situated is not None and situated.placed)
         self._carried |= carried
         unusual = self._is_unusual(reward)
         if self._drops is not None and not self.ended and self._drops(observation):
             return True
         surprised = unusual or (foreseen is not None and observation != foreseen)
-        if (
+        return self._ends_plan(carried, surprised) and self._is_void()
+
+    def _foreseen(self, action: int) -> str | None:
+        """Return the observation that the subject's own movement would give; None where
+        nobody asks, or nothing is known.
+        """
+        if self._interrupts == "never" or self._situated is None or self._life.waiting:
+            return None
+        return self._situated.foreseen(action)
+
+    def _take(self, action: int) -> tuple[str, float, int]:
+        try:
+            observation, reward, status = self._life.step(action)
+            self.reward += reward
+        except (TypeError, ValueError) as error:
+            trace = error.__traceback__
+            # Raised inside ``step``, not by its result.
+            if trace is None or trace.tb_next is not None:
+                raise
+            raise PluginError(
+                f"The environment of {self._protocol}: step returned something else than observation, reward and "
+                f"status ({error}). Return these three."
+            ) from error
+        return observation, reward, status
+
+    def _ends_plan(self, carried: bool, surprised: bool) -> bool:
+        return (
             self.ended
-            or (carried and not never)
+            or (carried and self._interrupts != "never")
             or (surprised and self._interrupts == "change")
-        ):
-            listener = self._listener() if self._listener else None
-            void = (
-                listener.interrupted() if isinstance(listener, Interruptible) else True
-            )
-            return self.ended or void
-        return False
+        )
+
+    def _is_void(self) -> bool:
+        """Return whether the rest of a plan that is interrupted is dropped: its agent
+        may keep it, unless the trial has ended.
+        """
+        listener = self._listener() if self._listener else None
+        kept = isinstance(listener, Interruptible) and not listener.interrupted()
+        return self.ended or not kept
 
     def _is_unusual(self, reward: float) -> bool:
         """Return whether a reward differs both from the previous one and from the usual
