@@ -361,6 +361,10 @@ class Connection(Protocol):
 class Server(Protocol):
     """A server that a backend has started for the run; ``stop`` is called exactly once,
     whatever happens.
+
+    A server may also have ``facts``: what it runs, as JSON values by name, which the
+    run's manifest keeps. A run is resumed only with the same ``sha256``, that of the
+    weights.
     """
 
     base_url: str

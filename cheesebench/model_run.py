@@ -39,6 +39,7 @@ from cheesebench.experiment.language_models import (
     language_models,
     pairs,
     probe,
+    record_servers,
     start_servers,
     stop_after_failure,
     stop_servers,
@@ -484,6 +485,7 @@ class ModelRun:
             return
         try:
             self._servers = start_servers(models, self.log.directory, self._tell)
+            record_servers(self.log, self._servers)
             self._base_urls |= base_urls(models, self._servers)
             contexts = probe(
                 connected(models, self._base_urls),

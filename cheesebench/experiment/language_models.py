@@ -408,6 +408,31 @@ def start_servers(
     return servers
 
 
+def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
+    """Keep in the manifest what the servers run.
+
+    Raises RunLogError if the run was begun with other weights under the same name.
+    """
+    known = dict(log.manifest.get("servers", {}))
+    for name, server in servers.items():
+        facts = dict(getattr(server, "facts", {}))
+        then = known.get(name, facts)
+        if then.get("sha256") != facts.get("sha256"):
+            raise RunLogError(
+                f"Run '{log.run_id}' cannot be continued: the weights of '{name}' have changed "
+                f"({_weights(then)} then, {_weights(facts)} now). Use the file that it was started with, or "
+                "start a new run."
+            )
+        if facts:
+            known[name] = facts
+    if known:
+        log.add_to_manifest({"servers": known})
+
+
+def _weights(facts: Mapping[str, Any]) -> str:
+    return f"SHA-256 {str(facts.get('sha256', 'unknown'))[:12]}, {facts.get('bytes', 0):,} bytes"
+
+
 def stop_servers(servers: Mapping[str, Server]) -> None:
     """Stop all servers, even if one of them fails to stop."""
     problem: Exception | None = None

@@ -9,6 +9,7 @@ without ending the run.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -128,6 +129,16 @@ def serve(context: BackendContext) -> StartedServer:
     context.progress(
         f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})"
     )
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    server.facts = {
+        "file": path.name,
+        "bytes": path.stat().st_size,
+        "sha256": digest,
+        "xllamacpp": importlib.metadata.version("xllamacpp"),
+        "slots": slots,
+        "threads": threads,
+    }
     server.base_url = f"http://{LOOPBACK}:{port}/v1"
     return server
 

@@ -116,6 +116,8 @@ class StartedServer:
 
     def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
         self.base_url = ""
+        #: What it runs; see ``cheesebench.Server``.
+        self.facts: dict[str, object] = {}
         self.process = process
         self._context, self._name = context, name
         self._what = f"The {name} server for '{context.entry.id}'"

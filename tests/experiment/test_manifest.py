@@ -7,7 +7,9 @@ from types import ModuleType
 
 import pytest
 
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, RunLogError
+from cheesebench.experiment.language_models import record_servers
+from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.provenance import (
     check_run_id,
     describe_run,
@@ -132,3 +134,30 @@ def _is_tree(place: Path, path: Path) -> bool:
         ).strip()
         == "tree"
     )
+
+
+class Weights:
+    """A server that says what it runs."""
+
+    base_url = "http://127.0.0.1:1/v1"
+
+    def __init__(self, digest: str) -> None:
+        self.facts = {"file": "x.gguf", "bytes": 1234, "sha256": digest, "slots": 1}
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_run_goes_on_only_with_the_weights_that_it_was_started_with(
+    tmp_path: Path,
+) -> None:
+    with RunLog.create(tmp_path, "one", [], options={"seed": 0}) as log:
+        for _ in range(2):
+            record_servers(log, {"tiny": Weights("a" * 64)})
+        assert log.manifest["servers"] == {"tiny": Weights("a" * 64).facts}
+        record_servers(log, {})
+        with pytest.raises(RunLogError, match="weights of 'tiny' have changed") as one:
+            record_servers(log, {"tiny": Weights("b" * 64)})
+        assert "aaaaaaaaaaaa, 1,234 bytes then, SHA-256 bbbbbbbbbbbb" in str(one.value)
+        record_servers(log, {"other": Weights("b" * 64)})
+        assert set(log.manifest["servers"]) == {"tiny", "other"}
