@@ -68,7 +68,8 @@ VERDICTS: Mapping[str, Kind] = {
     "purse_fail": "number", "subjects": "integer",
     "planned": "integer", "valid": "integer", "passed": "integer", "missing": "integer", "calls": "integer",
     "cost": "number", "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
-    "mean_high": "number",
+    "mean_high": "number", "ability": "number", "ability_low": "number", "ability_high": "number",
+    "ability_rodent": "number", "ability_bar": "number",
 }  # fmt: skip
 
 
@@ -92,6 +93,7 @@ def _verdict(cell: CellResult) -> list[Any]:
         game and game.failing, cell.subjects,
         cell.planned, cell.valid, cell.passed, cell.missing, None if totals is None else totals.calls,
         None if totals is None else totals.cost, "; ".join(cell.warnings), cell.reason, *_measure(cell),
+        *_ability(cell),
     ]  # fmt: skip
 
 
@@ -102,6 +104,17 @@ def _measure(cell: CellResult) -> list[Any]:
     measured, judged = cell.plan.measured, cell.judged
     low, high = (judged and judged.interval) or (None, None)
     return [measured and measured.name, judged and judged.mean, low, high]
+
+
+def _ability(cell: CellResult) -> list[float | None]:
+    """Return model, interval, animals and bar on the ability scale; nothing where no
+    zero is proved.
+    """
+    found = cell.ability
+    if found is None:
+        return [None] * 5
+    low, high = found.interval or (None, None)
+    return [found.model, low, high, found.rodent, found.bar]
 
 
 def frame_of(

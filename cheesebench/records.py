@@ -304,6 +304,19 @@ class Ceilings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AbilityScale:
+    """The two ends of a protocol's ability scale, as pass rates, by a stored audit.
+
+    ``without`` is proved: no subject that lacks the ability does better, whichever of
+    the lesions that abolish it is meant. ``ideal`` is what the intact adversary has
+    over the judged trials.
+    """
+
+    without: float
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellPlan:
     """One planned cell of a run: a model on a protocol in a view.
 
@@ -320,7 +333,10 @@ class CellPlan:
     is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which a purse
     must grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
     ``items``: trials are independent questions, from which nothing is learned, and a
-    subject is one generation of answers to all of them.
+    subject is one generation of answers to all of them. ``ability`` has the ends of the
+    scale on which the pass rate is an ability (None: nothing is proved). ``idle``
+    are sessions in which nothing can succeed, by the audit: probes, and conditioning.
+    ``answers`` are draws that give each subject its right answer for life.
     """
 
     model: str
@@ -348,6 +364,9 @@ class CellPlan:
     against: Literal["reference", "chance"] = "reference"
     construct: Construct | None = None
     ceilings: Ceilings | None = None
+    ability: AbilityScale | None = None
+    idle: tuple[int, ...] = ()
+    answers: tuple[str, ...] = ()
     lesion: LesionClaim | None = None
     sequential: bool = False
     goal: float = GOAL

@@ -365,13 +365,13 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
         )
         axes.plot(plain, row, "o", color=blue, label=None if row else "plain")
         axes.plot(lesioned, row, "s", color=red, label=None if row else "control")
-        if one.plain.plan.chance is not None:
+        if one.plain.plan.ability is not None:
             axes.plot(
-                one.plain.plan.chance,
+                one.plain.plan.ability.without,
                 row,
                 "|",
                 color=figures.RODENT,
-                label=None if row else "random",
+                label=None if row else "at most without the ability",
             )
         plan = one.control.plan
         names.append(

@@ -27,13 +27,16 @@ from cheesebench.statistics import (
 from cheesebench.statistics.question import has_interval, reference_limits
 from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
 from cheesebench.statistics.wording import (
+    UNEVEN,
     amount,
     fold,
     gap,
     number,
+    on_scale,
     percent,
     plural,
     points,
+    shown_value,
 )
 
 if TYPE_CHECKING:
@@ -144,6 +147,18 @@ HOW_TO_READ_MEASURE = (
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
     "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
 )
+#: Heading of the rate that verdicts without an animal are compared with.
+CHANCE = "chance"
+#: Stands above pass rates by dimension.
+HOW_TO_READ_PROFILE = (
+    "A drawing, not a finding: means of pass rates over the protocols that name a dimension. Nothing shows that the "
+    "dimensions are separate abilities; in the built-in agents all rates follow one factor."
+)
+#: Stands below tables with abilities.
+HOW_TO_READ_ABILITY = (
+    "Ability: (rate − without) / (ideal − without). 0 is the most that a subject without the ability can have, as proved "
+    "by the protocol's audit; 1 is an ideal learner."
+)
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
@@ -194,14 +209,108 @@ def interval(cell: CellResult) -> str:
 
 
 def floor(cell: CellResult) -> str:
-    """Return the random agent's rate as declared by the protocol; of its measures
-    nothing is declared.
+    """Return the rate of guessing, or of moving at random, as declared by the protocol;
+    of its measures nothing is declared.
     """
     return (
         NOTHING
         if cell.plan.chance is None or cell.plan.measured is not None
         else percent(cell.plan.chance)
     )
+
+
+def ability(cell: CellResult) -> str:
+    """Return the model on the ability scale; ``–`` where no zero is proved."""
+    return on_scale(cell.ability and cell.ability.model)
+
+
+def ability_interval(cell: CellResult) -> str:
+    """Return its 95 % interval, ``0.56 to 0.84``; empty without one."""
+    found = cell.ability and cell.ability.interval
+    return " to ".join(map(on_scale, found)) if found else ""
+
+
+def ability_of_rodent(cell: CellResult) -> str:
+    return on_scale(cell.ability and cell.ability.rodent)
+
+
+def ability_of_bar(cell: CellResult) -> str:
+    """Return where PASS begins."""
+    return on_scale(cell.ability and cell.ability.bar)
+
+
+def has_ability(cells: Iterable[CellResult]) -> bool:
+    """Return whether some protocol of these has an ability scale."""
+    return any(cell.ability is not None for cell in cells)
+
+
+def mean_ability(model: ModelSummary) -> str:
+    """Return a model's mean on the ability scale with the animals' and the bar's, and
+    over what it is taken; empty without one.
+    """
+    found = model.ability
+    if found is None:
+        return ""
+    sides = [("rodent", found.rodent), ("PASS from", found.bar)]
+    beside = ", ".join(
+        f"{name} {on_scale(value)}" for name, value in sides if value is not None
+    )
+    text = f"Mean ability {on_scale(found.mean)}{f' ({beside})' if beside else ''}"
+    text += f" over {plural(len(found.protocols), 'protocol')}"
+    if found.missing:
+        text += f"; without {', '.join(found.missing)}"
+    same = [f"{' and '.join(names)} count once" for names in found.together]
+    return f"{text}{f'; {chr(44).join(same)} (same animals)' if same else ''}."
+
+
+def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
+    """Return what stands below a table with abilities: how to read them, where there is
+    none, and what moving at random comes to.
+    """
+    notes = [HOW_TO_READ_ABILITY] if has_ability(cells) else []
+    bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
+    if bare and notes:
+        notes.append(f"–: no proved ceiling ({', '.join(bare)}).")
+    moving = [
+        f"{cell.plan.label} {percent(cell.plan.chance)}"
+        for cell in cells
+        if cell.plan.chance is not None
+        and cell.plan.measured is None
+        and cell.plan.against == "reference"
+    ]
+    if moving:
+        notes.append(f"Moving at random, which is no zero: {', '.join(moving)}.")
+    return notes
+
+
+def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
+    """Return a row for each value of each answer that subjects have for life."""
+    rows = []
+    for cell in cells:
+        for one in cell.answers:
+            p = NOTHING if one.p_value is None else number(one.p_value)
+            rows += [
+                (
+                    cell.plan.label,
+                    one.answer,
+                    shown_value(level.value),
+                    percent(level.rate),
+                    str(level.subjects),
+                    *((f"{100 * one.gap:.1f}", p) if not at else ("", "")),
+                )
+                for at, level in enumerate(one.rates)
+            ]
+    return rows
+
+
+#: Headings of ``by_answer``.
+BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
+#: Stands above that table.
+HOW_TO_READ_BY_ANSWER = (
+    "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
+    "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. From 25 points "
+    "and with p at most 0.01, the result does not hold for each answer."
+)
 
 
 def reference(cell: CellResult) -> str:
@@ -440,6 +549,8 @@ def validity(cell: CellResult) -> str:
     """
     if cell.plan.items:
         return ""
+    if cell.verdict == "PASS" and any(one.is_uneven for one in cell.answers):
+        return UNEVEN
     construct = cell.plan.construct
     return (
         NOT_VALIDATED
@@ -506,6 +617,7 @@ MEANINGS = {
     VALIDITY[
         "failed"
     ]: "in the audit, a lesioned subject did better than the protocol allows",
+    UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
     "analogy": "the source of the rodents' number measured a different event than the success compared with it",
     "rodent declared": "the rodents' number stands in the protocol without animals one by one: its error is not known",
@@ -571,11 +683,6 @@ def rodent_mean(cells: Iterable[CellResult]) -> float | None:
     return complete_mean(
         [None if reference is None else reference.value for reference in references]
     )
-
-
-def chance_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean random rate over the same cells; None unless all have one."""
-    return complete_mean([cell.plan.chance for cell in averaged(cells)])
 
 
 def averaged(cells: Iterable[CellResult]) -> list[CellResult]:

@@ -14,7 +14,7 @@ from cheesebench.records import Variant
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape
 from cheesebench.reports.markdown import table
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import abilities, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,6 +143,15 @@ def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
     ]
 
 
+def _percents(value: float, _: object) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def in_percent(axes: Axes) -> None:
+    """Label the pass rates of a vertical axis as everywhere else."""
+    axes.yaxis.set_major_formatter(_percents)
+
+
 def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     # Not pyplot, which keeps figures alive and may look for a display.
     from matplotlib.figure import Figure
@@ -267,6 +276,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     )
     axes.set_ylabel("pass rate")
     axes.set_ylim(0, 1.02)
+    in_percent(axes)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     rodent = ", ".join(
         f"{titles[name]} {percent(animals.value)}"
@@ -334,7 +344,11 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         [0.25, 0.5, 0.75, 1.0], ["25 %", "50 %", "75 %", "100 %"], fontsize="x-small"
     )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    return figure, f"Mean pass rate by cognitive dimension. {'; '.join(said)}."
+    figure.supxlabel("means of pass rates: a drawing, not a finding", fontsize="small")
+    return (
+        figure,
+        f"Mean pass rate by cognitive dimension: a drawing, not a finding. {'; '.join(said)}.",
+    )
 
 
 def curves(
@@ -413,6 +427,8 @@ def curves(
                 )
         axes.set_title(plain(protocol.replace("_", " ")), fontsize="small")
         axes.set_ylim(0, 1.02)
+        in_percent(axes)
+        axes.xaxis.get_major_locator().set_params(integer=True)
     for axes in list(figure.axes)[len(protocols) :]:
         axes.set_visible(False)
     figure.supxlabel("session", fontsize="small")
@@ -572,16 +588,10 @@ def _line(
 
 
 def _reference_lines(axes: Axes, groups: Sequence[Group]) -> None:
-    """Draw the animals' and the random agent's mean over the protocols of the first
-    group.
-    """
-    own = groups[0].cells
-    for value, label, style in (
-        (words.rodent_mean(own), "rodent", "--"),
-        (words.chance_mean(own), "random", ":"),
-    ):
-        if value is not None:
-            axes.axhline(value, color=RODENT, linestyle=style, linewidth=1, label=label)
+    """Draw the animals' mean over the protocols of the first group."""
+    value = words.rodent_mean(groups[0].cells)
+    if value is not None:
+        axes.axhline(value, color=RODENT, linestyle="--", linewidth=1, label="rodent")
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("mean pass rate")
 
@@ -598,7 +608,15 @@ def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
     rows = []
     for group in groups:
         rates = {
-            cell.plan.protocol: f"{words.rate(cell)} ({words.interval(cell)})"
+            cell.plan.protocol: ", ".join(
+                filter(
+                    None,
+                    (
+                        f"{words.rate(cell)} ({words.interval(cell)})",
+                        abilities(cell),
+                    ),
+                )
+            )
             for cell in group.cells
         }
         complete = {cell.plan.protocol for cell in words.averaged(group.cells)} == set(
@@ -620,13 +638,14 @@ def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
     rows.append(
         ("rodent", mean, *(words.reference(cell) for cell in protocols.values()))
     )
-    chance = words.complete_mean([cell.plan.chance for cell in protocols.values()])
-    mean = words.NOTHING if chance is None else percent(chance)
-    rows.append(
-        ("random (stated)", mean, *(words.floor(cell) for cell in protocols.values()))
-    )
     blocks += [
         "Pass rates with 95 % intervals; the mean is over the protocols, with its standard error.",
         table(("", "mean ± se", *map(escape, protocols)), rows),
+        *(escape(note) for note in words.ability_footnotes(list(protocols.values()))),
+        *(
+            escape(f"{group.label}: {ability}")
+            for group in groups
+            if (ability := words.mean_ability(group.model))
+        ),
     ]
     return "\n\n".join(blocks) + "\n"

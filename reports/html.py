@@ -62,8 +62,8 @@ Chart = dict[str, Any]
 
 
 def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
-    """Return the pass rate by cognitive dimension for model, rodent and random; None
-    without data.
+    """Return the pass rate by cognitive dimension for model and rodent; None without
+    data.
     """
     if not model.profile:
         return None
@@ -77,13 +77,12 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
         "model": [_percent(model.profile[name].mean) for name in names],
         "errors": [_percent(model.profile[name].standard_error) for name in names],
         "rodent": [_percent(words.rodent_mean(own)) for own in by_dimension],
-        "random": [_percent(words.chance_mean(own)) for own in by_dimension],
     }
 
 
 def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
-    """Return the learning curve with its interval, the animals' curve with its spread,
-    and the random agent's rate.
+    """Return the learning curve with its interval, and the animals' curve with its
+    spread.
 
     ``lived`` adds the curves of single subjects. None for a single point.
     """
@@ -113,9 +112,14 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
         "reference": None if rodents is None else _percent(rodents.value),
-        "chance": _percent(cell.plan.chance),
+        "without": _without(cell),
         "subjects": [] if lived is None else _lines(lived, "pass rate", sessions, 100),
     }
+
+
+def _without(cell: CellResult) -> float | None:
+    """Return the most that a subject without the ability can have, in percent."""
+    return None if cell.plan.ability is None else _percent(cell.plan.ability.without)
 
 
 #: Subjects that are drawn one by one: more are a smear.
@@ -260,7 +264,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],
         "reference": None if reference is None else _percent(reference.value),
-        "chance": _percent(first.plan.chance),
+        "without": _without(first),
         "text": clean("; ".join(said)),
     }
 
@@ -320,7 +324,9 @@ def curve_in_words(cell: CellResult) -> str:
     said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
     if cell.plan.measured is not None:
         return f"{said}."
-    return f"{said}; rodent {words.reference(cell)}, random {words.floor(cell)}."
+    scale = _without(cell)
+    zero = "" if scale is None else f", without the ability at most {scale:g} %"
+    return f"{said}; rodent {words.reference(cell)}{zero}."
 
 
 def radar_in_words(chart: Chart) -> str:
@@ -608,6 +614,9 @@ def _page(
         how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
         matrix=matrix.matrix(summary),
         how_to_read_matrix=matrix.HOW,
+        how_to_read_profile=words.HOW_TO_READ_PROFILE,
+        by_answer_headers=words.BY_ANSWER,
+        how_to_read_by_answer=words.HOW_TO_READ_BY_ANSWER,
         how_to_read_grid=matrix.HOW_GRID,
         links={
             shelf.plan.key: _first_trial(shelf, names[shelf.plan.key])
@@ -762,7 +771,9 @@ def _model(
         "difference_name": words.difference_name(cells),
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
-        "random": words.chance_mean(cells),
+        "ability": words.mean_ability(model),
+        "notes": words.ability_footnotes(cells),
+        "by_answer": words.by_answer(cells),
         "profile": profile
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
         "axis": [f"{100 * end:+.0f}" for end in axis],
@@ -809,7 +820,12 @@ def _row(
         "rate": words.rate(cell),
         "interval": words.interval(cell),
         "reference": words.reference(cell),
-        "floor": words.floor(cell),
+        "floor": words.floor(cell) if cell.plan.against == "chance" else "",
+        "ability": words.ability(cell),
+        "ability_interval": words.ability_interval(cell),
+        "ability_beside": f"rodent {words.ability_of_rodent(cell)}, PASS from {words.ability_of_bar(cell)}"
+        if cell.ability
+        else "",
         "difference": words.difference(cell),
         "margin": words.margin(cell),
         "remarks": [text for text in words.remarks(cell) if text != bets],
@@ -932,7 +948,7 @@ def _glance(result: ControlResult) -> dict[str, Any]:
         "control": plan.control,
         "plain": None if rates[0] is None else _x(rates[0]),
         "lesioned": None if rates[1] is None else _x(rates[1]),
-        "chance": None if plan.chance is None else _x(plan.chance),
+        "without": None if plan.ability is None else _x(plan.ability.without),
         "rates": [words.NOTHING if rate is None else percent(rate) for rate in rates],
         "difference": words.NOTHING
         if compared.difference is None

@@ -65,7 +65,7 @@ _NUMBERED = 15
 
 
 def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by cognitive dimension for model, rodent and random; empty
+    """Return the pass rate by cognitive dimension for model and rodent; empty
     without a rate.
     """
     if not model.profile:
@@ -76,7 +76,6 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
         rows = [
             ("model", average.mean),
             ("rodent", words.rodent_mean(own)),
-            ("random", words.chance_mean(own)),
         ]
         label = fenced(dimension or "(no dimension)", _LABEL)
         for name, value in rows:
@@ -90,13 +89,11 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
             )
             label = " " * _LABEL
         lines.append("")
-    return ["### Cognitive profile", _block(lines)]
+    return ["### By dimension", words.HOW_TO_READ_PROFILE, _block(lines)]
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by session for model, rodent and random; empty without a
-    curve.
-    """
+    """Return the pass rate by session for model and rodent; empty without a curve."""
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
         return []
@@ -164,8 +161,6 @@ def _curve(cell: CellResult) -> list[str]:
             + (f"  ± {spread} (SD between animals)" if spread else "")
             + ("" if by_session else "  (by session)")
         )
-    if cell.plan.chance is not None:
-        lines.append(_row("random", [cell.plan.chance] * last, width))
     return lines
 
 
@@ -397,6 +392,7 @@ def _model(
     if meanings:
         blocks.append(meanings)
     blocks.extend(_validity(cells))
+    blocks.extend(_by_answer(cells))
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
     blocks.extend(learning_curves(cells))
@@ -414,17 +410,45 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         over = words.averaged_over(cells)
         mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}**"
         mean += f" (standard error {error})" if error else ""
-        rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
-        against = [
-            f"{name} {percent(value)}"
-            for name, value in (("rodent", rodent), ("random", chance))
-            if value is not None
-        ]
-        sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
+        rodent = words.rodent_mean(cells)
+        against = "" if rodent is None else f"; rodent {percent(rodent)}"
+        sentences.append(f"{mean}{against}.")
+    if ability := words.mean_ability(model):
+        sentences.append(escape(ability))
     return " ".join(sentences)
 
 
+#: Columns of the ability scale.
+ABILITY = ("ability (95 %)", "ability of the rodent", "PASS from ability")
+
+
+def _scale_columns(cells: Sequence[CellResult]) -> tuple[str, ...]:
+    """Return the headings of what a rate is measured by: the ability scale, or chance
+    where a verdict is about it.
+    """
+    if words.has_ability(cells):
+        return ABILITY
+    is_chance = any(cell.plan.against == "chance" for cell in cells)
+    return (words.CHANCE,) if is_chance else ()
+
+
+def _on_scale(cell: CellResult, headings: Sequence[str]) -> tuple[str, ...]:
+    between = words.ability_interval(cell)
+    shown = (
+        f"{words.ability(cell)}{f' ({between})' if between else ''}",
+        words.ability_of_rodent(cell),
+        words.ability_of_bar(cell),
+        words.floor(cell),
+    )
+    return tuple(
+        text
+        for heading, text in zip((*ABILITY, words.CHANCE), shown, strict=True)
+        if heading in headings
+    )
+
+
 def _verdicts(cells: Sequence[CellResult]) -> str:
+    own = _scale_columns(cells)
     rows = [
         (
             cell.plan.label,
@@ -432,7 +456,7 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
             words.rate(cell),
             words.interval(cell),
             words.reference(cell),
-            words.floor(cell),
+            *_on_scale(cell, own),
             words.difference(cell),
             words.margin(cell),
             cell.n_text,
@@ -447,13 +471,15 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "rate",
         "95 %",
         "rodent",
-        "random",
+        *own,
         difference,
         "margin",
         "n",
         "remarks",
     )
-    return table(headers, rows, right=("rate", "95 %", "random", difference, "margin"))
+    drawn = table(headers, rows, right=("rate", "95 %", *own, difference, "margin"))
+    notes = [escape(note) for note in words.ability_footnotes(cells)]
+    return "\n\n".join([drawn, *notes])
 
 
 def _meanings(cells: Sequence[CellResult]) -> str:
@@ -484,6 +510,14 @@ def _open_questions(cells: Sequence[CellResult]) -> list[str]:
         f"- **{escape(cell.plan.label)}**: {escape(cell.reason)}" for cell in undecided
     ]
     return ["### Undecided, and why", "\n".join(lines)]
+
+
+def _by_answer(cells: Sequence[CellResult]) -> list[str]:
+    rows = words.by_answer(cells)
+    if not rows:
+        return []
+    drawn = table(words.BY_ANSWER, rows, right=words.BY_ANSWER[3:])
+    return ["### For each answer", drawn, words.HOW_TO_READ_BY_ANSWER]
 
 
 def _outcomes(cells: Sequence[CellResult]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape
 from cheesebench.statistics import Verdict
-from cheesebench.statistics.wording import number, percent
+from cheesebench.statistics.wording import number, on_scale, percent, plural
 
 if TYPE_CHECKING:
     from cheesebench.records import CellKey
@@ -41,6 +41,8 @@ class Field:
     """The interval of that measure."""
     key: CellKey | None = None
     """The one cell that this is about."""
+    ability: str = ""
+    """The rate on the ability scale; empty where no zero is proved."""
 
     @property
     def shown(self) -> str:
@@ -70,6 +72,11 @@ class Row:
     kind: Kind
     fields: tuple[Field, ...]
     mean: float | None = None
+    """Mean pass rate, of rows that are published."""
+    ability: float | None = None
+    """Mean on the ability scale."""
+    passed: str = ""
+    """As in ``7 of 9``."""
     gate: Verdict | None = None
     cost: float | None = None
     calls: int = 0
@@ -78,6 +85,13 @@ class Row:
     def whose(self) -> str:
         """Name, and view and variant."""
         return f"{self.name} ({self.where})" if self.where else self.name
+
+    @property
+    def mean_shown(self) -> str:
+        """The mean ability, ``0.71``; of a row without a scale the mean pass rate."""
+        if self.ability is not None:
+            return on_scale(self.ability)
+        return words.NOTHING if self.mean is None else percent(self.mean)
 
     @property
     def cost_shown(self) -> str:
@@ -93,6 +107,8 @@ class Matrix:
     rows: tuple[Row, ...]
     source: str
     """Where the published rows are from; empty without them."""
+    notes: tuple[str, ...] = ()
+    """How to read the ability scale, and what moving at random comes to."""
 
     @property
     def is_several(self) -> bool:
@@ -101,10 +117,11 @@ class Matrix:
 
 
 def matrix(summary: RunSummary) -> Matrix:
-    """Return the matrix of a run: its models, the rodents, the published models under
-    the same rules, the baselines.
+    """Return the matrix of a run: its models, best first, then the rodents and the
+    published models under the same rules.
     """
     own = [(model, words.cells_of(summary, model)) for model in summary.models]
+    own.sort(key=lambda one: _standing(*one), reverse=True)
     plain = [cell for _, cells in own for cell in cells]
     columns = tuple(dict.fromkeys(cell.plan.label for cell in plain))
     grouped = len(columns) > MOST
@@ -115,7 +132,7 @@ def matrix(summary: RunSummary) -> Matrix:
         for model, cells in own
     ]
     if not grouped:
-        rows += _of_plans(plain, columns)
+        rows += _of_plans(plain, columns, [model for model, _ in own])
     if summary.published:
         # What was published over several views is the best of them: so is this, and no
         # row of one view.
@@ -138,7 +155,35 @@ def matrix(summary: RunSummary) -> Matrix:
         if summary.published
         else ""
     )
-    return Matrix(columns, tuple(rows), source)
+    once = list({cell.plan.label: cell for cell in plain}.values())
+    notes = [] if grouped else words.ability_footnotes(once)
+    return Matrix(columns, tuple(rows), source, (*_averaged(summary), *notes))
+
+
+def _standing(
+    model: ModelSummary, cells: Sequence[CellResult]
+) -> tuple[float, float, int]:
+    """Return what a board is sorted by: mean ability, passed protocols, mean rate."""
+    passed = sum(cell.verdict is Verdict.PASS for cell in cells)
+    ability = -1.0 if model.ability is None else model.ability.mean
+    return ability, passed, -1 if model.overall is None else model.overall.mean
+
+
+def _averaged(summary: RunSummary) -> list[str]:
+    """Say over what the means are taken; they are only compared over the same."""
+    found = [one.ability for one in summary.models if one.ability is not None]
+    if not found:
+        return []
+    names = found[0].protocols
+    count = plural(len(names), "protocol")
+    text = f"The mean is the mean ability, each at least 0, over {count}"
+    if any(one.protocols != names for one in found):
+        return [f"{text} at most: models that lack some have none."]
+    missing = f"; without {', '.join(found[0].missing)}" if found[0].missing else ""
+    same = " and ".join(", ".join(one) for one in found[0].together)
+    return [
+        f"{text}{missing}{f'; {same} share their animals and count once' if same else ''}."
+    ]
 
 
 def _best(best: BestOfViews, columns: Sequence[str]) -> Row:
@@ -174,6 +219,8 @@ def _model(
         mean=None
         if model.overall is None or words.averaged_over(cells)
         else model.overall.mean,
+        ability=None if model.ability is None else model.ability.mean,
+        passed=f"{sum(cell.verdict is Verdict.PASS for cell in cells)} of {len(cells)}",
         gate=model.gate,
         cost=totals.cost,
         calls=totals.calls,
@@ -204,53 +251,48 @@ def _field(cells: Sequence[CellResult]) -> Field:
             interval=cell.interval,
             subjects=cell.subjects,
             key=cell.plan.key,
+            ability="" if cell.ability is None else words.ability(cell),
         )
     return Field(rate=None, text=words.counts(cells))
 
 
-def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
-    """Return what the animals and the random agent come to, as the protocols declare
-    it.
-    """
-    plans = {cell.plan.label: cell.plan for cell in cells}
-    rows = []
-    references = [plans[column].reference for column in columns]
-    if any(reference is not None for reference in references):
-        rates = [
-            None if reference is None or reference.measured else reference.value
-            for reference in references
-        ]
-        texts = [
-            number(reference.value)
-            if reference is not None and reference.measured is not None
-            else ""
-            for reference in references
-        ]
-        rows.append(_declared("rodent", "rodent", rates, texts))
-    chances = [
-        None if plans[column].measured is not None else plans[column].chance
-        for column in columns
+def _of_plans(
+    cells: Sequence[CellResult],
+    columns: Sequence[str],
+    models: Sequence[ModelSummary],
+) -> list[Row]:
+    """Return what the animals come to, as the protocols declare it."""
+    own = {cell.plan.label: cell for cell in cells}
+    if all(own[column].plan.reference is None for column in columns):
+        return []
+    fields = tuple(_of_animals(own[column]) for column in columns)
+    rates = [field.rate for field in fields]
+    means = {one.ability.rodent for one in models if one.ability is not None}
+    return [
+        Row(
+            name="rodent",
+            where="",
+            kind="rodent",
+            fields=fields,
+            mean=words.complete_mean(rates),
+            ability=means.pop() if len(means) == 1 else None,
+        )
     ]
-    if any(chance is not None for chance in chances):
-        rows.append(_declared("moving at random", "baseline", chances))
-    return rows
 
 
-def _declared(
-    name: str, kind: Kind, rates: Sequence[float | None], texts: Sequence[str] = ()
-) -> Row:
-    estimable = [rate for rate in rates if rate is not None]
-    mean = sum(estimable) / len(estimable) if len(estimable) == len(rates) else None
-    texts = texts or [""] * len(rates)
-    fields = tuple(
-        Field(rate=rate, text=text) for rate, text in zip(rates, texts, strict=True)
-    )
-    return Row(name=name, where="", kind=kind, fields=fields, mean=mean)
+def _of_animals(cell: CellResult) -> Field:
+    animals = cell.plan.reference
+    if animals is None:
+        return Field(rate=None)
+    if animals.measured is not None:
+        return Field(rate=None, text=number(animals.value))
+    scale = "" if cell.ability is None else words.ability_of_rodent(cell)
+    return Field(rate=animals.value, ability=scale)
 
 
 HOW = (
-    "Verdict, pass rate with its 95 % interval, and number of subjects (n). The rows below the models are there for "
-    "comparison."
+    "Verdict, pass rate with its 95 % interval, number of subjects (n), and ability (a). The rows below the models are "
+    "there for comparison."
 )
 #: Stands before the source of the published rows.
 PUBLISHED = "Published numbers are not of this run, and in no verdict:"
@@ -262,15 +304,15 @@ def render(summary: RunSummary) -> str:
     found = matrix(summary)
     if not found.rows:
         return "No cell was run, so there is nothing to judge.\n"
-    headers = ["model", "all pass?", *found.columns, "mean", "cost"]
+    headers = ["model", "PASS", "mean", *found.columns, "cost"]
     body = [
         [
             f"**{_text(row.whose)}**"
             if row.kind == "model"
             else f"*{_text(row.whose)}*",
-            "" if row.gate is None else words.marked(row.gate),
+            row.passed,
+            row.mean_shown,
             *map(_markdown, row.fields),
-            words.NOTHING if row.mean is None else percent(row.mean),
             row.cost_shown if row.kind == "model" else "",
         ]
         for row in found.rows
@@ -283,7 +325,8 @@ def render(summary: RunSummary) -> str:
         colalign=["left", "left", *("right" for _ in headers[2:])],
     )
     source = f"{PUBLISHED} {escape(clean(found.source, 600))}." if found.source else ""
-    return "\n\n".join(filter(None, (table, HOW, source))) + "\n"
+    notes = " ".join(map(escape, found.notes))
+    return "\n\n".join(filter(None, (table, HOW, notes, source))) + "\n"
 
 
 def _text(value: str) -> str:
@@ -292,7 +335,14 @@ def _text(value: str) -> str:
 
 def _markdown(field: Field) -> str:
     details = ", ".join(
-        filter(None, (field.range, f"n {field.subjects}" if field.subjects else ""))
+        filter(
+            None,
+            (
+                field.range,
+                f"n {field.subjects}" if field.subjects else "",
+                f"a {field.ability}" if field.ability else "",
+            ),
+        )
     )
     return f"{field.shown} ({details})" if details else field.shown
 
@@ -307,20 +357,24 @@ def lines_of(found: Matrix) -> list[list[str]]:
     lines = [
         [
             "",
-            "all",
-            *(column.replace("_", "\n") for column in found.columns),
+            "PASS",
             "mean",
+            *(column.replace("_", "\n") for column in found.columns),
             "cost",
         ]
     ]
     for row in found.rows:
         if row.kind != "published":
-            gate = "" if row.gate is None else words.MARKS[row.gate]
-            mean = "" if row.mean is None else percent(row.mean)
             cost = row.cost_shown if row.kind == "model" else ""
             whose = row.name if one_place else row.whose
             lines.append(
-                [whose, gate, *(field.shown for field in row.fields), mean, cost]
+                [
+                    whose,
+                    row.passed,
+                    row.mean_shown,
+                    *(field.shown for field in row.fields),
+                    cost,
+                ]
             )
     kept = [
         at
@@ -422,7 +476,8 @@ def render_comment(summary: RunSummary) -> str:
         MARK,
         f"### {words.question(summary.cells).capitalize()}?",
         "  \n".join(heads),
-        _upright(matrix(summary)),
+        _upright(found := matrix(summary)),
+        escape(" ".join(found.notes)),
     ]
     undecided = [
         f"- {words.marked(cell.verdict)} **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
@@ -464,16 +519,9 @@ def _upright(found: Matrix) -> str:
         [_text(name), *(_markdown(row.fields[at]) for row in rows)]
         for at, name in enumerate(found.columns)
     ]
-    if any(row.mean is not None for row in rows) and len(found.columns) > 1:
-        body.append(
-            [
-                "**mean**",
-                *(
-                    words.NOTHING if row.mean is None else percent(row.mean)
-                    for row in rows
-                ),
-            ]
-        )
+    if len(found.columns) > 1:
+        name = "mean ability" if rows[0].ability is not None else "mean"
+        body.append([f"**{name}**", *(row.mean_shown for row in rows)])
     align = ["left", *("right" for _ in rows)]
     return tabulate(
         body, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align

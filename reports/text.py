@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
 from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
-from cheesebench.statistics.wording import number, plural, shown_value
+from cheesebench.statistics.wording import abilities, number, plural, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import (
@@ -126,6 +126,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _filled(cells.connected(own), width),
         _verdicts(own, width),
         _filled(cells.behaviour(str(summary.manifest.get("run_id", "")), own), width),
+        "\n".join(_filled(note, width) for note in _notes(model, own)),
         "\n".join(_filled(reason, width) for reason in reasons),
         "\n".join(
             _filled(f"{cell.plan.label}: {said}", width)
@@ -141,6 +142,11 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
+    """Return what stands below the verdicts: the mean ability, and how to read it."""
+    return [*filter(None, [cells.mean_ability(model)]), *cells.ability_footnotes(own)]
 
 
 def _grid(found: Grid, width: int) -> str:
@@ -238,7 +244,11 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     ):
         # Names that look the same when shortened are given in full below.
         detail = [cell.plan.label] if shown.count(row[1]) > 1 else []
-        detail += [text for text in (name, *texts) if text and text not in common]
+        detail += [
+            text
+            for text in (name, abilities(cell), *texts)
+            if text and text not in common
+        ]
         found.append(line.rstrip())
         found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
     return "\n".join(found)

@@ -23,7 +23,9 @@ from cheesebench.commands.common import (
 from cheesebench.experiment.cells import RunOptions
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
+from cheesebench.statistics.ability import ability
 from cheesebench.statistics.summary import to_plain
+from cheesebench.statistics.wording import on_scale
 
 if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
@@ -125,6 +127,7 @@ def _text(found: Forecast, max_cost: float | None) -> str:
     if claiming:
         parts += [
             _outlooks(claiming),
+            *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
             _filled(_NUMBERS + _assumed(claiming)),
         ]
@@ -286,6 +289,21 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         "subj.",
     )
     return table(headers, rows)
+
+
+def _abilities(cells: Sequence[CellForecast]) -> str:
+    """Return where the animals and the bar stand on the ability scale."""
+    said = []
+    for plan in {cell.plan.protocol: cell.plan for cell in cells}.values():
+        scale = ability(plan, None)
+        if scale is not None:
+            ends = f"{on_scale(scale.rodent)}, {on_scale(scale.bar)}"
+            said.append(f"{one_line(plan.protocol)} {ends}")
+    return (
+        f"Ability of the rodent, and from which a PASS begins: {'; '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def _span(subjects: tuple[float, float]) -> str:

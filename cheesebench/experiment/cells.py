@@ -34,12 +34,15 @@ from cheesebench.interface_checks import blaming, returned_list
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification, PictureView
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol.answers import answers_for_life
 from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.protocol.structure import read_document
 from cheesebench.protocol.validation import (
+    ability_scale,
     audited_ceilings,
     construct_status,
     doubts,
+    idle_sessions,
     most_left,
 )
 from cheesebench.records import (
@@ -518,6 +521,12 @@ def plan_cell(
         variant=variant,
         construct=_construct(specification),
         ceilings=audited_ceilings(specification),
+        # A life that is cut short has other trials than the audit's.
+        ability=ability_scale(specification)
+        if design.trials is None or design.trials >= trials
+        else None,
+        idle=idle_sessions(specification),
+        answers=answers_for_life(specification),
         twin_of=document.twin_of or "",
     )
 

@@ -21,7 +21,7 @@ from cheesebench.files import read_bytes
 from cheesebench.lesions import INTACT, Lesion
 from cheesebench.protocol.resolve import protocol_hash
 from cheesebench.protocol.specification import Specification
-from cheesebench.records import Ceilings
+from cheesebench.records import AbilityScale, Ceilings
 from cheesebench.source import real_path
 
 #: Suffix of stored audits.
@@ -197,6 +197,58 @@ def audited_ceilings(specification: Specification) -> Ceilings | None:
         )
         return Ceilings(first=first, all=most.get(f"{RULE}intact"))
     return None
+
+
+def ability_scale(specification: Specification) -> AbilityScale | None:
+    """Return the ends of the ability scale by a stored audit; None where one is not
+    proved, and for a verdict about a measure, of which no ceiling is stored.
+
+    ``without`` is the largest ceiling over the lesions that abolish the construct. If
+    one of them was only searched, it may leave more than what is proved of the others.
+    """
+    construct, judged = specification.construct, specification.judged
+    if construct is None or (judged is not None and judged.measure != "success"):
+        return None
+    if construct_status(specification) == "failed":
+        return None
+    for report in _reports(real_path(Path(specification.path)).parent, specification):
+        found = _findings_of(report)
+        try:
+            intact = found["intact"]
+            proved = [
+                float(found[str(one)]["numbers"]["proven"])
+                for one, _ in construct.abolished_by
+            ]
+            ideal = float(intact["numbers"]["found"]["rate"])
+        except (TypeError, LookupError, ValueError):
+            continue
+        # An intact adversary that fails had too little effort to say what is ideal.
+        if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
+            return AbilityScale(without=without, ideal=ideal)
+    return None
+
+
+def idle_sessions(specification: Specification) -> tuple[int, ...]:
+    """Return the sessions in which a stored audit's intact adversary never succeeds;
+    none without an audit.
+    """
+    for report in _reports(real_path(Path(specification.path)).parent, specification):
+        intact = _findings_of(report).get("intact", {})
+        numbers = intact.get("numbers")
+        rates = numbers.get("by_session") if isinstance(numbers, dict) else None
+        if isinstance(rates, list):
+            return tuple(at for at, rate in enumerate(rates, 1) if rate == 0)
+    return ()
+
+
+def _findings_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what an audit found under each lesion, by the lesion's text."""
+    findings = report.get("findings")
+    return {
+        rule.removeprefix(RULE): one
+        for one in (findings if isinstance(findings, list) else ())
+        if isinstance(one, dict) and (rule := str(one.get("rule"))).startswith(RULE)
+    }
 
 
 def most_left(specification: Specification) -> tuple[str, float] | None:

@@ -83,6 +83,7 @@ def case_properties(result: CellResult) -> Properties:
             ("difference_high", result.difference_high),
             ("icc", result.icc),
             ("random", plan.chance),
+            *_ability_properties(result),
             ("subjects_needed", result.subjects_needed),
             ("not_diagnostic", flags.not_diagnostic),
             ("goal_visible", flags.goal_visible),
@@ -97,6 +98,22 @@ def case_properties(result: CellResult) -> Properties:
             *_call_properties(result),
         ]
     )
+
+
+def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
+    """Return model, animals and bar on the ability scale, and its two ends as rates."""
+    scale, found = result.plan.ability, result.ability
+    if scale is None or found is None:
+        return []
+    return [
+        ("ability", found.model),
+        ("ability_low", found.interval and found.interval[0]),
+        ("ability_high", found.interval and found.interval[1]),
+        ("ability_rodent", found.rodent),
+        ("ability_bar", found.bar),
+        ("ability_without", scale.without),
+        ("ability_ideal", scale.ideal),
+    ]
 
 
 def _measure_properties(result: CellResult) -> list[tuple[str, object]]:

@@ -32,7 +32,7 @@ from cheesebench.server.watch import (
 )
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
-from cheesebench.statistics.wording import number, standing, with_doubts
+from cheesebench.statistics.wording import abilities, number, standing, with_doubts
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "reference": _rodents(plan),
         "margin": plan.margin,
         "measured": _measured(result),
-        "chance": plan.chance,
+        "ability": abilities(result),
         "subjects": cell.begun,
         "planned": plan.subjects,
         "standing": None if game is None else standing(game),

@@ -9,6 +9,7 @@ from statistics import stdev
 
 from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord, sets_until
 from cheesebench.statistics import wording
+from cheesebench.statistics.ability import ability
 from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
 from cheesebench.statistics.controls import contradiction, lesion_sentence
 from cheesebench.statistics.intervals import (
@@ -175,6 +176,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         n_text=wording.sample_size(sample),
         subjects=sample.seen,
         planned=sample.entered + not_run,
+        ability=ability(plan, None),
         valid=sample.entered - sample.missing,
         missing=sample.missing + not_run,
         flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
@@ -245,12 +247,16 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     curve_unit, curve = learning_curve(sample.per_subject)
     if plan.items:
         curve = ()
+    if curve_unit == "session":
+        curve = tuple(one for one in curve if one.session not in plan.idle)
+    rate = sum(one.total / one.scored for one in counted) / len(counted)
     return replace(
         described,
         valid=sum(one.scored for one in counted),
         passed=round(sum(one.total for one in counted)),
-        rate=sum(one.total / one.scored for one in counted) / len(counted),
+        rate=rate,
         interval=(low, high),
+        ability=ability(plan, rate, (low, high)),
         interval_method=wording.interval_method(distinct),
         standard_error=(high - low) / 2 / quantile(1 / LIMIT, None),
         icc=icc if len(counted) > 1 else None,

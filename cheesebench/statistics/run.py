@@ -8,8 +8,10 @@ from dataclasses import replace
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
+from cheesebench.statistics.ability import mean_ability
 from cheesebench.statistics.beside import against_published
 from cheesebench.statistics.betting import LIMIT, limits
+from cheesebench.statistics.by_answer import ByAnswer, by_answer
 from cheesebench.statistics.comparison import rank_models
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.judgement import judge_sample
@@ -86,8 +88,11 @@ def summarise_subjects(
         )
         remarks = remarks_of(plan) if remarks_of is not None else ()
         cell = replace(
-            cell, remarks=(*remarks, *implausible(cell, first), *drifting(sample))
+            cell,
+            answers=tuple(by_answers(cell, sample, manifest.get("seed"))),
+            remarks=(*remarks, *implausible(cell, first), *drifting(sample)),
         )
+        cell = replace(cell, remarks=(*cell.remarks, *wording.uneven(cell.answers)))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
         if plan.design == "leaderboard" and not plan.control:
@@ -119,6 +124,28 @@ def _against(manifest: Mapping[str, object]) -> str | None:
     options = manifest.get("options")
     name = options.get("against") if isinstance(options, Mapping) else None
     return name if isinstance(name, str) else None
+
+
+def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAnswer]:
+    """Yield the judged subjects grouped by each answer that holds for life."""
+    if cell.game is not None and cell.plan.sequential:
+        sample = sample.up_to(cell.game.subjects)
+    for at, name in enumerate(cell.plan.answers):
+        scores = [
+            (one.answers[at], one.scores if sample.measured else one.results)
+            for one in sample.per_subject
+        ]
+        found = by_answer(
+            name,
+            [
+                (level, sum(own) / len(own))
+                for level, own in scores
+                if own and level is not None
+            ],
+            seed,
+        )
+        if found is not None:
+            yield found
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
@@ -214,6 +241,7 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
         view=cells[0].plan.view,
         variant=cells[0].plan.series,
         overall=average(cells),
+        ability=mean_ability((cell.plan, cell.ability) for cell in cells),
         profile={name: mean for name, mean in profile.items() if mean is not None},
         gate=gate,
         gate_reason=reason,

@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from cheesebench.interfaces import Value
 from cheesebench.records import CellPlan, TrialRecord, sets_until
 from cheesebench.statistics.measures import Tally
 from cheesebench.statistics.question import Scale, scale_of
@@ -182,6 +183,8 @@ class SubjectCount:
     """
     outside: int = 0
     """Number of those beyond the range that the protocol declares."""
+    answers: tuple[Value, ...] = ()
+    """Its value of each of the plan's ``answers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +306,8 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             digests[-1] if digests else "",
             copies.is_new(digests, whole=whole),
         )
-        found.append(_count(records, entering, digest, new, scale))
+        count = _count(records, entering, digest, new, scale)
+        found.append(replace(count, answers=_answers_of(plan, records)))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     # For a sequential cell, the set of the last subject.
     last = found[-1].subject + 1 if found else 1
@@ -348,6 +352,12 @@ def _count(
         scores=tuple(score for score in scores if score is not None),
         outside=sum(map(scale.is_outside, entering)),
     )
+
+
+def _answers_of(plan: CellPlan, records: SubjectRecords) -> tuple[Value, ...]:
+    """Return a subject's value of each answer that holds for life."""
+    drawn = next((r.variables for r in records if r.variables), {})
+    return tuple(drawn.get(name) for name in plan.answers)
 
 
 def trials_by_subject(

@@ -16,6 +16,8 @@ from typing import Literal
 from cheesebench.interfaces import Value
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellCalls, CellPlan, Variant
+from cheesebench.statistics.ability import Ability, MeanAbility
+from cheesebench.statistics.by_answer import ByAnswer
 
 #: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no
 #: success; ``unparsed``: failed, and no reply could be read; ``truncated reply``:
@@ -266,6 +268,12 @@ class CellResult:
     """
     game: Game | None = None
     """How the betting stands; None where no claim is made."""
+    ability: Ability | None = None
+    """Model, animals and bar on the scale from 0 (without the ability) to 1 (ideal);
+    None where no zero is proved.
+    """
+    answers: tuple[ByAnswer, ...] = ()
+    """Subjects grouped by the answer that each was given for life."""
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
@@ -327,6 +335,8 @@ class ModelSummary:
     variant: str = ""
     overall: Average | None
     """None if no cell has a rate."""
+    ability: MeanAbility | None = None
+    """Mean over the protocols with an ability scale; None if none has one."""
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict

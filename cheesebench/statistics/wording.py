@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cheesebench.interfaces import Value
 from cheesebench.records import CellCalls, CellPlan
+from cheesebench.statistics.by_answer import ByAnswer
 from cheesebench.statistics.question import (
     FAIL_TAIL,
     PASS_TAIL,
@@ -89,6 +90,25 @@ def gap(plan: CellPlan, difference: float) -> str:
     measure.
     """
     return points(difference) if plan.measured is None else signed(difference)
+
+
+def on_scale(index: float | None) -> str:
+    """Return a number of the ability scale: ``0.58``, ``< 0`` below it, at most
+    ``1.00``; ``–`` where no zero is proved.
+    """
+    if index is None:
+        return "–"
+    return "< 0" if index < 0 else f"{min(1.0, index):.2f}"
+
+
+def abilities(cell: CellResult) -> str:
+    """Return ``ability 0.95 (rodent 0.40, PASS from 0.16)``; empty without a scale."""
+    found = cell.ability
+    if found is None:
+        return ""
+    sides = [("rodent", found.rodent), ("PASS from", found.bar)]
+    beside = ", ".join(f"{name} {on_scale(at)}" for name, at in sides if at is not None)
+    return f"ability {on_scale(found.model)}{f' ({beside})' if beside else ''}"
 
 
 def signed(difference: float) -> str:
@@ -392,6 +412,20 @@ def _caveats(cell: CellResult) -> list[str]:
     return found
 
 
+def uneven(answers: Iterable[ByAnswer]) -> Iterator[str]:
+    """Yield a remark for each answer on which the result depends."""
+    for one in answers:
+        if one.is_uneven:
+            rates = ", ".join(
+                f"{percent(level.rate)} where {one.answer} is {shown_value(level.value)}"
+                for level in one.rates
+            )
+            p = number(one.p_value or 0.0)
+            yield f"{UNEVEN[0].upper()}{UNEVEN[1:]}: {rates} (p {p}). A rule that prefers one answer does this."
+
+
+#: What is said, in place of *validated*, of a PASS that does not hold for each answer.
+UNEVEN = "not for each answer"
 #: Joint share of unusable answers and missing trials above which every report warns.
 DOUBTFUL = 0.05
 #: An agent's counters of unusable replies, and the phrase for each.

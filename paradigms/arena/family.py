@@ -92,13 +92,22 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return ArenaParadigm(specification)
 
     def listing(self, specification: Specification) -> Listing:
-        from cheesebench.protocol.validation import SAID, construct_status, doubts
+        from cheesebench.protocol.validation import (
+            SAID,
+            ability_scale,
+            construct_status,
+            doubts,
+        )
+        from cheesebench.statistics.ability import index
+        from cheesebench.statistics.wording import on_scale
 
         document = specification.document
         rodent = (
             None if specification.reference is None else specification.reference.value
         )
         chance = document.chance.value if document.chance else None
+        scale = ability_scale(specification)
+        scaled = None if scale is None or rodent is None else index(scale, rodent)
         construct = specification.construct
         proved = construct is not None and next(doubts(specification), None) is None
         validity = construct_status(specification) if proved else "not validated"
@@ -109,6 +118,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 "trials": trials,
                 "limit": limit,
                 "reference": rodent,
+                "ability": scaled,
                 "random": chance,
                 "construct": construct and construct.name,
                 "validity": validity,
@@ -119,7 +129,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 "dimension": document.dimension,
                 "trials x limit": f"{trials} x {limit}",
                 "rodent": _animals(specification.judged),
-                "random": _rate(chance),
+                "ability": on_scale(scaled),
                 "validity": "not validated"
                 if validity == "not validated"
                 else SAID[validity],

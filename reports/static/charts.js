@@ -25,7 +25,7 @@
       line("lower bound", chart.low, c.band, edge),
       line("upper bound", chart.high, c.band, Object.assign({}, edge, { fill: "-1" })),
     ];
-    if (chart.chance !== null) sets.push(line("random", all(chart.chance), c.random, { borderDash: [2, 4] }));
+    if (chart.without !== null) sets.push(line("without the ability", all(chart.without), c.random, { borderDash: [2, 4] }));
     if (chart.rodent_low.length) {
       const faint = { borderWidth: 0, backgroundColor: c.animals, pointHitRadius: 0 };
       sets.push(line("rodent, lower bound", chart.rodent_low, c.animals, faint));
@@ -87,7 +87,7 @@
       const all = (value) => chart.labels.map(() => value);
       if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], borderWidth: 1.5, pointRadius: 2, pointStyle: "rect" }));
       else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
-      if (chart.chance !== null) sets.push(line("moving at random", all(chart.chance), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
+      if (chart.without !== null) sets.push(line("without the ability", all(chart.without), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
     }
     const made = lines(chart.labels, sets, c);
     made.options.legend = true;
@@ -121,7 +121,6 @@
     const sets = [
       line("model", chart.model, c.model, { backgroundColor: isRadar ? c.band : c.model, fill: isRadar, pointRadius: 3 }),
       line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }),
-      line("random", chart.random, c.random, { borderDash: [2, 4] }),
     ].filter((set) => set.data.some((rate) => rate !== null)); // no animal answers questions
     const ticks = { color: c.text, stepSize: 25, backdropColor: "transparent", showLabelBackdrop: false };
     const scales = isRadar

@@ -23,7 +23,9 @@
     button.setAttribute("aria-label", "Watch trials of " + one.model + " on " + one.title);
     button.addEventListener("click", () => show(one, true));
     watch.append(button);
-    row.append(name, model, verdict, element("td", measured ? measured.mean : percent(one.rate), "n"), element("td", range, "n"), element("td", measured ? measured.reference : percent(one.reference), "n"),
+    const rate = element("td", measured ? measured.mean : percent(one.rate), "n");
+    if (one.ability) rate.append(element("small", one.ability));
+    row.append(name, model, verdict, rate, element("td", range, "n"), element("td", measured ? measured.reference : percent(one.reference), "n"),
       element("td", whole(one.subjects) + " of " + whole(one.planned), "n"), element("td", whole(one.done) + (one.left ? " + " + whole(one.left) : ""), "n"),
       element("td", one.cost ? money(one.cost) : "–", "n"), watch);
     return row;

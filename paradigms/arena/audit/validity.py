@@ -26,7 +26,6 @@ from cheesebench.interfaces import (
 )
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED
-from cheesebench.paradigms.arena.audit.relevance import variables
 from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
     Z_MANY,
@@ -52,10 +51,9 @@ from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
 from cheesebench.paradigms.arena.tables import Geometry
 from cheesebench.protocol import Arena, Specification
+from cheesebench.protocol.answers import answers as answers_of
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
-from cheesebench.protocol.expressions import Binary, Expression, Variable
-from cheesebench.protocol.expressions import walk as nodes_of
 from cheesebench.protocol.references import judged_reference
 
 #: Share of trials that a solver with full knowledge must solve.
@@ -466,8 +464,8 @@ def columns(
     ``beginnings``.
     """
     answers, compared = (
-        _answers(specification),
-        _answers(specification, compared_only=True),
+        answers_of(specification),
+        answers_of(specification, compared_only=True),
     )
     for draw in specification.draws:
         for number, name in enumerate(draw.columns):
@@ -564,51 +562,6 @@ def is_foreseeable(column: Column) -> bool:
     """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
-
-
-# -- what the answer depends on
-
-
-def _answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
-    """Return the variables that decide how a choice ends, and those that checks call
-    hidden.
-
-    These are what triggers and guards of places and actions, ends and success read; not
-    what clocks read, such as the order of phases. ``compared_only``: only those that
-    are compared as names are (``==``, ``!=``, ``in``).
-    """
-    rules = [
-        rule for state in specification.states.values() for rule in state.rules
-    ] + list(specification.watch)
-    rules = [rule for rule in rules if rule.after is None]
-    trees = [
-        specification.success,
-        *(rule.guard for rule in rules),
-        *(end.guard for end in specification.finish),
-    ]
-    if compared_only:
-        return {
-            name
-            for tree in trees
-            for part in _comparisons(tree)
-            for name in variables(part)
-        }
-    hidden = {check.hidden for check in specification.document.checks}
-    hidden |= {
-        rule.target.name
-        for rule in rules
-        if rule.target is not None and rule.target.variable
-    }
-    return hidden | {name for tree in trees for name in variables(tree)}
-
-
-def _comparisons(tree: Expression | None) -> Iterator[Expression]:
-    for node in nodes_of(tree):
-        match node:
-            case Binary(("==" | "!=" | "in"), left, right):
-                yield from (
-                    side for side in (left, right) if isinstance(side, Variable)
-                )
 
 
 # -- guesses from the past

@@ -1,0 +1,72 @@
+"""What the right answer of a trial depends on: draws that are read where choices end.
+
+The audit judges whether they are balanced; the statistics look whether a PASS holds for
+each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cheesebench.protocol.expressions import Binary, Expression, Variable, walk
+from cheesebench.protocol.specification import DrawSpec, Specification
+
+#: Levels beyond which subjects are not grouped by an answer.
+MOST_LEVELS = 4
+
+
+def answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
+    """Return the variables that decide how a choice ends, and those that checks call
+    hidden.
+
+    These are what triggers and guards of places and actions, ends and success read; not
+    what clocks read, such as the order of phases. ``compared_only``: only those that
+    are compared as names are (``==``, ``!=``, ``in``).
+    """
+    rules = [
+        rule for state in specification.states.values() for rule in state.rules
+    ] + list(specification.watch)
+    rules = [rule for rule in rules if rule.after is None]
+    trees = [
+        specification.success,
+        *(rule.guard for rule in rules),
+        *(end.guard for end in specification.finish),
+    ]
+    if compared_only:
+        return {name for tree in trees for name in _compared(tree)}
+    hidden = {check.hidden for check in specification.document.checks}
+    hidden |= {
+        rule.target.name
+        for rule in rules
+        if rule.target is not None and rule.target.variable
+    }
+    return hidden | {name for tree in trees for name in _read(tree)}
+
+
+def answers_for_life(specification: Specification) -> tuple[str, ...]:
+    """Return the answers that a subject keeps for life, balanced over subjects: of each
+    draw the first column that is one and has at most ``MOST_LEVELS`` values.
+    """
+    read = answers(specification)
+    found = []
+    for draw in specification.draws:
+        if draw.per == "subject" and draw.order == "balanced":
+            found += [name for name in draw.columns if _divides(draw, name, read)][:1]
+    return tuple(found)
+
+
+def _divides(draw: DrawSpec, name: str, read: set[str]) -> bool:
+    levels = {row[draw.columns.index(name)] for row in draw.rows}
+    return name in read and 1 < len(levels) <= MOST_LEVELS
+
+
+def _read(tree: Expression | None) -> list[str]:
+    return [node.name for node in walk(tree) if isinstance(node, Variable)]
+
+
+def _compared(tree: Expression | None) -> Iterator[str]:
+    for node in walk(tree):
+        match node:
+            case Binary(("==" | "!=" | "in"), left, right):
+                sides = (left, right)
+                yield from (one.name for one in sides if isinstance(one, Variable))

@@ -1,0 +1,128 @@
+"""The ability scale: a rate between that of the best subject without the ability (0)
+and that of an ideal learner (1).
+
+Zero is proved by the protocol's audit, so it is no rate of anything that happens to
+fail, such as moving at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cheesebench.records import AbilityScale, CellPlan
+
+#: Decimals to which an index is rounded: bounds are proved up to the same.
+DECIMALS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """Model, animals and bar of a cell on its ability scale.
+
+    Numbers are not cut: below 0 a model does less than act, above 1 it had luck.
+    """
+
+    model: float | None = None
+    """None without a rate."""
+    interval: tuple[float, float] | None = None
+    """The rate's 95 % interval on the same scale."""
+    rodent: float | None = None
+    bar: float | None = None
+    """Where PASS begins: the animals less the margin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanAbility:
+    """Mean over protocols of max(0, index), at most 1 each.
+
+    Protocols with the same animals count once: together they have the weight of one.
+    """
+
+    mean: float
+    rodent: float | None
+    """Of the animals over the same protocols; None unless all have a number."""
+    bar: float | None
+    protocols: tuple[str, ...]
+    """Those that have a scale and a rate."""
+    missing: tuple[str, ...] = ()
+    """The others."""
+    together: tuple[tuple[str, ...], ...] = ()
+    """Protocols that share their animals."""
+
+
+def index(scale: AbilityScale, rate: float) -> float:
+    """Return (rate - without) / (ideal - without)."""
+    found = round((rate - scale.without) / (scale.ideal - scale.without), DECIMALS)
+    return found + 0.0  # no minus before a zero
+
+
+def ability(
+    plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
+) -> Ability | None:
+    """Return where a cell stands on its protocol's scale; None where no zero is
+    proved.
+    """
+    scale, animals = plan.ability, plan.reference
+    if scale is None or plan.measured is not None:
+        return None
+    return Ability(
+        model=None if rate is None else index(scale, rate),
+        interval=None
+        if interval is None
+        else (index(scale, interval[0]), index(scale, interval[1])),
+        rodent=None if animals is None else index(scale, animals.value),
+        bar=None if animals is None else index(scale, animals.value - plan.margin),
+    )
+
+
+def mean_ability(
+    cells: Iterable[tuple[CellPlan, Ability | None]],
+) -> MeanAbility | None:
+    """Return the mean over a model's cells; None where none has an index."""
+    found = list(cells)
+    known = {
+        plan.label: (plan, one)
+        for plan, one in found
+        if one is not None and one.model is not None
+    }
+    if not known:
+        return None
+    groups = _by_animals({name: plan for name, (plan, _) in known.items()})
+
+    def mean(side: str) -> float | None:
+        values = {name: getattr(one, side) for name, (_, one) in known.items()}
+        return None if None in values.values() else grouped_mean(groups, values)
+
+    model = mean("model")
+    assert model is not None
+    return MeanAbility(
+        mean=model,
+        rodent=mean("rodent"),
+        bar=mean("bar"),
+        protocols=tuple(known),
+        missing=tuple(plan.label for plan, _ in found if plan.label not in known),
+        together=tuple(names for names in groups if len(names) > 1),
+    )
+
+
+def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -> float:
+    """Return the mean over groups of their members' means, each value within 0 to 1."""
+    means = [
+        sum(min(1.0, max(0.0, values[name])) for name in names) / len(names)
+        for names in groups
+    ]
+    return sum(means) / len(means)
+
+
+def _by_animals(plans: Mapping[str, CellPlan]) -> list[tuple[str, ...]]:
+    """Return the protocols grouped by their animals: the same number of animals of the
+    same source.
+    """
+    groups: dict[object, list[str]] = {}
+    for name, plan in plans.items():
+        animals = plan.reference
+        is_known = animals is not None and animals.n_animals and animals.source
+        key = (animals.source, animals.n_animals) if animals and is_known else name
+        groups.setdefault(key, []).append(name)
+    return [tuple(names) for names in groups.values()]

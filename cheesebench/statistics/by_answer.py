@@ -1,0 +1,154 @@
+"""Whether a result holds for each answer: subjects grouped by the right answer that
+each of them was given for life.
+
+A rule that prefers one answer does well where that one is right and badly elsewhere.
+Which subject has which answer is drawn, so relabelings of the subjects are equally
+likely unless the answer matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.interfaces import Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: A remark needs a p value of at most ``LEVEL`` and a gap of at least ``LEAST_GAP``.
+LEVEL, LEAST_GAP = 0.01, 0.25
+#: Subjects, and subjects of each level, below which nothing is said.
+FEWEST, FEWEST_OF_LEVEL = 6, 2
+#: Up to so many relabelings all of them are counted; else one less is drawn.
+MOST = 10_000
+#: Gaps that differ by less are equal.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRate:
+    """The subjects whose right answer is ``value``."""
+
+    value: Value
+    rate: float
+    """Mean of their own scores over the judged trials, from 0 to 1."""
+    subjects: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByAnswer:
+    """The subjects of a cell grouped by one answer."""
+
+    answer: str
+    rates: tuple[AnswerRate, ...]
+    """By value, in rising order."""
+    gap: float
+    """Largest minus smallest mean of a level."""
+    p_value: float | None = None
+    """Share of relabelings with a gap as large; None for too few subjects."""
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the result does not hold for each answer."""
+        return (
+            self.p_value is not None
+            and self.p_value <= LEVEL
+            and self.gap >= LEAST_GAP - ROUNDING
+        )
+
+
+def by_answer(
+    answer: str, subjects: Sequence[tuple[Value, float]], seed: object
+) -> ByAnswer | None:
+    """Return subjects, each with its answer and its score, grouped by answer; None for
+    fewer than two levels.
+
+    The p value is exact at any stop that depends on scores only. ``seed`` is that of
+    the run: it decides which relabelings are drawn where there are too many.
+    """
+    levels = sorted(
+        {value for value, _ in subjects}, key=lambda one: (str(type(one)), one)
+    )
+    if len(levels) < 2:
+        return None
+    own = {
+        level: [score for value, score in subjects if value == level]
+        for level in levels
+    }
+    rates = tuple(
+        AnswerRate(value=level, rate=sum(scores) / len(scores), subjects=len(scores))
+        for level, scores in own.items()
+    )
+    means = [one.rate for one in rates]
+    gap = max(means) - min(means)
+    sizes = [one.subjects for one in rates]
+    enough = len(subjects) >= FEWEST and min(sizes) >= FEWEST_OF_LEVEL
+    scores = [score for scores in own.values() for score in scores]
+    return ByAnswer(
+        answer=answer,
+        rates=rates,
+        gap=gap,
+        p_value=p_value(scores, sizes, f"{seed}|{answer}") if enough else None,
+    )
+
+
+def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
+    """Return the share of relabelings whose gap is at least that of the given one.
+
+    ``scores`` has the subjects of the first level, then those of the second, and so on.
+    """
+    import numpy as np
+
+    values = np.asarray(scores, dtype=float)
+    real = np.repeat(np.arange(len(sizes)), sizes)
+    at_least = _gaps(values, real[None], len(sizes))[0] - ROUNDING
+    if relabelings(sizes) <= MOST:
+        labels = np.array(list(_all(Counter(real.tolist()))))
+        return float((_gaps(values, labels, len(sizes)) >= at_least).mean())
+    rng = np.random.default_rng(list(seed.encode()))
+    labels = rng.permuted(np.tile(real, (MOST - 1, 1)), axis=1)
+    larger = int((_gaps(values, labels, len(sizes)) >= at_least).sum())
+    return (1 + larger) / MOST
+
+
+def relabelings(sizes: Sequence[int]) -> int:
+    """Return in how many ways levels of these sizes can be given to subjects."""
+    ways, rest = 1, sum(sizes)
+    for size in sizes:
+        ways *= math.comb(rest, size)
+        rest -= size
+    return ways
+
+
+def _gaps(
+    scores: NDArray[np.float64], labels: NDArray[np.int64], levels: int
+) -> NDArray[np.float64]:
+    """Return the gap of each row of labels (relabelings x subjects)."""
+    import numpy as np
+
+    means = np.stack(
+        [
+            ((own := labels == level) @ scores) / own.sum(axis=1)
+            for level in range(levels)
+        ]
+    )
+    gaps: NDArray[np.float64] = means.max(axis=0) - means.min(axis=0)
+    return gaps
+
+
+def _all(left: Counter[int]) -> Iterator[tuple[int, ...]]:
+    """Yield each way to give the labels that are left."""
+    if not any(left.values()):
+        yield ()
+        return
+    for label in list(left):
+        if left[label]:
+            left[label] -= 1
+            for rest in _all(left):
+                yield (label, *rest)
+            left[label] += 1

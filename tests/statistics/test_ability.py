@@ -1,0 +1,139 @@
+"""The ability scale: its ends come from audits, its numbers from rates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cheesebench.protocol import Catalogue
+from cheesebench.protocol.validation import ability_scale, idle_sessions
+from cheesebench.records import AbilityScale, CellPlan, ReferenceValue
+from cheesebench.statistics.ability import ability, index, mean_ability
+from cheesebench.statistics.wording import on_scale
+
+
+def plan(
+    name: str, reference: ReferenceValue | None, scale: AbilityScale | None
+) -> CellPlan:
+    return CellPlan(
+        model="m", protocol=name, view="v", title="", dimension="d", species="", sha256="",
+        design="cohort", subjects=20, trials=10, memory="subject", reference=reference,
+        margin=0.12, ability=scale,
+    )  # fmt: skip
+
+
+def _file(name: str) -> Path:
+    return Path("protocols") / f"{name.replace('@', '.')}.protocol.yaml"
+
+
+def test_example_of_the_operant_chamber() -> None:
+    animals = ReferenceValue(value=0.70, sd=0.137, n_animals=35, source="mice")
+    own = plan("operant", animals, AbilityScale(without=0.5, ideal=1.0))
+    found = ability(own, 0.85, (0.78, 0.92))
+    assert found is not None
+    assert found.model == pytest.approx(0.70)
+    assert found.interval == pytest.approx((0.56, 0.84))
+    assert found.rodent == pytest.approx(0.40)
+    assert found.bar == pytest.approx(0.16)
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(0.444, "0.00"), (0.2, "< 0"), (1.0, "1.00"), (0.889, "0.80")]
+)
+def test_what_is_printed(rate: float, said: str) -> None:
+    scale = AbilityScale(without=0.444, ideal=0.9999)
+    assert on_scale(index(scale, rate)) == said
+    assert on_scale(None) == "–"
+
+
+def test_a_bound_that_is_proved_up_to_rounding_is_zero_and_not_below() -> None:
+    assert (
+        on_scale(index(AbilityScale(without=0.5000000000000008, ideal=1.0), 0.5))
+        == "0.00"
+    )
+
+
+def test_means_count_the_same_animals_once_and_name_what_is_missing() -> None:
+    rats = ReferenceValue(value=0.8, n_animals=10, source="rats")
+    # Other animals of the same laboratory, and declared numbers of the same paper.
+    others = ReferenceValue(value=0.6, n_animals=16, source="rats")
+    declared = ReferenceValue(value=0.6, source="paper")
+    scale = AbilityScale(without=0.5, ideal=1.0)
+    rates = {
+        "t_maze": (rats, scale, 1.0), "dnms": (rats, scale, 0.5), "barnes": (others, scale, 0.2),
+        "star": (declared, scale, 1.0), "radial": (declared, scale, 1.0), "unproved": (declared, None, 1.0),
+    }  # fmt: skip
+    plans = [
+        (plan(name, animals, ends), rate)
+        for name, (animals, ends, rate) in rates.items()
+    ]
+    found = mean_ability((one, ability(one, rate)) for one, rate in plans)
+    assert found is not None
+    # (1 + 0) / 2 of the two with the same rats; below 0 counts as 0.
+    assert found.mean == pytest.approx((0.5 + 0 + 1 + 1) / 4)
+    assert found.together == (("t_maze", "dnms"),)
+    assert found.missing == ("unproved",)
+    assert found.rodent == pytest.approx((0.6 + 0.2 + 0.2 + 0.2) / 4)
+
+
+def test_shipped_scales_are_those_of_the_stored_audits() -> None:
+    catalogue = Catalogue()
+    stored = json.loads(Path("protocols/lesions.audit.json").read_text())
+    seen = 0
+    for report in stored:
+        specification = catalogue.load(_file(report["protocol"]))
+        found = ability_scale(specification)
+        rules = {one["rule"]: one for one in report["findings"]}
+        construct = specification.construct
+        assert construct is not None
+        proved = [
+            rules[f"lesion: {lesion}"]["numbers"]["proven"]
+            for lesion, _ in construct.abolished_by
+        ]
+        if found is None:
+            judged = specification.judged
+            assert None in proved or (
+                judged is not None and judged.measure != "success"
+            )
+            continue
+        seen += 1
+        assert found.without == max(proved)
+        assert found.ideal == rules["lesion: intact"]["numbers"]["found"]["rate"]
+    assert seen >= 9
+
+
+def test_probes_and_conditioning_are_idle() -> None:
+    catalogue = Catalogue()
+    assert idle_sessions(catalogue.load(_file("place_preference")))
+    assert idle_sessions(catalogue.load(_file("barnes_maze")))
+    assert not idle_sessions(catalogue.load(_file("star_maze")))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"findings": None},
+        {"findings": [{"rule": "lesion: intact", "numbers": {"by_session": 3}}]},
+        {
+            "findings": [
+                {"rule": "lesion: blind", "verdict": "ok", "numbers": {"proven": "x"}}
+            ]
+        },
+    ],
+)
+def test_a_stranger_s_audit_gives_no_scale(
+    tmp_path: Path, broken: dict[str, object]
+) -> None:
+    text = Path("protocols/t_maze.protocol.yaml").read_text()
+    shutil.copy("protocols/animals/t_maze.csv", tmp_path)
+    path = tmp_path / "mine.protocol.yaml"
+    text = text.replace("protocol: t_maze", "protocol: mine", 1)
+    path.write_text(text.replace("animals/t_maze.csv", "t_maze.csv"))
+    specification = Catalogue().load(path)
+    audit = {"sha256": specification.sha256, **broken}
+    (tmp_path / "mine.audit.json").write_text(json.dumps(audit))
+    assert ability_scale(specification) is None
+    assert idle_sessions(specification) == ()
