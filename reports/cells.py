@@ -258,7 +258,7 @@ def mean_ability(model: ModelSummary) -> str:
     text = f"Mean ability {on_scale(found.mean)}{f' ({beside})' if beside else ''}"
     text += f" over {plural(len(found.protocols), 'protocol')}"
     if found.missing:
-        text += f"; without {', '.join(found.missing)}"
+        text += f"; not in it: {', '.join(found.missing)}"
     same = [f"{' and '.join(names)} count once" for names in found.together]
     return f"{text}{f'; {chr(44).join(same)} (same animals)' if same else ''}."
 
@@ -522,7 +522,7 @@ def stopped(cell: CellResult) -> str:
     subjects``; empty without a claim.
     """
     game = cell.game
-    if game is None:
+    if game is None or not cell.valid or cell.verdict == "ERROR":
         return ""
     number = game.decided or game.subjects
     after = (

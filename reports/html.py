@@ -772,7 +772,7 @@ def _model(
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
         "ability": words.mean_ability(model),
-        "notes": words.ability_footnotes(cells),
+        "is_uneven": any(one.is_uneven for cell in cells for one in cell.answers),
         "by_answer": words.by_answer(cells),
         "profile": profile
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},

@@ -179,7 +179,7 @@ def _averaged(summary: RunSummary) -> list[str]:
     text = f"The mean is the mean ability, each at least 0, over {count}"
     if any(one.protocols != names for one in found):
         return [f"{text} at most: models that lack some have none."]
-    missing = f"; without {', '.join(found[0].missing)}" if found[0].missing else ""
+    missing = f"; not in it: {', '.join(found[0].missing)}" if found[0].missing else ""
     same = " and ".join(", ".join(one) for one in found[0].together)
     return [
         f"{text}{missing}{f'; {same} share their animals and count once' if same else ''}."

@@ -56,7 +56,8 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     ]
     assert rows["pool"]["n"] == "40 subjects x 20 trials (800/800 valid)"
     assert rows["pool"]["rodent"] == "80 % (declared)"
-    assert rows["pool"]["random"] == "25 %"
+    assert "random" not in rows["pool"]
+    assert "Moving at random, which is no zero: pool 25 %" in report
     assert (
         rows["cage"]["rate"]
         == rows["cage"]["95 %"]
@@ -71,7 +72,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert "✘ FAIL" in report.split("\n## ")[1].split("\n")[0]
 
 
-def test_profile_and_curves_are_drawn_over_rodent_and_random(
+def test_profile_and_curves_are_drawn_over_the_rodent(
     make_plan: MakePlan, make_run: MakeRun
 ) -> None:
     report = render(
@@ -79,16 +80,15 @@ def test_profile_and_curves_are_drawn_over_rodent_and_random(
             [(make_plan("pool"), 1.0), (make_plan("maze", dimension="memory"), 0.0)]
         )
     )
-    assert section(report, "Cognitive profile").count("\n") >= 7
+    assert section(report, "By dimension").count("\n") >= 7
     lines = section(report, "Learning curves").split("\n")
     start = lines.index("The pool, pass rate (%) by session")
-    assert lines[start + 1 : start + 5] == [
+    assert lines[start + 1 : start + 4] == [
         "          1   2   3   4   5",
         "model    ███ ███ ███ ███ ███   100",
         "rodent   ▃▃▃ ▅▅▅ ▆▆▆ ▆▆▆ ▇▇▇   30 50 65 75 80",
-        "random   ▃▃▃ ▃▃▃ ▃▃▃ ▃▃▃ ▃▃▃   25",
     ]
-    profile = section(report, "Cognitive profile")
+    profile = section(report, "By dimension")
     assert re.search(r"^spatial learning +model +█{25} +100 %", profile, re.MULTILINE)
     assert re.search(r"^memory +model +░{25} +0 %", profile, re.MULTILINE)
     assert re.search(r"^ +rodent +█{20}░{5} +80 %$", profile, re.MULTILINE)
@@ -157,7 +157,7 @@ def test_no_reference_no_curve_no_dimension(
     )
     report = render(make_run([(plan, 0.5)]))
     (row,) = table(section(report, "Verdicts"))
-    assert row["rodent"] == row["random"] == row["rate − rodent"] == "–"
+    assert row["rodent"] == row["rate − rodent"] == "–"
     assert row["verdict"] == "? INCONCLUSIVE"
     assert "(no dimension)" in report
     assert "\nrodent" not in report
@@ -200,7 +200,7 @@ def test_nothing_at_all(make_run: MakeRun) -> None:
 def test_nothing_but_errors(make_plan: MakePlan, make_run: MakeRun) -> None:
     report = render(make_run([(make_plan("pool"), "infrastructure")]))
     assert "! ERROR" in report
-    assert "Cognitive profile" not in report
+    assert "By dimension" not in report
     assert "Learning curves" not in report
 
 
@@ -234,18 +234,16 @@ def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> Non
     ]
     report = render(make_run(cells))
     matrix = table(report.split("\n## ")[0])
-    assert [row["model"] for row in matrix] == [
-        "**walker (ascii_2d)**",
-        "**walker (ascii_3d)**",
+    assert sorted(row["model"] for row in matrix) == [
         "**swimmer (ascii_2d)**",
         "**swimmer (ascii_3d)**",
+        "**walker (ascii_2d)**",
+        "**walker (ascii_3d)**",
         "*rodent*",
-        "*moving at random*",
     ]
-    assert [row["all pass?"] for row in matrix] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2 + [
-        ""
-    ] * 2
-    assert re.fullmatch(r"✘ [\d.]+ % \([\d.]+–[\d.]+, n 40\)", matrix[0]["pool"])
+    assert matrix[-1]["model"] == "*rodent*"
+    assert [row["PASS"] for row in matrix] == ["2 of 2"] * 2 + ["0 of 2"] * 2 + [""]
+    assert re.fullmatch(r"✘ [\d.]+ % \([\d.]+–[\d.]+, n 40\)", matrix[2]["pool"])
     assert report.count("\n### Verdicts\n") == 4
     best = section(report, "Best of views: swimmer")
     assert "cross-fitted" in table(best)[0]

@@ -68,7 +68,7 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
     ):
         assert text in words
     for text in (
-        "Cognitive profile",
+        "By dimension",
         "Outcomes of the trials",
         "latency",
         "20250131-093000-ab12",
@@ -139,7 +139,7 @@ def test_published_rows_are_shown_among_the_models(
         source="a paper",
     )
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
-    assert re.search(r"a giant\s+35 %\s+67.5 %", words)
+    assert re.search(r"a giant\s+67.5 %\s+35 %", words)
     assert "in no verdict: a paper." in words
 
 
