@@ -221,7 +221,7 @@ def floor(cell: CellResult) -> str:
 
 def ability(cell: CellResult) -> str:
     """Return the model on the ability scale; ``–`` where no zero is proved."""
-    return on_scale(cell.ability and cell.ability.model)
+    return on_scale(None if cell.ability is None else cell.ability.model)
 
 
 def ability_interval(cell: CellResult) -> str:
@@ -231,12 +231,12 @@ def ability_interval(cell: CellResult) -> str:
 
 
 def ability_of_rodent(cell: CellResult) -> str:
-    return on_scale(cell.ability and cell.ability.rodent)
+    return on_scale(None if cell.ability is None else cell.ability.rodent)
 
 
 def ability_of_bar(cell: CellResult) -> str:
     """Return where PASS begins."""
-    return on_scale(cell.ability and cell.ability.bar)
+    return on_scale(None if cell.ability is None else cell.ability.bar)
 
 
 def has_ability(cells: Iterable[CellResult]) -> bool:
@@ -285,7 +285,7 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
 
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
     """Return a row for each value of each answer that subjects have for life."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for cell in cells:
         for one in cell.answers:
             p = NOTHING if one.p_value is None else number(one.p_value)

@@ -162,7 +162,7 @@ def matrix(summary: RunSummary) -> Matrix:
 
 def _standing(
     model: ModelSummary, cells: Sequence[CellResult]
-) -> tuple[float, float, int]:
+) -> tuple[float, int, float]:
     """Return what a board is sorted by: mean ability, passed protocols, mean rate."""
     passed = sum(cell.verdict is Verdict.PASS for cell in cells)
     ability = -1.0 if model.ability is None else model.ability.mean
