@@ -613,7 +613,7 @@ def _page(
         contrast_rows=words.contrast_rows(summary.contrasts),
         how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
         matrix=matrix.matrix(summary),
-        how_to_read_matrix=matrix.HOW,
+        how_to_read_matrix=matrix.HOW_BOARD,
         how_to_read_profile=words.HOW_TO_READ_PROFILE,
         by_answer_headers=words.BY_ANSWER,
         how_to_read_by_answer=words.HOW_TO_READ_BY_ANSWER,

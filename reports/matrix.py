@@ -111,6 +111,11 @@ class Matrix:
     """How to read the ability scale, and what moving at random comes to."""
 
     @property
+    def has_cost(self) -> bool:
+        """Whether a price is known of any model."""
+        return any(row.cost for row in self.rows)
+
+    @property
     def is_several(self) -> bool:
         """Whether there is more than one model (or view) of this run to be compared."""
         return sum(row.kind == "model" for row in self.rows) > 1
@@ -294,6 +299,8 @@ HOW = (
     "Verdict, pass rate with its 95 % interval, number of subjects (n), and ability (a). The rows below the models are "
     "there for comparison."
 )
+#: The same above a board, where each model's own table has its numbers of subjects.
+HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
 #: Stands before the source of the published rows.
 PUBLISHED = "Published numbers are not of this run, and in no verdict:"
 

@@ -105,8 +105,10 @@ def run(options: argparse.Namespace) -> int:
             text = plugins.report(name, summary, log)
         output = options.output
         if options.html is not None:
-            # Without a path: beside the log.
-            output = options.html or str(inside(log.directory, "report.html"))
+            # Without a path: beside the log; a page of several runs belongs to none.
+            output = options.html or str(
+                Path("board.html") if several else inside(log.directory, "report.html")
+            )
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)

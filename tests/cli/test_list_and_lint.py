@@ -99,8 +99,7 @@ def test_list_describes_a_protocol_and_goes_on_past_broken_ones(
         "75",
         "%",
         "declared",
-        "12.5",
-        "%",
+        "–",
         "not",
         "validated",
     ]
@@ -159,6 +158,7 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
         "trials": 4,
         "limit": 9,
         "reference": 0.75,
+        "ability": None,
         "random": 0.125,
         "construct": None,
         "validity": "not validated",
