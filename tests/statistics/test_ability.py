@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import Catalogue, Specification
 from cheesebench.protocol.validation import ability_scale, idle_sessions
 from cheesebench.records import AbilityScale, CellPlan, ReferenceValue
 from cheesebench.statistics.ability import ability, index, mean_ability
@@ -25,8 +25,14 @@ def plan(
     )  # fmt: skip
 
 
-def _file(name: str) -> Path:
-    return Path("protocols") / f"{name.replace('@', '.')}.protocol.yaml"
+def _shipped(name: str) -> Specification:
+    return _load(Path("protocols") / f"{name.replace('@', '.')}.protocol.yaml")
+
+
+def _load(path: Path) -> Specification:
+    specification = Catalogue().load(path)
+    assert isinstance(specification, Specification)
+    return specification
 
 
 def test_example_of_the_operant_chamber() -> None:
@@ -80,11 +86,10 @@ def test_means_count_the_same_animals_once_and_name_what_is_missing() -> None:
 
 
 def test_shipped_scales_are_those_of_the_stored_audits() -> None:
-    catalogue = Catalogue()
     stored = json.loads(Path("protocols/lesions.audit.json").read_text())
     seen = 0
     for report in stored:
-        specification = catalogue.load(_file(report["protocol"]))
+        specification = _shipped(report["protocol"])
         found = ability_scale(specification)
         rules = {one["rule"]: one for one in report["findings"]}
         construct = specification.construct
@@ -106,10 +111,9 @@ def test_shipped_scales_are_those_of_the_stored_audits() -> None:
 
 
 def test_probes_and_conditioning_are_idle() -> None:
-    catalogue = Catalogue()
-    assert idle_sessions(catalogue.load(_file("place_preference")))
-    assert idle_sessions(catalogue.load(_file("barnes_maze")))
-    assert not idle_sessions(catalogue.load(_file("star_maze")))
+    assert idle_sessions(_shipped("place_preference"))
+    assert idle_sessions(_shipped("barnes_maze"))
+    assert not idle_sessions(_shipped("star_maze"))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +136,7 @@ def test_a_stranger_s_audit_gives_no_scale(
     path = tmp_path / "mine.protocol.yaml"
     text = text.replace("protocol: t_maze", "protocol: mine", 1)
     path.write_text(text.replace("animals/t_maze.csv", "t_maze.csv"))
-    specification = Catalogue().load(path)
+    specification = _load(path)
     audit = {"sha256": specification.sha256, **broken}
     (tmp_path / "mine.audit.json").write_text(json.dumps(audit))
     assert ability_scale(specification) is None
