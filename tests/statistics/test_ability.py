@@ -20,7 +20,7 @@ def plan(
 ) -> CellPlan:
     return CellPlan(
         model="m", protocol=name, view="v", title="", dimension="d", species="", sha256="",
-        design="cohort", subjects=20, trials=10, memory="subject", reference=reference,
+        design="cohort", subjects=20, trials=10, memory="life", reference=reference,
         margin=0.12, ability=scale,
     )  # fmt: skip
 
