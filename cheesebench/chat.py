@@ -303,6 +303,8 @@ class ModelEntry:
     price: Price | None = None
     trained_on: tuple[str, ...] = ()
     """Protocols that it was trained on, which every verdict on it says."""
+    licence: str = ""
+    """Of its weights (SPDX), where they are open."""
     note: str = ""
 
 
@@ -386,7 +388,9 @@ class BackendSpec:
     for a model, in the session's main process, if no ``base_url`` is given, and its
     ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
     that calls share (default: backend and base URL). ``probe`` False: no test call can
-    be made in advance.
+    be made in advance. ``check`` returns in words what there is for a model (a file, a
+    key), without starting or fetching anything, and raises OptionError or PluginError
+    for what is missing.
     """
 
     name: str
@@ -397,6 +401,7 @@ class BackendSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     """Meaning of each option by name; other options are refused."""
     probe: bool = True
+    check: Callable[[BackendContext], str] | None = None
     summary: str = ""
 
 

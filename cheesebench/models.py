@@ -74,6 +74,7 @@ class ListedModel(Document):
     )
     price: ListedPrice | None = None
     trained_on: list[Word] = Field(default_factory=list)
+    licence: str = ""
     note: str = ""
 
 

@@ -588,6 +588,10 @@ VARIABLES = (
     ),
     EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest"),
     EnvironmentVariable(
+        "XDG_CACHE_HOME",
+        "directory of cheesebench/weights, in which parts of a model's weights are joined (default: ~/.cache)",
+    ),
+    EnvironmentVariable(
         "XDG_STATE_HOME",
         "directory of cheesebench/key, which shows that a run was made by you on this machine (default: "
         "~/.local/state)",

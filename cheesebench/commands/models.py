@@ -6,13 +6,15 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from cheesebench.chat import ModelEntry, Price
+from cheesebench.chat import BackendContext, ModelEntry, Price
 from cheesebench.commands.common import add_json, add_option, describe, paragraph, table
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, PluginError, UnknownNameError
+from cheesebench.experiment.language_models import backend_errors_explained
 from cheesebench.models import known_models, user_models
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "",
         "qwen",
         "--models my_models.yaml --json",
+        "qwen2.5-coder --check",
     )
     parser.add_argument(
         "part",
@@ -33,19 +36,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="show only models that match this",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="say of each what is missing before it can be asked; exit code 1 if something is missing for all",
+    )
     add_option(parser, "models")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    entries = list(
-        known_models(installed_plugins(), user_models(options.models)).values()
-    )
+    plugins = installed_plugins()
+    entries = list(known_models(plugins, user_models(options.models)).values())
     matching = [entry for entry in entries if _has(entry, options.part.casefold())]
     if not matching:
         raise OptionError(
             f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}."
         )
+    if options.check:
+        found = [checked(plugins, entry) for entry in matching]
+        names = ("model", "ready", "says")
+        if options.json:
+            print(json.dumps([dict(zip(names, row, strict=True)) for row in found]))
+        else:
+            print(printable(redact(table(names, found))))
+        return 0 if any(ready != "no" for _, ready, _ in found) else 1
     # JSON is pure ASCII, so a third-party list cannot harm a terminal.
     print(
         json.dumps(as_values(matching), indent=2)
@@ -53,6 +68,23 @@ def run(options: argparse.Namespace) -> int:
         else printable(redact(as_text(matching)))
     )
     return 0
+
+
+def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:
+    """Return a model's name, whether it can be asked as it is (empty: nobody knows),
+    and what its backend says.
+    """
+    try:
+        backend = plugins.backend(entry.backend)
+        if backend.check is None:
+            return entry.name, "", f"the backend {backend.name} cannot say"
+        context = BackendContext(
+            entry=entry, directory=Path(), options=dict(entry.options)
+        )
+        with backend_errors_explained(backend.name, "looking what there is"):
+            return entry.name, "yes", backend.check(context)
+    except (OptionError, PluginError, UnknownNameError) as error:
+        return entry.name, "no", str(error)
 
 
 def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
@@ -119,6 +151,7 @@ def _remark(entry: ModelEntry) -> str:
     return "; ".join(
         [
             *([] if written is None else [f"${written:g} to write a cache"]),
+            *([f"licence {entry.licence}"] if entry.licence else []),
             *filter(None, [entry.note]),
         ]
     )

@@ -319,13 +319,7 @@ def _remedy(parameter: str) -> str:
 
 def connect(context: BackendContext) -> Connection:
     """Open a connection; raises OptionError where litellm is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("litellm") is None:
-        raise OptionError(
-            f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
-            f"Install it: {install_command('litellm')}"
-        )
+    _check_installed(context)
     check_served(
         context.entry.served,
         (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"),
@@ -333,9 +327,30 @@ def connect(context: BackendContext) -> Connection:
     return LiteLLM(context.options, context.base_url or context.options.get("base_url"))
 
 
+def check(context: BackendContext) -> str:
+    """Return whether litellm is installed (``BackendSpec.check``): which keys a
+    provider needs, only its own code knows.
+    """
+    _check_installed(context)
+    if "api_key_env" in context.options:
+        key_from_environment(context.options, "", required=True)
+    return "litellm is installed; keys are not looked for"
+
+
+def _check_installed(context: BackendContext) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("litellm") is None:
+        raise OptionError(
+            f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
+            f"Install it: {install_command('litellm')}"
+        )
+
+
 LITELLM = BackendSpec(
     name="litellm",
     connect=connect,
+    check=check,
     account=lambda context: (
         f"litellm {context.base_url or context.entry.id.partition('/')[0]}"
     ),

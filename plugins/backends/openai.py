@@ -1113,9 +1113,18 @@ def connect(context: BackendContext) -> Connection:
     return ChatCompletions(url, key=key, max_tokens_name=name, model=context.entry.id)
 
 
+def check(context: BackendContext) -> str:
+    """Return whether there is a key for the public API (``BackendSpec.check``)."""
+    url = base_url(context)
+    public = endpoint(url).host == endpoint(PUBLIC).host
+    key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
+    return f"{'a key' if key else 'no key'} for {url}; not asked"
+
+
 OPENAI = BackendSpec(
     name="openai",
     connect=connect,
+    check=check,
     account=lambda context: f"openai {endpoint(base_url(context)).authority}",
     options=OPTIONS,
     summary="any server that speaks OpenAI's Chat Completions (vLLM, SGLang, Ollama, llama.cpp, a gateway)",

@@ -361,10 +361,19 @@ def _module(options: Mapping[str, Any], python: str) -> list[str]:
     return [*_SAFE, python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
 
 
+def check(context: BackendContext) -> str:
+    """Return how vLLM would be started (``BackendSpec.check``); its weights are its own
+    to find.
+    """
+    command = server_command(context.options, context.entry.id)
+    return f"vLLM is installed ({command[0]}); it fetches the weights"
+
+
 VLLM = BackendSpec(
     name="vllm",
     connect=connect,
     serve=serve,
+    check=check,
     options={
         **MEANINGS,
         "python": "the Python with vLLM, if not this one",

