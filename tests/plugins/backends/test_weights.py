@@ -253,7 +253,11 @@ def test_a_hub_that_breaks_off_is_asked_for_the_rest(tmp_path: Path, hub: Hub) -
     hub.content = b"GGUF" + bytes(range(256)) * 100_000
     hub.etag = sha256 = hashlib.sha256(hub.content).hexdigest()
     hub.breaks = [15_000_000, 12_000_000]
-    pinned = {"hub": REPOSITORY, "sha256": sha256, "size": len(hub.content)}
+    pinned: dict[str, Any] = {
+        "hub": REPOSITORY,
+        "sha256": sha256,
+        "size": len(hub.content),
+    }
     said = play(tmp_path, hub, **pinned)
     assert Path(said["weights"]).read_bytes() == hub.content
     assert said["weights"].startswith(str(tmp_path / "hub"))
