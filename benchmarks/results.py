@@ -1,0 +1,304 @@
+"""What agents and real language models do in the nine paradigms, measured in parts:
+``docs/results.md``.
+
+    python benchmarks/results.py --minutes 60   # goes on where the last part stopped
+    python benchmarks/results.py --only qwen2.5-coder-0.5b --protocols t_maze
+    python benchmarks/results.py --write        # only writes the page
+
+One cell (a model with its agent on a protocol) is one run, of seed 0 and the default
+design, with the settings that a user has who gives none. Its log is kept, compressed,
+in ``measured/results``: a later part, on any machine, takes it up from there. The page
+is made of these logs alone; it says of each its digest, what is not measured yet, and
+what was measured with a protocol that has changed since. The models need the extra
+``local`` and their weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import json
+import lzma
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import MEASURED, NINE, specifications
+from tabulate import tabulate
+
+from cheesebench.cli import main as cheesebench
+
+AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
+MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+ASKERS = ("llm", "llm-tools")
+KEPT = MEASURED / "results"
+PAGE = Path(__file__).parents[1] / "docs/results.md"
+BEGIN, END = "<!-- results -->\n", "<!-- end -->"
+ACTIONS = {"F": "FORWARD", "L": "ROTATE_LEFT", "R": "ROTATE_RIGHT", "S": "STAY"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model on a protocol; ``agent`` is how a language model is asked, else empty."""
+
+    model: str
+    agent: str
+    protocol: str
+
+    @property
+    def name(self) -> str:
+        """The name of its run and of its log."""
+        return ".".join(filter(None, (self.model, self.agent, self.protocol)))
+
+
+def cells(models: Iterable[str] = (), protocols: Iterable[str] = ()) -> list[Cell]:
+    """Return the cells of the page, those of the chosen models and protocols."""
+    rows = [(model, "") for model in AGENTS]
+    rows += [(model, agent) for model in MODELS for agent in ASKERS]
+    return [
+        Cell(model, agent, protocol)
+        for model, agent in rows
+        for protocol in NINE
+        if model in (models or [model]) and protocol in (protocols or NINE)
+    ]
+
+
+def measure(cell: Cell, minutes: float, options: Sequence[str]) -> None:
+    """Run a cell, or go on with it, for as long; keep its log, finished or not."""
+    with tempfile.TemporaryDirectory() as place:
+        run = Path(place) / cell.name
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["--model", cell.model, "--protocols", cell.protocol, "--exit-zero"]
+        command += ["--results", place, "--max-minutes", f"{minutes:g}", *options]
+        command += ["--agent", cell.agent] if cell.agent else []
+        if unpack(cell, run):
+            command += ["--resume", cell.name]
+        else:
+            command += ["--seed", "0", "--run-id", cell.name]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+        if not (run / "run.sqlite").is_file():
+            sys.exit(f"{cell.name}: no run was made\n{done.stdout}{done.stderr}")
+        pack(cell, run)
+
+
+def unpack(cell: Cell, run: Path) -> bool:
+    """Put the kept log of a cell where a run's is; return whether there was one."""
+    kept = KEPT / f"{cell.name}.sqlite.xz"
+    if not kept.is_file():
+        return False
+    run.mkdir()
+    (run / "run.sqlite").write_bytes(lzma.decompress(kept.read_bytes()))
+    return True
+
+
+def pack(cell: Cell, run: Path) -> None:
+    """Keep a log: smaller by a factor of ten, and whole or not at all."""
+    with closing(sqlite3.connect(run / "run.sqlite")) as log:
+        log.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    KEPT.mkdir(exist_ok=True)
+    kept = KEPT / f"{cell.name}.sqlite.xz"
+    unfinished = kept.with_suffix(".part")
+    unfinished.write_bytes(lzma.compress((run / "run.sqlite").read_bytes(), preset=9))
+    unfinished.replace(kept)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the log of a cell holds."""
+
+    cell: Cell
+    judged: Mapping[str, Any]
+    """The cell, as ``cheesebench report --json`` has it."""
+    digest: str
+    actions: Counter[str]
+    calls: int
+    repeated: int
+    """Replies that are the same, to the letter, as the one before."""
+    noted: int
+    """Replies with learnings that say something."""
+    hours: float
+    tokens: int
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last part was ended by its time."""
+        outcomes = self.judged["outcomes"]
+        return bool(outcomes["budget"] or outcomes["not run"])
+
+
+def read(cell: Cell) -> Found | None:
+    """Return what was measured of a cell, by its report and by SQL of our own."""
+    with tempfile.TemporaryDirectory() as place:
+        run = Path(place) / cell.name
+        if not unpack(cell, run):
+            return None
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            cheesebench(["report", str(run), "--json"])
+        (judged,) = json.loads(out.getvalue())["cells"]
+        with closing(sqlite3.connect(run / "run.sqlite")) as log:
+            (digest,) = log.execute("SELECT total FROM digest").fetchone()
+            actions = Counter[str]()
+            for (text,) in log.execute("SELECT actions FROM trials"):
+                actions.update(text)
+            query = "SELECT subject, reply, seconds, prompt_tokens + completion_tokens FROM calls WHERE fault = ''"
+            calls = log.execute(f"{query} ORDER BY subject, trial, call").fetchall()
+    return Found(
+        cell=cell,
+        judged=judged,
+        digest=digest,
+        actions=actions,
+        calls=len(calls),
+        repeated=sum(one[:2] == other[:2] for one, other in itertools.pairwise(calls)),
+        noted=sum(says_something(reply) for _, reply, _, _ in calls),
+        hours=sum(seconds for _, _, seconds, _ in calls) / 3600,
+        tokens=sum(tokens for _, _, _, tokens in calls),
+    )
+
+
+def says_something(reply: str) -> bool:
+    """Return whether the line of learnings of a reply has more than "none"."""
+    found = re.search(r'LEARNINGS"?:\s*"?([^\n"]*)', reply, re.IGNORECASE)
+    words = found[1].strip(" .,").casefold() if found else ""
+    return words not in ("", "no", "none", "nothing", "n/a", "nothing is known yet")
+
+
+def rendered(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
+    """Return what stands on the page between its marks."""
+    parts = [_summary(found, hashes)]
+    for (model, agent), group in itertools.groupby(
+        found, key=lambda cell: (cell.model, cell.agent)
+    ):
+        chosen = {cell: found[cell] for cell in group}
+        parts.append(f"### {model}{f', {agent}' if agent else ''}")
+        if not any(chosen.values()):
+            parts.append("Not measured yet.")
+            continue
+        parts.append(_rows(chosen, hashes))
+        parts += [text for text in [_behaviour(filter(None, chosen.values()))] if text]
+    return "\n\n".join(parts) + "\n\n"
+
+
+def state(found: Found | None, hashes: Mapping[str, str]) -> str:
+    """Return the verdict of a cell, or why there is none."""
+    if found is None:
+        return "not measured yet"
+    if found.judged["plan"]["sha256"] != hashes[found.cell.protocol]:
+        return f"stale: the protocol has changed (was {found.judged['verdict']})"
+    if found.unfinished:
+        return "not finished yet"
+    return str(found.judged["verdict"])
+
+
+def _summary(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for cell, one in found.items():
+        row = rows.setdefault((cell.model, cell.agent), {})
+        said = state(one, hashes)
+        row[cell.protocol] = "-" if one is None else said.partition(":")[0]
+    table = [[" ".join(key).strip(), *row.values()] for key, row in rows.items()]
+    return tabulate(table, ["", *NINE], tablefmt="github", disable_numparse=True)
+
+
+def _rows(chosen: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
+    columns = ["protocol", "verdict", "rate", "rodent", "difference", "subjects"]
+    columns += ["calls", "hours of calls", "digest of the log"]
+    return tabulate(
+        [_row(cell, one, hashes) for cell, one in chosen.items()],
+        columns,
+        tablefmt="github",
+        disable_numparse=True,
+    )
+
+
+def _row(cell: Cell, one: Found | None, hashes: Mapping[str, str]) -> list[str]:
+    said = state(one, hashes)
+    if one is None:
+        return [cell.protocol, said, *[""] * 7]
+    judged, reference = one.judged, one.judged["plan"]["reference"]
+    ends = [
+        judged[name] for name in ("difference", "difference_low", "difference_high")
+    ]
+    difference = ""
+    if None not in ends:
+        difference = "{:+.3f} ({:+.3f} to {:+.3f})".format(*ends)
+    return [
+        cell.protocol,
+        said,
+        "" if judged["rate"] is None else f"{judged['rate']:.3f}",
+        "" if reference is None else f"{reference['value']:.3f}",
+        difference,
+        str(judged["subjects"]),
+        f"{one.calls:,}" if one.calls else "",
+        f"{one.hours:.2f}" if one.calls else "",
+        f"`{one.digest[:16]}`",
+    ]
+
+
+def _behaviour(found: Iterable[Found]) -> str:
+    """Return in plain words what a model did in all of its cells."""
+    cells = list(found)
+    actions = sum((one.actions for one in cells), Counter[str]())
+    moves = {name: actions[letter] for letter, name in ACTIONS.items()}
+    total, calls = sum(moves.values()), sum(one.calls for one in cells)
+    if not total:
+        return ""
+    shares = ", ".join(f"{name} {n / total:.0%}" for name, n in moves.items())
+    said = f"Of {total:,} steps: {shares}."
+    if calls:
+        unread = sum(one.judged["agent_counts"].get("unparsed", 0) for one in cells)
+        tokens = sum(one.tokens for one in cells)
+        said += (
+            f" Of {calls:,} replies, {1 - unread / calls:.0%} named an action, "
+            f"{sum(one.repeated for one in cells) / calls:.0%} were the reply before once more, and "
+            f"{sum(one.noted for one in cells) / calls:.0%} had learnings that say something. "
+            f"{tokens / 1e6:.1f} million tokens, {sum(one.hours for one in cells):.1f} hours of calls."
+        )
+    return said
+
+
+def page() -> str:
+    """Return the page with what the kept logs say."""
+    hashes = {one.name: one.sha256 for one in specifications(list(NINE))}
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    block = rendered({cell: read(cell) for cell in cells()}, hashes)
+    return f"{before}{BEGIN}{block}{END}{rest.partition(END)[2]}"
+
+
+def main() -> None:
+    """Measure for as long as there is time, and write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="of this part")
+    parser.add_argument("--only", nargs="+", default=[], help="models or agents")
+    parser.add_argument("--protocols", nargs="+", default=[])
+    parser.add_argument("--write", action="store_true", help="measure nothing")
+    parser.add_argument(
+        "options", nargs="*", help="of pytest, after --: not to be kept"
+    )
+    arguments = parser.parse_args()
+    end = time.monotonic() + 60 * arguments.minutes
+    for cell in cells(arguments.only, arguments.protocols):
+        if arguments.write or time.monotonic() >= end:
+            break
+        found = read(cell)
+        if found is None or found.unfinished:
+            measure(cell, (end - time.monotonic()) / 60, arguments.options)
+            print(cell.name, flush=True)
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The page of results: as its script makes it from the logs that are kept; and the
+script, on parts of the size of a smoke test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "results", raising=False)
+    return importlib.import_module("results")
+
+
+def test_the_page_is_what_its_script_makes_of_the_logs(results: Any) -> None:
+    assert results.page() == results.PAGE.read_text(encoding="utf-8"), (
+        "run: python benchmarks/results.py --write"
+    )
+
+
+def test_a_part_is_kept_taken_up_and_told(
+    results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "KEPT", tmp_path / "kept")
+    cell, other = results.cells(["random"], ["t_maze", "star_maze"])[::-1]
+    assert (cell.name, results.read(cell)) == ("random.t_maze", None)
+    results.measure(cell, 5.0, ["--design", "smoke"])
+    found = results.read(cell)
+    assert not found.unfinished
+    hashes = {"t_maze": found.judged["plan"]["sha256"], "star_maze": "?"}
+    text = results.rendered({other: None, cell: found}, hashes)
+    assert "| star_maze  | not measured yet |" in text
+    assert f"| `{found.digest[:16]}` " in text
+    assert "| INCONCLUSIVE " in text
+    assert "Of 128 steps: FORWARD " in text
+    # Resumed from what was kept, nothing is done twice.
+    results.measure(cell, 5.0, ["--design", "smoke"])
+    again = results.read(cell)
+    assert again.actions == found.actions
+    assert again.judged["rate"] == found.judged["rate"]
+    stale = results.rendered({cell: found}, {"t_maze": "another"})
+    assert "stale: the protocol has changed (was INCONCLUSIVE)" in stale
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        ("LEARNINGS: none\nACTIONS: STAY", False),
+        ('{"learnings": "None", "actions": ["STAY"]}', False),
+        ("ACTIONS: STAY", False),
+        ("LEARNINGS: the east arm pays\nACTIONS: FORWARD", True),
+        ('{"actions": ["STAY"], "learnings": "walls"}', True),
+    ],
+)
+def test_learnings_that_say_something(results: Any, reply: str, says: bool) -> None:
+    assert results.says_something(reply) == says
