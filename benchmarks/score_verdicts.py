@@ -5,9 +5,10 @@ the value; and how often right.
     benchmarks/measured/score_verdicts.json
 
 Items differ in difficulty, and come in clusters whose items share luck; scores of the
-two models share the difficulty. Prints JSON: for each design the share of simulated
-evaluations with a wrong answer in any task (at most .05 is promised), and with the
-right one where there is a difference of 10 points.
+two models share the difficulty. Differences of graded scores are skewed: small gains
+and rare total failures, whose mean is 0. Prints JSON: for each design the share of
+simulated evaluations with a wrong answer in any task (at most .05 is promised), and
+with the right one where there is a difference of 10 points.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from cheesebench.interop.verdicts import verdict
+from cheesebench.records import GOAL
+from cheesebench.statistics.betting import final_purse
+from cheesebench.statistics.comparison import ALPHA, paired_p_value
+from cheesebench.statistics.intervals import imagined_pair
 
 #: Tasks, clusters of each, items of a cluster, and the share of variance that clusters
 #: share.
@@ -31,6 +36,12 @@ DESIGNS = (
     (5, 40, 1, 0.0),
 )
 LIFT = 0.1
+#: Pairs, share of pairs that fail, and the loss of such a pair.
+SKEWED = tuple(
+    (pairs, share, loss)
+    for pairs in (10, 20, 60)
+    for share, loss in ((0.1, 0.9), (0.05, 0.95), (0.02, 0.98))
+)
 
 
 def evaluation(
@@ -90,6 +101,36 @@ def simulate(
     return {name: round(count / runs, 4) for name, count in counts.items()}
 
 
+def skewed(pairs: int, share: float, loss: float, runs: int) -> float:
+    """Return how often an answer is given where the true mean difference is 0."""
+    random, wrong = np.random.default_rng(pairs), 0
+    for _ in range(runs):
+        gain = share * loss / (1 - share)
+        own = np.where(random.uniform(size=pairs) < share, -loss, gain).tolist()
+        extra = imagined_pair(own)
+        wrong += paired_p_value(own, seed=0, imagined=extra) < ALPHA
+    return round(wrong / runs, 4)
+
+
+def valued(rate: float, count: int, spread: float, runs: int) -> dict[str, float]:
+    """Return how often a mean at the value gets a verdict; ``spread`` is the standard
+    deviation of graded scores, 0 for scores of 0 and 1.
+    """
+    random, passed, failed = np.random.default_rng(count), 0, 0
+    for _ in range(runs):
+        if spread:
+            size = rate * (1 - rate) / spread**2 - 1
+            own = random.beta(rate * size, (1 - rate) * size, count)
+        else:
+            own = (random.uniform(size=count) < rate).astype(float)
+        passed += final_purse(own, rate) >= np.log(GOAL)
+        failed += final_purse(1 - own, 1 - rate) >= np.log(GOAL)
+    return {
+        "wrong PASS": round(passed / runs, 4),
+        "wrong FAIL": round(failed / runs, 4),
+    }
+
+
 def main() -> None:
     """Print the rates."""
     parser = argparse.ArgumentParser(
@@ -108,7 +149,26 @@ def main() -> None:
             }
             for t, s, i, c in DESIGNS
         ]
-    print(json.dumps({"runs": runs, "designs": found}, indent=1))
+    differences = [
+        {
+            "pairs": pairs,
+            "failing": share,
+            "loss": loss,
+            "wrong": skewed(pairs, share, loss, 5 * runs),
+        }
+        for pairs, share, loss in SKEWED
+    ]
+    values = [
+        {"value": v, "subjects": n, "sd": sd, **valued(v, n, sd, runs)}
+        for n in (20, 100, 1000, 10_000, 100_000)
+        for v, sd in ((0.5, 0.0), (0.8, 0.0), (0.5, 0.2), (0.8, 0.1))
+    ]
+    print(
+        json.dumps(
+            {"runs": runs, "designs": found, "skewed": differences, "values": values},
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

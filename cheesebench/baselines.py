@@ -21,6 +21,7 @@ from cheesebench.statistics.comparison import (
     SubjectCounts,
     count_cell,
 )
+from cheesebench.verification import check_calls
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -81,6 +82,8 @@ def read_counted(path: Path) -> CountedRun:
     if path.suffix == SUFFIX:
         return read_baseline(path)
     with RunLog.open_read_only(path) as log:
+        log.verify()
+        check_calls(log)
         return count_run(log, path.parent.name)
 
 

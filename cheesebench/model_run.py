@@ -81,6 +81,7 @@ from cheesebench.statistics import (
 )
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
+from cheesebench.verification import check_calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -750,6 +751,7 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     owner: dict[CellKey, RunLog] = {}
     rules: dict[str, tuple[object, RunLog]] = {}
     for log in logs:
+        check_calls(log)
         for plan in log.plans():
             if not is_finished(log, plan, judge_set):
                 raise OptionError(

@@ -31,6 +31,7 @@ from cheesebench.statistics.comparison import (
     false_alarms,
 )
 from cheesebench.statistics.wording import percent
+from cheesebench.verification import verify
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     check_name(options.name, "a baseline")
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        print(verify(log), file=sys.stderr)
         counted = count_run(log)
         floors = {
             plan.key: plan.chance for plan in log.plans() if plan.measured is None

@@ -10,6 +10,7 @@ import math
 import re
 import zipfile
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,13 +52,36 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True)
+class Items:
+    """The scores of one task. Repeats of an item are added up, in any order."""
+
+    index: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(subject, item) -> its place in the arrays."""
+    sums: array[float] = field(default_factory=lambda: array("d"))
+    known: array[int] = field(default_factory=lambda: array("q"))
+    """Repeats that have a score."""
+    missing: array[int] = field(default_factory=lambda: array("q"))
+    """Repeats that have none: it is empty, or no finite number."""
+
+    def add(self, subject: str, item: str, value: float | None) -> None:
+        at = self.index.setdefault((subject, item), len(self.sums))
+        if at == len(self.sums):
+            self.sums.append(0.0)
+            self.known.append(0)
+            self.missing.append(0)
+        if value is None:
+            self.missing[at] += 1
+        else:
+            self.sums[at] += value
+            self.known[at] += 1
+
+
+@dataclass(slots=True)
 class Scores:
-    """The scores of one model: task -> subject -> item -> score, None where an item has
-    none.
-    """
+    """The scores of one model, by task."""
 
     path: str
-    tasks: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
+    tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
     """Subjects of our own tasks of Inspect, with their plans; see
     ``interop.hosted``.
@@ -88,9 +112,6 @@ def read_scores(
                 names[row.name] = None
                 if score is not None and row.name != score:
                     continue
-            items = found.tasks.setdefault(row.task[:LONGEST_NAME], {}).setdefault(
-                row.subject[:LONGEST_NAME], {}
-            )
             value = _number(row.value, path)
             if value is not None:
                 if not low <= value <= high:
@@ -98,7 +119,10 @@ def read_scores(
                         f"{path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
                     )
                 value = (value - low) / (high - low)
-            items[f"{row.item} {len(items)}" if row.item in items else row.item] = value
+            items = found.tasks.get(row.task) or found.tasks.setdefault(
+                row.task[:LONGEST_NAME], Items()
+            )
+            items.add(row.subject[:LONGEST_NAME], row.item, value)
     except (
         OSError,
         ValueError,

@@ -3,42 +3,46 @@ against a value.
 
 The statistics are those of runs (``statistics.comparison``, ``statistics.betting``): a
 sign-flip test over paired subjects, Holm's correction over tasks, and for a value a
-purse that must grow 20-fold for each task.
+purse tuned to the number of subjects, which must grow 20-fold for each task.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from statistics import stdev
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
-from cheesebench.interop.scores import Scores, read_scores
+from cheesebench.interop.scores import Items, Scores, read_scores
 from cheesebench.records import GOAL
 from cheesebench.redaction import quoted
-from cheesebench.statistics.betting import limits as purse_limits
-from cheesebench.statistics.betting import play
-from cheesebench.statistics.comparison import (
-    ALPHA,
-    SubjectCounts,
-    compare_differences,
-    holm,
-    paired_differences,
+from cheesebench.statistics.betting import (
+    LEAST_SUBJECTS,
+    TUNED,
+    final_limits,
+    final_purse,
 )
-from cheesebench.statistics.intervals import quantile
+from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
+from cheesebench.statistics.intervals import imagined_pair, quantile
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import fold, plural, points
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 Answer = Literal[
     "better", "worse", "indistinguishable", "PASS", "FAIL", "INCONCLUSIVE", "ERROR"
 ]
 #: Power at which the smallest difference that would be seen is given.
 POWER = 0.8
+#: Largest number of subjects that is reported as needed.
+MOST_NEEDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +145,13 @@ def verdict(
         raise OptionError(
             f"--value {value:g}: no mean can be beyond it. Give a number between {low:g} and {high:g}."
         )
-    tasks, bar = read(first).tasks, (value - low) / (high - low)
+    own, bar = read(first), (value - low) / (high - low)
     return ScoreVerdict(
         tasks=tuple(
-            _judged(name, own, bar, GOAL * len(tasks)) for name, own in tasks.items()
-        )
+            _judged(name, items, bar, GOAL * len(own.tasks))
+            for name, items in own.tasks.items()
+        ),
+        notes=tuple(_missing(own)),
     )
 
 
@@ -173,10 +179,6 @@ def _own(scores: Scores) -> ScoreVerdict:
     )  # fmt: skip
 
 
-Subjects = Mapping[str, Mapping[str, float | None]]
-Pair = tuple[dict[int, SubjectCounts], dict[int, SubjectCounts]]
-
-
 def _compared(first: Scores, second: Scores) -> ScoreVerdict:
     shared = [name for name in first.tasks if name in second.tasks]
     if not shared:
@@ -184,74 +186,138 @@ def _compared(first: Scores, second: Scores) -> ScoreVerdict:
             f"{first.path} has the tasks {_listed(first.tasks)}, {second.path} has {_listed(second.tasks)}: none is in "
             "both. Give logs of the same task."
         )
-    pairs = [_paired(first.tasks[name], second.tasks[name]) for name in shared]
-    possible = [paired_differences(*pair) for pair in pairs]
-    for name, values in zip(shared, possible, strict=True):
-        if not values[0]:
-            raise OptionError(
-                f"{name}: {first.path} and {second.path} have no item in common. Compare logs of the same data set."
-            )
-    compared = [compare_differences(values, seed=0) for values in possible]
-    adjusted = holm([1.0 if one.p_worst is None else one.p_worst for one in compared])
+    pairs = [_paired(name, first, second) for name in shared]
+    adjusted = holm(
+        [1.0 if one.found.p_worst is None else one.found.p_worst for one in pairs]
+    )
     return ScoreVerdict(
         tasks=tuple(
-            map(
-                _answered,
-                shared,
-                pairs,
-                possible,
-                compared,
-                adjusted,
-                [len(shared)] * len(shared),
-            )
+            one.answered(p, len(shared)) for one, p in zip(pairs, adjusted, strict=True)
         ),
         notes=tuple(_notes(first, second)),
     )
 
 
-def _answered(
-    task: str,
-    pair: Pair,
-    possible: list[list[float]],
-    found: PairedComparison,
-    p: float,
-    tasks: int,
-) -> TaskVerdict:
-    own = [
-        (a, b)
-        for a, b in zip(pair[0].values(), pair[1].values(), strict=True)
-        if a.scored and b.scored
-    ]
-    rate, against = (
-        sum(one[side].rate(None) for one in own) / len(own) for side in (0, 1)
+class Means(NamedTuple):
+    """Mean scores of subjects, each over its items, and of an item over its repeats."""
+
+    plain: Floats
+    """Over the items that have a score; NaN where none has."""
+    low: Floats
+    """As if all missing scores were 0."""
+    high: Floats
+    """As if they were 1."""
+
+
+def _means(
+    subjects: NDArray[np.int64], scores: Means, known: NDArray[np.bool_]
+) -> Means:
+    """Return the means of subjects, which are numbered, from those of their items."""
+    import numpy as np
+
+    counts = np.bincount(subjects)
+    scored = np.bincount(subjects[known], minlength=len(counts))
+    sums = np.bincount(subjects[known], scores.plain[known], len(counts))
+    plain = np.divide(sums, scored, where=scored > 0, out=np.full(len(counts), np.nan))
+    low, high = (
+        np.bincount(subjects, one) / counts for one in (scores.low, scores.high)
     )
-    error = stdev(possible[0]) / math.sqrt(len(own)) if len(own) > 1 else 1.0
-    seen = min(
-        1.0, (quantile(ALPHA / 2 / tasks, None) + quantile(1 - POWER, None)) * error
+    return Means(plain, low, high)
+
+
+def _of_items(items: Items, places: Sequence[int] | NDArray[np.int64]) -> Means:
+    import numpy as np
+
+    sums, known, missing = (
+        np.array(one)[places] for one in (items.sums, items.known, items.missing)
     )
-    answer: Answer = "indistinguishable"
-    if p < ALPHA and found.answer in ("better", "worse"):
-        answer = "better" if found.answer == "better" else "worse"
-    limits = (
-        found.interval
-        and f", 95 % {points(found.interval[0])} to {points(found.interval[1])}"
-    )
-    reason = (
-        f"{100 * rate:.1f} against {100 * against:.1f} of 100, {points(rate - against)} points{limits or ''}; "
-        f"p = {p:.3g} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
-    )
-    if answer == "indistinguishable":
-        reason += (
-            f" So many pairs show a difference of {100 * seen:.1f} points in 4 of 5 cases."
-            if error
-            else ""
+    plain = np.divide(sums, known, where=known > 0, out=np.full(len(sums), np.nan))
+    return Means(plain, sums / (known + missing), (sums + missing) / (known + missing))
+
+
+def _numbered(pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
+    """Return the number of the subject of each item."""
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(one, len(numbers)) for one, _ in pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Two models on the items of one task that both have."""
+
+    task: str
+    rates: tuple[float, float]
+    differences: Floats
+    imagined: float
+    found: PairedComparison
+
+    def answered(self, p: float, tasks: int) -> TaskVerdict:
+        found, own = self.found, self.differences
+        rate, against = self.rates
+        answer: Answer = "indistinguishable"
+        if p < ALPHA and found.answer in ("better", "worse"):
+            answer = "better" if found.answer == "better" else "worse"
+        limits = (
+            found.interval
+            and f", 95 % {points(found.interval[0])} to {points(found.interval[1])}"
         )
-        if found.p_value is not None and found.p_value < ALPHA:
-            reason += " Missing scores, or the number of tasks, leave it open."
-    return TaskVerdict(
-        task=task, answer=answer, reason=reason, subjects=len(own), rate=rate, against=against,
-        interval=found.interval, p_value=p, detectable=seen,
-    )  # fmt: skip
+        reason = (
+            f"{100 * rate:.1f} against {100 * against:.1f} of 100, {points(rate - against)} points{limits or ''}; "
+            f"p = {p:.3g} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
+        )
+        seen = self._detectable(tasks)
+        if answer == "indistinguishable":
+            reason += f" So many pairs show a difference of {100 * seen:.1f} points in 4 of 5 cases."
+            if found.p_value is not None and found.p_value < ALPHA:
+                reason += " Missing scores, or the number of tasks, leave it open."
+        return TaskVerdict(
+            task=self.task, answer=answer, reason=reason, subjects=len(own), rate=rate, against=against,
+            interval=found.interval, p_value=p, detectable=seen,
+        )  # fmt: skip
+
+    def _detectable(self, tasks: int) -> float:
+        count = len(self.differences)
+        if count < 2:
+            return 1.0
+        spread = (self.differences.var(ddof=1) * count + self.imagined) ** 0.5
+        wanted = quantile(ALPHA / 2 / tasks, None) + quantile(1 - POWER, None)
+        return float(min(1.0, (wanted * spread + self.imagined) / count))
+
+
+def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
+    """Compare two models on the items that both have."""
+    import numpy as np
+
+    one, other = first.tasks[task], second.tasks[task]
+    common = [key for key in one.index if key in other.index]
+    if not common:
+        raise OptionError(
+            f"{task}: {first.path} and {second.path} have no item in common. Compare logs of the same data set."
+        )
+    subjects = _numbered(common)
+    scores = [
+        _of_items(all_, [all_.index[key] for key in common]) for all_ in (one, other)
+    ]
+    known = ~np.isnan(scores[0].plain) & ~np.isnan(scores[1].plain)
+    a, b = (_means(subjects, own, known) for own in scores)
+    measured = ~np.isnan(a.plain)
+    if not measured.any():
+        raise OptionError(f"{task}: no item has a score in both logs.")
+    plain = (a.plain - b.plain)[measured]
+    possible = [plain]
+    if (a.low != a.high).any() or (b.low != b.high).any():
+        possible += [a.high - b.low, a.low - b.high]
+    lists = [one.tolist() for one in possible]
+    imagined = max(map(imagined_pair, lists))
+    return _Pairs(
+        task,
+        (float(a.plain[measured].mean()), float(b.plain[measured].mean())),
+        plain,
+        imagined,
+        compare_differences(lists, seed=0, imagined=imagined),
+    )
 
 
 def _listed(tasks: Mapping[str, object]) -> str:
@@ -261,86 +327,89 @@ def _listed(tasks: Mapping[str, object]) -> str:
     )
 
 
-def _paired(first: Subjects, second: Subjects) -> Pair:
-    """Return the subjects that both have, numbered alike; an item that one lacks is
-    missing there.
-    """
-    counts: Pair = {}, {}
-    for number, subject in enumerate(name for name in first if name in second):
-        items = dict.fromkeys([*first[subject], *second[subject]])
-        for side, own in zip(counts, (first[subject], second[subject]), strict=True):
-            known = [value for item in items if (value := own.get(item)) is not None]
-            side[number] = SubjectCounts(
-                sum(known), len(known), len(items) - len(known), ""
-            )
-    return counts
-
-
 def _notes(first: Scores, second: Scores) -> Iterator[str]:
     for one, other in ((first, second), (second, first)):
         if alone := [name for name in one.tasks if name not in other.tasks]:
             yield f"Only in {one.path}: {_listed(dict.fromkeys(alone))}."
-        for name, subjects in one.tasks.items():
+        for name, items in one.tasks.items():
             if name in other.tasks and (
-                left := len(subjects.keys() - other.tasks[name].keys())
+                left := len(items.index.keys() - other.tasks[name].index.keys())
             ):
-                yield f"{name}: {plural(left, 'subject')} of {one.path} left out, because {other.path} lacks them."
+                yield f"{name}: {plural(left, 'item')} of {one.path} left out, because {other.path} lacks them."
+        yield from _missing(one)
 
 
-def _judged(task: str, subjects: Subjects, bar: float, goal: float) -> TaskVerdict:
-    """Judge the mean against a bar.
+def _missing(scores: Scores) -> Iterator[str]:
+    for name, items in scores.tasks.items():
+        if missing := sum(items.missing):
+            yield (
+                f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
+                "against and for."
+            )
 
-    A purse may be lucky if easy items come first, so subjects are shuffled, by their
-    names and all scores: an order by names alone would be lucky for every model.
+
+def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
+    """Judge the mean against a bar, by a bet on the number of subjects, which is fixed
+    before a log is read.
     """
     import numpy as np
 
-    seed = hashlib.blake2b(
-        repr(sorted((name, [*own.values()]) for name, own in subjects.items())).encode(
-            "utf-8", "replace"
-        )
-    ).digest()
-    order = sorted(
-        subjects,
-        key=lambda name: hashlib.blake2b(seed + name.encode(errors="replace")).digest(),
-    )
-    own = [list(subjects[name].values()) for name in order]
-    low = np.array(
-        [sum(value or 0.0 for value in values) / len(values) for values in own]
-    )
-    high = np.array(
-        [
-            sum(1.0 if value is None else value for value in values) / len(values)
-            for values in own
-        ]
-    )
-    games = play([(low, bar)], [(1 - high, 1 - bar)], goal=goal)
-    answer: Answer = (
-        "PASS" if games.passed else "FAIL" if games.failed else "INCONCLUSIVE"
-    )
-    known = [value for values in own for value in values if value is not None]
-    if not known:
+    subjects, scores = _numbered(items.index), _of_items(items, range(len(items.sums)))
+    own = _means(subjects, scores, ~np.isnan(scores.plain))
+    means = own.plain[~np.isnan(own.plain)]
+    if not len(means):
         raise OptionError(f"{task}: no item has a score.")
-    means = [
-        sum(kept) / len(kept)
-        for values in own
-        if (kept := [one for one in values if one is not None])
-    ]
-    rate, (bottom, top) = sum(means) / len(means), purse_limits(low, high)
-    largest = float(max(games.passing, games.failing))
+    purses = final_purse(own.low, bar), final_purse(1 - own.high, 1 - bar)
+    more, count = purses[0] >= purses[1], len(own.low)
+    largest, wanted = max(purses), math.log(goal)
+    rate, (bottom, top) = float(means.mean()), final_limits(own.low, own.high)
+    answer: Answer = "INCONCLUSIVE"
+    if largest >= wanted and count >= LEAST_SUBJECTS:
+        answer = "PASS" if more else "FAIL"
+    grew = f"its purse on '{'more' if more else 'less'}' grew"
+    if largest < 0:
+        grew = "its purse fell to"
     reason = (
-        f"{100 * rate:.1f} of 100 (95 % {100 * bottom:.1f} to {100 * top:.1f}) against {100 * bar:.1f}; its purse on "
-        f"'{'more' if games.passing >= games.failing else 'less'}' grew {fold(largest)}, {fold(goal)} decides, "
-        f"{plural(len(own), 'subject')}."
+        f"{100 * rate:.1f} of 100 (95 % {100 * bottom:.1f} to {100 * top:.1f}) against {100 * bar:.1f}; {grew} "
+        f"{fold(math.exp(min(largest, 100)))}, {fold(goal)} decides, {plural(count, 'subject')}."
     )
-    if answer == "INCONCLUSIVE" and largest > 1:
-        reason += f" About {math.ceil(len(own) * math.log(goal) / math.log(largest)):,} would decide it at this rate."
+    if count < LEAST_SUBJECTS:
+        reason += " One subject says nothing about the model: give each item a subject of its own, if they are independent."
+    elif answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):
+        reason += f" A new log of {more_items:,} would decide it in 4 of 5 cases."
     return TaskVerdict(
         task=task,
         answer=answer,
         reason=reason,
-        subjects=len(own),
+        subjects=count,
         rate=rate,
         against=bar,
         interval=(bottom, top),
     )
+
+
+def _needed(means: Floats, bar: float, wanted: float) -> int | None:
+    """Return how many subjects of a new log would decide with a probability of
+    ``POWER``, if any number of up to ``MOST_NEEDED`` does.
+
+    The mean of this log, and that of the new one, are each known to within their
+    standard error.
+    """
+    import numpy as np
+
+    variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
+    distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
+    # What a purse tuned to n needs, in standard errors.
+    critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
+    for number in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
+        uncertain = z * (variance / len(means) + variance / number) ** 0.5
+        spread = max(variance, bar * (1 - bar) / 9) / number
+        if distance - uncertain >= critical * spread**0.5:
+            return _rounded(number)
+    return None
+
+
+def _rounded(number: int) -> int:
+    """Return a number with two digits, rounded up."""
+    unit: int = 10 ** (len(str(number)) - 2)
+    return -(-number // unit) * unit

@@ -198,10 +198,9 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
 def test_a_run_with_gaps_is_blessed_only_on_demand(
     run: Run, results: Path, here: Path
 ) -> None:
-    with sqlite3.connect(results / RUN / "run.sqlite") as connection:
+    with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("DELETE FROM lives WHERE subject = 1")
         connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
-    connection.close()
     refused = run("bless", RUN, "main")
     assert refused.code == 2
     assert (

@@ -166,3 +166,41 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     assert altered.code == 2
     assert "tabular-ql" in altered.err
     assert not (here / "altered.html").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "bless", "compare", "board"])
+@pytest.mark.parametrize(
+    ("change", "forged", "said"),
+    [
+        ("UPDATE trials SET success = 1 - success", False, "is damaged"),
+        ("UPDATE trials SET success = 1 - success", True, "differs from the record"),
+        ("UPDATE {} SET model = 'gpt-5.4-mini'", True, "not one call to it"),
+    ],
+)
+def test_every_command_tells_a_forged_log(
+    command: str, change: str, forged: bool, said: str, results: Path, run: Run
+) -> None:
+    """Rows changed without and with a new digest, and a model that was never called."""
+    tables = ("cells", "trials", "events") if "{}" in change else ("trials",)
+    path = results / RUN / "run.sqlite"
+    with rewritten(path) if forged else closing(sqlite3.connect(path)) as log:
+        for table in tables:
+            log.execute(change.format(table))
+        if "{}" in change:
+            log.execute(
+                "UPDATE cells SET plan = replace(plan, '\"random\"', '\"gpt-5.4-mini\"')"
+            )
+        log.commit()
+    arguments = {
+        "report": ("report", RUN, "--verify"),
+        "bless": ("bless", RUN, "main"),
+        "compare": ("compare", RUN, RUN),
+        "board": ("report", RUN, str(results / RUN / "run.sqlite"), "--verify"),
+    }
+    found = run(*arguments[command])
+    if command == "compare" and "record" in said:
+        assert found.code == 0, "an older version's run need not come out alike"
+        return
+    assert found.code == 2
+    assert said in found.err
+    assert found.err.count("\n") == 1

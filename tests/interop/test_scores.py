@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 import cheesebench
 from cheesebench.cli import main
@@ -153,7 +154,7 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
     # all of them.
     assert found.tasks[0].answer == "better"
     assert found.tasks[0].subjects == 20
-    assert "10 subjects of" in found.notes[0]
+    assert "10 items of" in found.notes[0]
     few = csv(
         tmp_path / "c.csv", [(str(n), "x", 1 if n < 7 else "") for n in range(30)]
     )
@@ -163,6 +164,84 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
     )  # whatever the missing scores are
     assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
+
+
+def test_no_name_and_no_order_changes_an_answer(tmp_path: Path) -> None:
+    """Binary scores near the value, and graded ones of two models."""
+    draw = random.Random(1)
+    first = [(float(draw.random() < 0.65), draw.random()) for _ in range(150)]
+    answers = set()
+    for naming in range(20):
+        names = [f"{draw.random()}" for _ in first]
+        order = draw.sample(range(150), 150)
+        for file, side in (("a", 0), ("b", 1)):
+            rows = [(names[n], f"i{naming}", first[n][side]) for n in order]
+            csv(tmp_path / f"{file}.csv", rows)
+        answers.add(str(cheesebench.verdict(tmp_path / "a.csv", value=0.55)))
+        answers.add(str(cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv")))
+    assert len(answers) == 2, answers
+
+
+def test_many_items_see_a_small_difference(tmp_path: Path) -> None:
+    """The interval is at most 1.5 times as wide as the exact one (Clopper and
+    Pearson).
+    """
+    for count, passed in ((20, 13), (1000, 540), (100_000, 54_000)):
+        rows = [(str(n), "x", int(n < passed)) for n in range(count)]
+        (found,) = cheesebench.verdict(csv(tmp_path / "a.csv", rows), value=0.5).tasks
+        exact = binomtest(passed, count).proportion_ci()
+        assert found.interval is not None
+        low, high = found.interval
+        assert low <= exact.low < exact.high <= high
+        assert high - low <= 1.5 * (exact.high - exact.low)
+    assert found.answer == "PASS"
+
+
+def test_repeats_are_averaged_whatever_their_number_and_order(tmp_path: Path) -> None:
+    draw = random.Random(2)
+    new = [(str(n), "x", int(n % 8 > 0)) for n in range(100) for _ in range(4)]
+    old = [(str(n), "x", int(n % 5 > 2)) for n in range(100)]
+    one, other = csv(tmp_path / "a.csv", new), csv(tmp_path / "b.csv", old)
+    (found,) = cheesebench.verdict(one, other).tasks
+    assert (found.answer, found.rate, found.against) == ("better", 0.87, 0.4)
+    shuffled = csv(tmp_path / "c.csv", draw.sample(new, len(new)))
+    assert cheesebench.verdict(shuffled, other).tasks == (found,)
+    # Of four repeats one has no score: the item's mean is that of three.
+    some = csv(tmp_path / "d.csv", [("s", "x", v) for v in (1, 1, 0, "nan")] * 2)
+    said = cheesebench.verdict(some, value=0.5)
+    assert said.tasks[0].rate == pytest.approx(2 / 3)
+    assert "2 scores of" in said.notes[0]
+
+
+def test_small_gains_do_not_hide_a_rare_failure(tmp_path: Path) -> None:
+    """Graded pairs whose true mean difference is 0, and equal differences."""
+    draw = random.Random(3)
+    wrong, runs, gain = 0, 60, 0.05 * 0.95 / 0.95
+    for _ in range(runs):
+        rows = [-0.95 if draw.random() < 0.05 else gain for _ in range(20)]
+        new = csv(tmp_path / "a.csv", [(str(n), "x", d) for n, d in enumerate(rows)])
+        old = csv(tmp_path / "b.csv", [(str(n), "x", 0) for n in range(20)])
+        (found,) = cheesebench.verdict(new, old, limits=(-1, 1)).tasks
+        wrong += found.answer != "indistinguishable"
+    assert wrong / runs <= 0.06
+    same = csv(tmp_path / "s.csv", [(str(n), "x", 1) for n in range(30)])
+    none = csv(tmp_path / "n.csv", [(str(n), "x", 0) for n in range(30)])
+    unseen = 1 - 0.025 ** (1 / 30)
+    assert cheesebench.verdict(same, same).tasks[0].interval == pytest.approx(
+        (-unseen, unseen)
+    )
+    assert cheesebench.verdict(none, same).tasks[0].interval == pytest.approx(
+        (-1, -1 + 2 * unseen)
+    )
+
+
+def test_logs_without_a_common_item_are_refused(tmp_path: Path) -> None:
+    one, other = (
+        csv(tmp_path / f"{name}.csv", [("s", f"{name}{n}", 1) for n in range(4)])
+        for name in ("apple", "pear")
+    )
+    with pytest.raises(CheeseBenchError, match="no item in common"):
+        cheesebench.verdict(one, other)
 
 
 def test_the_correction_is_for_all_tasks(tmp_path: Path) -> None:
@@ -297,6 +376,10 @@ def test_the_page_promises_what_was_simulated() -> None:
     ]
     assert len(wrong) == 15
     assert max(wrong) <= 0.05
+    assert max(one["wrong"] for one in found["skewed"]) <= 0.06
+    assert max(
+        max(one["wrong PASS"], one["wrong FAIL"]) for one in found["values"]
+    ) <= (0.05)
     assert "5 %" in (root / "docs" / "how-to" / "other-tools.md").read_text(
         encoding="utf-8"
     )

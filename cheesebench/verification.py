@@ -1,0 +1,55 @@
+"""Whether a log says what happened: its rows are those that were written, and every
+trial, lived again, comes out as it was recorded.
+"""
+
+from __future__ import annotations
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.records import PERSON
+from cheesebench.statistics.wording import plural
+
+
+def verify(log: RunLog) -> str:
+    """Return what was verified. Raises RunLogError for a log that was changed."""
+    check_calls(log)
+    rows, trials = log.verify(), replay(log, installed_plugins())
+    return (
+        f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
+        f"{plural(trials, 'trial')}."
+    )
+
+
+def replay(log: RunLog, plugins: PluginManager) -> int:
+    """Live every trial of a log again and return their number. Raises RunLogError for
+    one that comes out otherwise.
+    """
+    replayed = 0
+    for plan in log.plans():
+        family = plugins.family(recorded_protocol(log, plan, plugins))
+        for life in log.trials_by_subject(plan):
+            wanted = {record.trial for record in life if not record.missing}
+            if wanted:
+                replayed += sum(
+                    1
+                    for _ in family.watch(log, plugins, plan, {life[0].subject: wanted})
+                )
+    return replayed
+
+
+def check_calls(log: RunLog) -> None:
+    """Raise RunLogError for trials of a model that was never called, unless it is an
+    agent, a baseline for dialogues, or a person.
+    """
+    called, plugins = log.calls.by_cell(), installed_plugins()
+    without = {PERSON, *plugins.agents, *plugins.respondents}
+    for plan in log.plans():
+        if plan.key in called or plan.model.split(":")[0] in without:
+            continue
+        if any(not one.missing for life in log.trials_by_subject(plan) for one in life):
+            raise RunLogError(
+                f"{log.path} has trials of {plan.model}, but not one call to it, and no agent of that name is installed. "
+                "Install the agent's plugin, or leave the run out."
+            )
