@@ -198,7 +198,11 @@ def _row(cell: CellComparison) -> tuple[str, ...]:
         clean(cell.protocol),
         _value(cell, cell.first_rate, named=True),
         _value(cell, cell.second_rate),
-        *_numbers(cell.paired, signed if cell.measure else points),
+        *_numbers(
+            cell.paired,
+            signed if cell.measure else points,
+            identical=cell.identical,
+        ),
         _p(cell.adjusted_p),
         _pairs(cell),
         ", ".join(cell.remarks),
@@ -227,11 +231,16 @@ def _needs_reason(cell: CellComparison) -> bool:
 
 
 def _numbers(
-    paired: PairedComparison, shown: Callable[[float], str] = points
+    paired: PairedComparison,
+    shown: Callable[[float], str] = points,
+    *,
+    identical: bool = False,
 ) -> tuple[str, str, str]:
     difference = NOTHING if paired.difference is None else shown(paired.difference)
     interval = (
-        NOTHING if paired.interval is None else "..".join(map(shown, paired.interval))
+        NOTHING
+        if paired.interval is None or identical
+        else "..".join(map(shown, paired.interval))
     )
     return difference, interval, _p(paired.p_value)
 

@@ -824,8 +824,6 @@ def _cell(
     if answer == "undecided" and measured and kept:
         answer = "no loss"
     identical = bool(pairs) and all(x.digest and x == y for x, y in pairs)
-    if identical:
-        paired = replace(paired, interval=None)  # nothing varied that could vary
     return CellComparison(
         protocol=a.protocol,
         title=a.title,
