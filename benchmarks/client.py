@@ -36,7 +36,8 @@ from cheesebench.chat import (
     Sampling,
 )
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.openai import body_message, read_reply
+from cheesebench.plugins.backends.openai import body_message
+from cheesebench.plugins.backends.replies import read_reply
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz.hostile import LEARNT, HostileServer

@@ -170,6 +170,8 @@ class ChatReply:
     usage: Usage = Usage()
     model: str = ""
     """Model name reported by the server."""
+    doubt: str = ""
+    """How the server's counts contradict one another: said once, and not recorded."""
 
 
 #: Why a call failed. ``malformed`` is an answer that is no reply; ``connection``
@@ -213,10 +215,6 @@ class ChatFaultError(CheeseBenchError):
         """Why it failed."""
         self.retry_after = retry_after
         """Seconds from now, or None."""
-        self.unread: str | None = None
-        """What the model wrote (may be empty), where the server reports that it could
-        not read it as a call of a tool: the fault is the model's.
-        """
         self.refused = False
         """Whether no connection was taken (with the kind ``connection``): a server that
         is not up, or not yet.

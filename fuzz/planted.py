@@ -16,7 +16,7 @@ from unittest import mock
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.plugins.backends import openai
+from cheesebench.plugins.backends import replies as reading
 from cheesebench.protocol import Catalogue
 from cheesebench.protocol.expressions import ExpressionError
 from fuzz import expressions
@@ -90,13 +90,13 @@ PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
     "every log is whole": ("log", RunLog, "verify", lambda original: lambda log: 0),
     "negative tokens": (
         "replies",
-        openai,
+        reading,
         "_tokens",
         lambda original: lambda value: int(value or 0),
     ),
     "half a letter": (
         "replies",
-        openai,
+        reading,
         "replace_surrogates",
         lambda original: lambda text: text,
     ),

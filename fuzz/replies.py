@@ -12,7 +12,7 @@ from typing import Any
 
 from cheesebench.chat import ChatFaultError, ChatReply, ModelAgent, ModelAgentContext
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.openai import read_reply
+from cheesebench.plugins.backends.replies import read_reply
 
 PIECES = (
     *(

@@ -27,18 +27,19 @@ from cheesebench import (
     install_command,
     quoted,
 )
+from cheesebench.plugins.backends.faults import (
+    fault_of_error,
+    reply_of_error,
+    retry_after,
+)
 from cheesebench.plugins.backends.openai import (
     RESERVED,
     body_message,
     check_served,
-    fault_of_error,
     form_parameters,
     key_from_environment,
-    reply_in,
-    reply_of_refusal,
-    retry_after,
-    unread_call,
 )
+from cheesebench.plugins.backends.replies import reply_in
 
 #: Set before litellm is imported: no network for its price list, no reading of ``.env``
 #: files, no chatter.
@@ -156,10 +157,11 @@ class LiteLLM:
         except Exception as error:
             # Whatever comes out of it (KeyErrors too) is a fault of this call; the run
             # goes on.
-            fault = self._fault(error)
-            if cut_off := reply_of_refusal(fault, request.sampling.max_tokens):
-                return cut_off
-            raise fault from None
+            status = int(getattr(error, "status_code", None) or 500)
+            limit = request.sampling.max_tokens
+            if reply := reply_of_error(status, None, str(error), limit):
+                return reply
+            raise self._fault(error) from None
         return reply_in(answer.model_dump(), b"", request.form)
 
     async def close(self) -> None:
@@ -203,7 +205,6 @@ class LiteLLM:
             {str(name).lower(): str(value) for name, value in (headers or {}).items()}
         )
         fault = ChatFaultError(kind, quoted(text), wish)
-        fault.unread = unread_call(text)
         fault.refused = (
             kind == "connection"
             and re.search(r"cannot connect|connection refused", text, re.I) is not None

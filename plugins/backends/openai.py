@@ -1,26 +1,23 @@
 """The backend ``openai``: any server that speaks OpenAI's Chat Completions, near or
 far.
 
-In this order: what faults mean, how replies are read, the client (plain aiohttp), the
-backend. The client is written for little CPU time per call (OpenAI's own SDK takes more
-than ten times as much: ``benchmarks/client.py``) and for servers that misbehave. A
-connection carries one call: what a server sends late, twice or unasked is never another
-call's reply. Bodies are bounded, never decompressed, and read under one deadline;
-redirects are not followed, because they would carry the key elsewhere. aiohttp is
-imported when it is used: most runs ask no model.
+In this order: the client (plain aiohttp), the backend. What answers mean is in
+``faults`` and ``replies``. The client is written for little CPU time per call (OpenAI's
+own SDK takes more than ten times as much: ``benchmarks/client.py``) and for servers
+that misbehave. A connection carries one call: what a server sends late, twice or
+unasked is never another call's reply. Bodies are bounded, never decompressed, and read
+under one deadline; redirects are not followed, because they would carry the key
+elsewhere. aiohttp is imported when it is used: most runs ask no model.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import math
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cheesebench import (
@@ -32,613 +29,24 @@ from cheesebench import (
     ChatRequest,
     Connection,
     FaultKind,
-    Finish,
     Message,
     OptionError,
     ServerFacts,
-    Usage,
     __version__,
     check_address,
     quoted,
     redact,
 )
+from cheesebench.plugins.backends.faults import (
+    fault_of_answer,
+    json_of,
+    reply_of_error,
+)
+from cheesebench.plugins.backends.replies import read_reply
 
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
-
-# -- Faults: servers agree on little. The code in the body says most, then the words of
-# the message, then the status.
-
-#: Longest wish of a server that is passed on, in seconds: beyond a day it is none.
-MAX_RETRY_AFTER = 86400.0
-
-#: Codes and types in error bodies that leave no doubt, whatever the status is.
-_CODES: dict[str, FaultKind] = {
-    **dict.fromkeys(
-        (
-            "insufficient_quota",
-            "billing_hard_limit_reached",
-            "insufficient_balance",
-            "billing_error",
-        ),
-        "quota",
-    ),
-    **dict.fromkeys(
-        (
-            "context_length_exceeded",
-            "exceed_context_size_error",
-            "string_above_max_length",
-        ),
-        "context_too_long",
-    ),
-    **dict.fromkeys(
-        ("content_filter", "content_policy_violation", "data_inspection_failed"),
-        "content_filter",
-    ),
-    **dict.fromkeys(
-        ("model_not_found", "model_not_available", "deployment_not_found"),
-        "unknown_model",
-    ),
-    **dict.fromkeys(
-        (
-            "invalid_api_key",
-            "authentication_error",
-            "permission_error",
-            "account_deactivated",
-        ),
-        "authentication",
-    ),
-    **dict.fromkeys(
-        ("rate_limit_exceeded", "rate_limit_error", "too_many_requests"), "rate_limit"
-    ),
-    **dict.fromkeys(
-        (
-            "overloaded_error",
-            "engine_overloaded",
-            "server_overloaded",
-            "capacity_exceeded",
-        ),
-        "overload",
-    ),
-}
-_CLIENT = frozenset(range(400, 500))
-#: What messages say, in the order in which it counts, and the statuses for which it is
-#: believed. Limits of a rate count tokens too, so a 429 that speaks of too many tokens
-#: says nothing of the prompt.
-_WORDS: dict[FaultKind, tuple[frozenset[int], re.Pattern[str]]] = {
-    "context_too_long": (
-        frozenset(range(400, 600)) - {401, 403, 404, 429, 503},
-        re.compile(
-            r"context.?(length|window|size)|maximum.{0,20}(model|context|sequence|prompt).{0,10}length|max_model_len"
-            r"|(prompt|input|(?<!_)request|messages?).{0,40}(too (long|large)|exceeds?.{0,40}(tokens|limit|length))"
-            r"|too many (input |prompt )?tokens|reduce the length"
-        ),
-    ),
-    "bad_request": (  # llama.cpp says it with status 500, which would be asked again
-        frozenset(range(400, 600)) - {429, 503},
-        re.compile(
-            r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj"
-            r"|(not support|cannot read|no support for).{0,30}(image|vision|multi-?modal)"
-        ),
-    ),
-    "quota": (
-        _CLIENT,
-        re.compile(
-            r"credit balance|insufficient[ _](credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit|perday"
-            r"|out of credits|payment required|budget has been exceeded"
-        ),
-    ),
-    "content_filter": (
-        _CLIENT - {429},
-        re.compile(
-            r"content.?(management.?)?(policy|filter)|safety system|responsibleai|moderation|was flagged"
-            r"|data may contain|output blocked"
-        ),
-    ),
-    "authentication": (
-        _CLIENT - {429},
-        re.compile(
-            r"(invalid|incorrect|missing|no|expired).{0,20}api.?key|api.?key.{0,20}(not valid|invalid|expired|missing)"
-            r"|no connected db"  # litellm's proxy, of a key that it does not know
-        ),
-    ),
-    "unknown_model": (
-        _CLIENT - {401, 429},
-        re.compile(
-            r"model.{0,120}(does not exist|doesn't exist|not exist|not found|is unknown)|(unknown|no such) model"
-            r"|invalid model( name| id)|not a valid model"
-        ),
-    ),
-    "overload": (
-        frozenset(range(400, 600)),
-        re.compile(
-            r"overloaded|over capacity|no capacity|at capacity|currently unavailable"
-        ),
-    ),
-}
-_STATUS: dict[int, FaultKind] = {
-    401: "authentication",
-    402: "quota",
-    403: "authentication",
-    404: "unknown_model",
-    407: "authentication",
-    408: "timeout",
-    409: "server",
-    410: "unknown_model",
-    413: "context_too_long",
-    418: "server",
-    425: "overload",
-    429: "rate_limit",
-    498: "overload",
-    499: "server",
-    503: "overload",
-    504: "timeout",
-    522: "timeout",
-    524: "timeout",
-    529: "overload",
-}
-
-
-#: What a 400 says when the model has used up its limit before it answered (OpenAI's
-#: reasoning models).
-_EXHAUSTED = re.compile(
-    r"(max_\w*tokens|output).{0,40}limit (was|is|has been) reached", re.IGNORECASE
-)
-
-
-def reply_of_refusal(fault: ChatFaultError, limit: int | None) -> ChatReply | None:
-    """Return the reply that a refusal stands for: one that the server could not read,
-    or that was cut off before it began. None: it is a fault.
-
-    The server does not say how many tokens it took; ``limit`` is the request's.
-    """
-    if fault.unread is not None:
-        return ChatReply(text=replace_surrogates(fault.unread), finish="unread")
-    if fault.kind != "bad_request" or not _EXHAUSTED.search(str(fault)):
-        return None
-    return ChatReply(
-        text="",
-        finish="length",
-        usage=Usage(completion=limit or 0, reasoning=limit or 0),
-    )
-
-
-#: How servers say that they could not read what the model wrote as a call of a tool.
-_UNREAD = re.compile(
-    r"tool_use_failed|failed to call a function|failed to parse input at pos"
-    r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?",
-    re.IGNORECASE,
-)
-#: Where they put it: Groq, llama.cpp, Ollama.
-_WRITTEN = re.compile(
-    r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
-    r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def unread_call(said: str) -> str | None:
-    """Return what a model wrote, in an error of a server that could not read it as a
-    call of a tool; "" where the error does not repeat it, None if it is another error.
-    """
-    if not _UNREAD.search(said):
-        return None
-    written = _WRITTEN.search(said)
-    if written is None:
-        return ""
-    if written["json"] is None:
-        return written["input"] or written["raw"]
-    try:
-        return str(json.loads(written["json"], strict=False))
-    except ValueError:
-        return written["json"]
-
-
-def fault_of_answer(
-    status: int, body: bytes | bytearray, headers: Mapping[str, str], where: str
-) -> ChatFaultError:
-    """Return the fault that an answer with a status other than 2xx stands for;
-    ``where`` is the server's address.
-    """
-    try:
-        content = json.loads(body.decode())
-    except (ValueError, RecursionError):
-        content = None
-    fault = fault_of_error(status, content, f"{where} answers {status}", body)
-    wish = retry_after(headers)
-    fault.retry_after = fault.retry_after if wish is None else wish
-    return fault
-
-
-def fault_of_error(
-    status: int,
-    content: Any,
-    said: str = "The server reports an error",
-    body: bytes | bytearray = b"",
-) -> ChatFaultError:
-    """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in
-    its many forms.
-    """
-    if isinstance(content, list) and content:
-        content = content[0]
-    error: Any = content.get("error", content) if isinstance(content, Mapping) else None
-    details: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
-    spoken: list[Any] = [
-        error,
-        *(details.get(name) for name in ("message", "detail", "msg")),
-    ]
-    message = next(
-        filter(None, (words for words in spoken if isinstance(words, str))), ""
-    )
-    codes = [
-        str(details[name])[:100].lower()
-        for name in ("code", "type", "status")
-        if details.get(name)
-    ]
-    if status < 400:
-        # The true status is in the body, where gateways put it.
-        status = next(
-            (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
-        )
-    shown = quoted(message or body[:400].decode("utf-8", "replace"))
-    text = f"{said}: {shown}" if shown else f"{said}."
-    fault = ChatFaultError(
-        _kind(status, codes, message, details), text, _wish_in(details)
-    )
-    written = json.dumps({"failed_generation": details.get("failed_generation") or ""})
-    in_json = written if "failed_generation" in details else ""
-    fault.unread = unread_call(f"{' '.join(codes)} {message}{in_json}")
-    return fault
-
-
-def _kind(
-    status: int, codes: list[str], message: str, details: Mapping[str, Any]
-) -> FaultKind:
-    inner = details.get("innererror")
-    if isinstance(inner, Mapping):
-        codes = [*codes, str(inner.get("code")).lower()]
-    for code in codes:
-        if code in _CODES:
-            return _CODES[code]
-    words = f"{' '.join(codes)} {message[:2000].lower()}"
-    if status == 429:
-        # "You exceeded your current quota" is a minute's quota where the server says
-        # when to come back.
-        words += json.dumps(details.get("details", ""))[:4000].lower()
-        if "exceeded your current quota" in words and _wish_in(details) is None:
-            return "quota"
-    for kind, (statuses, pattern) in _WORDS.items():
-        if status in statuses and pattern.search(words):
-            return kind
-    if status in _STATUS:
-        return _STATUS[status]
-    return "server" if status >= 500 else "bad_request"
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return in how many seconds the server wants to be asked again: milliseconds,
-    seconds or a date.
-    """
-    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
-        if (milliseconds := _number(headers.get(name))) is not None:
-            return _bounded(milliseconds / 1000)
-    wish = headers.get("retry-after")
-    if (seconds := _number(wish)) is not None:
-        return _bounded(seconds)
-    then = _seconds_of_date(wish)
-    if then is None:
-        return None
-    # By the server's own clock, which may be wrong in the same way.
-    now = _seconds_of_date(headers.get("date"))
-    return _bounded(then - (time.time() if now is None else now))
-
-
-def _wish_in(details: Mapping[str, Any]) -> float | None:
-    """Return the ``retryDelay`` of a Google error body ("30s")."""
-    parts: Any = details.get("details")
-    for part in parts if isinstance(parts, list) else []:
-        if isinstance(part, Mapping) and isinstance(
-            delay := part.get("retryDelay"), str
-        ):
-            seconds = _number(delay.removesuffix("s"))
-            return None if seconds is None else _bounded(seconds)
-    return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _seconds_of_date(text: str | None) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(text or "").timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
-
-
-#: How servers say why a reply ended. What is not listed is "other".
-_FINISH: dict[object, Finish] = {
-    **dict.fromkeys(
-        (
-            "stop",
-            "eos",
-            "eos_token",
-            "end_turn",
-            "stop_sequence",
-            "tool_calls",
-            "function_call",
-            "tool_use",
-        ),
-        "stop",
-    ),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
-    "malformed_function_call": "unread",
-}
-#: Reasons that are the server's own breakdown: what it had written until then is no
-#: reply of the model.
-_BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error"})
-#: Tags that models put around their thoughts.
-_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
-#: More tokens than any reply has: a number beyond it is a slip of the server.
-_MOST_TOKENS = 10**9
-#: Characters of a model's name that are read: what is shown of it is shorter still.
-_LONGEST_NAME = 4096
-
-
-def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
-    """Return the reply in the body of an answer with status 200; raise ChatFaultError
-    if there is none.
-    """
-    try:
-        answer = json.loads(body.decode())
-    except (ValueError, RecursionError):
-        raise ChatFaultError(
-            "malformed", f"The answer is not JSON: {_beginning(body)}"
-        ) from None
-    return reply_in(answer, body, form)
-
-
-def reply_in(
-    answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
-) -> ChatReply:
-    """Return the reply in the JSON of an answer; ``body`` is quoted if there is none.
-
-    Where a tool was offered, the arguments of its call are the reply.
-    """
-    if not isinstance(answer, dict):
-        raise ChatFaultError(
-            "malformed", f"The answer is not a JSON object: {_beginning(body)}"
-        )
-    if answer.get("error"):  # Gateways say 200 and mean an error.
-        raise fault_of_error(200, answer)
-    choices = answer.get("choices")
-    listed = choices if isinstance(choices, list) else []
-    choice = next(
-        (one for one in listed if isinstance(one, dict) and one.get("index") == 0),
-        next(iter(listed), None),
-    )
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise ChatFaultError(
-            "malformed", f"The answer has no 'choices[0].message': {_beginning(body)}"
-        )
-    if choice.get("error"):
-        raise fault_of_error(200, choice)
-    finish = choice.get("finish_reason")
-    if finish == "content_filter":
-        raise ChatFaultError(
-            "content_filter", "The server's content filter cut off the reply."
-        )
-    if isinstance(finish, str) and finish.lower() in _BROKEN_OFF:
-        raise ChatFaultError(
-            "server", f"The server ended the reply early (finish_reason '{finish}')."
-        )
-    if not isinstance(message.get("content"), str | list | None):
-        raise ChatFaultError(
-            "malformed",
-            f"The reply's content is neither text nor a list of parts: {_beginning(body)}",
-        )
-    content, thoughts = _content(message.get("content"))
-    # A refusal is what the model says; it is judged like any other reply.
-    content = content or _words(message.get("refusal"))
-    text, inline = split_thoughts(content)
-    if form is not None and (call := _arguments(message)):
-        # What is said beside a call is no answer.
-        content, text, inline = call, call, join_thoughts(inline, text)
-    reasoning = (
-        _words(message.get("reasoning_content"))
-        or _words(message.get("reasoning"))
-        or thoughts
-    )
-    ended = _FINISH.get(finish.lower(), "other") if isinstance(finish, str) else "other"
-    if not (content or reasoning or ended == "unread"):
-        _check_empty(message, answer.get("usage"), body)
-    return ChatReply(
-        text=replace_surrogates(text),
-        reasoning=replace_surrogates(join_thoughts(reasoning, inline)),
-        finish=ended,
-        usage=read_usage(answer.get("usage")),
-        model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
-    )
-
-
-def _arguments(message: Mapping[str, Any]) -> str:
-    """Return the arguments of the first call of a tool, as JSON; some servers send the
-    object itself.
-    """
-    calls = message.get("tool_calls")
-    first = (
-        calls[0]
-        if isinstance(calls, list) and calls
-        else {"function": message.get("function_call")}
-    )
-    function = first.get("function") if isinstance(first, Mapping) else None
-    arguments = function.get("arguments") if isinstance(function, Mapping) else None
-    return (
-        json.dumps(arguments) if isinstance(arguments, Mapping) else _words(arguments)
-    )
-
-
-def _check_empty(
-    message: Mapping[str, Any], usage: Any, body: bytes | bytearray
-) -> None:
-    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call,
-    or no token at all.
-    """
-    if message.get("tool_calls") or message.get("function_call"):
-        raise ChatFaultError(
-            "malformed", f"The reply is a tool call and no text: {_beginning(body)}"
-        )
-    if isinstance(usage, Mapping) and usage.get("completion_tokens") == 0:
-        raise ChatFaultError(
-            "malformed", f"The reply is empty (0 tokens): {_beginning(body)}"
-        )
-
-
-@lru_cache(maxsize=64)
-def _name(model: str) -> str:
-    """Return what the server says it is, fit to be shown: for thousands of replies the
-    same.
-    """
-    return quoted(model, 200)
-
-
-def split_thoughts(text: str) -> tuple[str, str]:
-    """Return a text without the thoughts in ``<think>`` tags, and the thoughts.
-
-    A closing tag without an opening one ends thoughts that began in the prompt's
-    template; thoughts that are not closed were cut off.
-    """
-    if "<" not in text:
-        return text, ""
-    said: list[str] = []
-    thought: list[str] = []
-    end = depth = 0
-    for tag in _THOUGHT.finditer(text):
-        piece = text[end : tag.start()]
-        end = tag.end()
-        if tag[1]:
-            if depth:
-                thought.append(piece)
-            else:  # it was all thought so far
-                thought += [*said, piece]
-                said.clear()
-            depth = max(depth - 1, 0)
-        else:
-            (thought if depth else said).append(piece)
-            depth += 1
-    (thought if depth else said).append(text[end:])
-    if not end:
-        return text, ""
-    return "".join(said).strip(), "\n".join(filter(None, map(str.strip, thought)))
-
-
-def join_thoughts(*thoughts: str) -> str:
-    return "\n".join(filter(None, thoughts))
-
-
-def read_usage(usage: Any) -> Usage:
-    """Return the tokens that a server counted; what makes no sense counts as none."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    prompt, completion = (
-        _tokens(usage.get("prompt_tokens")),
-        _tokens(usage.get("completion_tokens")),
-    )
-    read, written = (
-        usage.get("prompt_tokens_details"),
-        usage.get("completion_tokens_details"),
-    )
-    cached = _tokens(
-        read.get("cached_tokens")
-        if isinstance(read, Mapping)
-        else usage.get("prompt_cache_hit_tokens")
-    )
-    reasoning = _tokens(
-        written.get("reasoning_tokens") if isinstance(written, Mapping) else None
-    )
-    cached = min(cached, prompt)
-    return Usage(
-        prompt=prompt,
-        completion=completion,
-        cached=cached,
-        reasoning=min(reasoning, completion),
-        written=min(_put_into_cache(usage), prompt - cached),
-    )
-
-
-def _put_into_cache(usage: Mapping[str, Any]) -> int:
-    """Return the tokens that were written into a cache: providers and gateways name
-    them differently.
-    """
-    details = usage.get("prompt_tokens_details")
-    places = [usage.get("cache_creation_input_tokens")]
-    if isinstance(details, Mapping):
-        places += [
-            details.get("cache_creation_tokens"),
-            details.get("cache_write_tokens"),
-        ]
-    return max(map(_tokens, places))
-
-
-def replace_surrogates(text: str) -> str:
-    """Return the text with halves of surrogate pairs, which no file and no database
-    takes, replaced.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
-
-
-def _content(content: Any) -> tuple[str, str]:
-    """Return the text and the thoughts of a message's content: a string, or a list of
-    parts.
-    """
-    if not isinstance(content, list):
-        return _words(content), ""
-    text: list[str] = []
-    thoughts: list[str] = []
-    for part in content:
-        if isinstance(part, Mapping):
-            said = _words(part.get("text"))
-            (thoughts if part.get("thought") is True else text).append(said)
-            inner = part.get("thinking")
-            thoughts.append(
-                _content(inner)[0] if isinstance(inner, list) else _words(inner)
-            )
-    return "".join(text), join_thoughts(*thoughts)
-
-
-def _words(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _tokens(value: Any) -> int:
-    plausible = (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and 0 <= value <= _MOST_TOKENS
-    )
-    return int(value) if plausible else 0
-
-
-def _beginning(body: bytes | bytearray) -> str:
-    """Return how a body begins: enough to see what it is."""
-    return quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
-
 
 #: Largest reply that is read, in bytes. A reply of 100,000 tokens has about half of it.
 MAX_BODY = 4 * 1024 * 1024
@@ -755,10 +163,6 @@ class ChatCompletions:
             lost = self._fault("connection", f"cannot be reached ({said})")
             lost.refused = isinstance(error, aiohttp.ClientConnectorError)
             raise lost from None
-        except ChatFaultError as fault:
-            if cut_off := reply_of_refusal(fault, request.sampling.max_tokens):
-                return cut_off
-            raise
 
     async def close(self) -> None:
         await self._session.close()
@@ -864,6 +268,14 @@ class ChatCompletions:
                     kind,
                     f"redirects to {place}; give the final address with --base-url",
                 )
+            reply = reply_of_error(
+                response.status,
+                json_of(body),
+                body.decode("utf-8", "replace"),
+                request.sampling.max_tokens,
+            )
+            if reply is not None:
+                return reply
             raise fault_of_answer(response.status, body, response.headers, self.where)
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:

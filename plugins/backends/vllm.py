@@ -51,8 +51,6 @@ from cheesebench.plugins.backends.openai import (
     ChatCompletions,
     check_served,
     key_from_environment,
-    replace_surrogates,
-    split_thoughts,
 )
 from cheesebench.plugins.backends.processes import (
     LOOPBACK,
@@ -66,6 +64,7 @@ from cheesebench.plugins.backends.processes import (
     python_command,
     typed,
 )
+from cheesebench.plugins.backends.replies import replace_surrogates, split_thoughts
 
 #: Options that become vLLM's flags of the same name: what their values are, and what
 #: each means.

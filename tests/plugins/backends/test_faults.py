@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ChatFaultError, FaultKind
-from cheesebench.plugins.backends.openai import (
+from cheesebench.plugins.backends.faults import (
     MAX_RETRY_AFTER,
     fault_of_answer,
     retry_after,

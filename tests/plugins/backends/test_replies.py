@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import ChatFaultError, ChatReply, Usage
-from cheesebench.plugins.backends.openai import read_reply, read_usage, split_thoughts
+from cheesebench.plugins.backends.replies import (
+    count_tokens,
+    read_reply,
+    split_thoughts,
+)
 
 
 def reply(message: Any, finish: Any = "stop", **more: Any) -> ChatReply:

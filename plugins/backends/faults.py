@@ -1,0 +1,349 @@
+"""What a server's refusal stands for: a fault, or a reply that it did not understand.
+
+Servers agree on little. Words that leave no doubt count first, then the code in the
+body, then the other words of the message, then the status. All are tables: a new way of
+saying something is a new line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
+
+#: Longest wish of a server that is passed on, in seconds: beyond a day it is none.
+MAX_RETRY_AFTER = 86400.0
+
+#: Codes and types in error bodies, whatever the status is. Numbers are Zhipu's.
+_SPELT_CODES: Mapping[FaultKind, str] = {
+    "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"
+    " credits_exhausted usage_limit_reached budget_exceeded arrearage 1113 1304 1308",
+    "context_too_long": "context_length_exceeded exceed_context_size_error"
+    " string_above_max_length request_too_large 1261",
+    "content_filter": "content_filter content_policy_violation data_inspection_failed"
+    " responsibleaipolicyviolation moderation_blocked invalid_prompt"
+    " safety_violation 1301",
+    "unknown_model": "model_not_found model_not_available deployment_not_found"
+    " deploymentnotfound 1211",
+    "authentication": "invalid_api_key authentication_error permission_error"
+    " account_deactivated",
+    "rate_limit": "rate_limit_exceeded rate_limit_error too_many_requests 1302",
+    "overload": "overloaded_error engine_overloaded server_overloaded"
+    " capacity_exceeded 1305",
+}
+_CODES = {code: kind for kind, codes in _SPELT_CODES.items() for code in codes.split()}
+
+_CLIENT = frozenset(range(400, 500))
+_ANY = frozenset(range(400, 600))
+
+
+class _Words(NamedTuple):
+    """A kind of fault, the statuses for which words are believed, and the words."""
+
+    kind: FaultKind
+    statuses: frozenset[int]
+    pattern: re.Pattern[str]
+
+
+def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
+    return _Words(kind, statuses, re.compile("|".join(phrases), re.DOTALL))
+
+
+#: A time that no pause of a call outlasts.
+_LONG = r"(per|a|each|this|/)[ _-]?(day|week|month|year|24 ?h)|perday|daily|weekly|monthly|\btoday\b"
+#: What counts whatever the code says: limits that waiting does not lift are called
+#: limits of a rate too.
+_FIRST = (
+    _words(
+        "context_too_long",
+        _CLIENT,
+        r"request too large",
+        r"(single|this) request (is|asks|needs).{0,40}(larger|more|greater) than",
+    ),
+    _words(
+        "quota",
+        _CLIENT,
+        rf"(limit|quota|allowance|usage|requests?|tokens?|calls|spend\w*|cap|exceeded|free-models).{{0,60}}({_LONG})",
+        rf"({_LONG}).{{0,60}}(limit|quota|allowance|usage|exceeded|exhausted|used up|cap\b)",
+        r"(specified|api) (api )?usage limits?|you will regain access",
+        r"credit balance|insufficient[ _](credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit",
+        r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b",
+        r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
+    ),
+    _words(
+        "content_filter",
+        _CLIENT - {429},
+        r"violat\w+ (\w+ ){0,4}(usage|content|safety|acceptable|community|terms|polic|guideline)",
+        r"safety.?(check|system|filter|guard)|content.?(management.?)?(polic|filter|moderation)|responsibleai",
+        r"(was|been|is|were) flagged|(input|prompt|output|response|request|content).{0,30}(blocked|inappropriate)",
+        r"data may contain|usage (guidelines|polic)|sensitive (content|information|words)|敏感|不安全|moderation",
+    ),
+)
+#: What counts after the codes. Limits of a rate count tokens too, so a 429 that speaks
+#: of too many tokens says nothing of the prompt.
+_THEN = (
+    _words(
+        "context_too_long",
+        _ANY - {401, 403, 404, 429, 503},
+        r"context.?(length|window|size)|maximum.{0,20}(model|context|sequence|prompt).{0,10}length|max_model_len",
+        r"(prompt|input|(?<!_)request|messages?).{0,40}(too (long|large)|exceeds?.{0,40}(tokens|limit|length))",
+        r"too many (input |prompt )?tokens|reduce the length|inputs?`? tokens \+ `?max_new_tokens",
+        r"max_(completion_|new_)?tokens.{0,20}must be at least 1, got -",
+    ),
+    _words(  # llama.cpp says it with status 500, which would be asked again
+        "bad_request",
+        _ANY - {429, 503},
+        r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj",
+        r"(not support|cannot read|no support for).{0,30}(image|vision|multi-?modal)",
+    ),
+    _words(
+        "authentication",
+        _CLIENT - {429},
+        r"(invalid|incorrect|missing|no|expired).{0,20}api.?key|api.?key.{0,20}(not valid|invalid|expired|missing)",
+        r"no connected db",  # litellm's proxy, of a key that it does not know
+    ),
+    _words(
+        "unknown_model",
+        _CLIENT - {401, 429},
+        r"model.{0,120}(does not exist|doesn't exist|not exist|not found|is unknown)|(unknown|no such) model",
+        r"invalid model( name| id)|not a valid model",
+    ),
+    _words(
+        "overload",
+        _ANY,
+        r"overloaded|over capacity|no capacity|at capacity|currently unavailable",
+    ),
+    _words(  # LM Studio and gateways: breakdowns with the status of a refusal
+        "server",
+        frozenset({400, 404, 409, 412, 422}),
+        r"model (has |was )?(crashed|unloaded)|channel error|operation (was )?cancell?ed",
+        r"(generation|inference|prediction|worker|engine|backend|upstream|runner|process)\b.{0,20}"
+        r"\b(failed|crashed|died|terminated|unavailable|reset)|upstream (connect|request) (error|timeout)",
+        r"internal (server )?error|out of memory|cuda error|temporar(y|ily)|unexpected(ly)? (error|end|closed)",
+        r"(try again|retry)( \w+)? (later|after|in \d|shortly|soon)",
+    ),
+)
+_STATUS: Mapping[int, FaultKind] = {
+    **dict.fromkeys((401, 403, 407), "authentication"),
+    402: "quota",
+    **dict.fromkeys((404, 410), "unknown_model"),
+    **dict.fromkeys((408, 504, 522, 524), "timeout"),
+    **dict.fromkeys((409, 418, 421, 424, 444, 449, 460, 499), "server"),
+    413: "context_too_long",
+    **dict.fromkeys((420, 429), "rate_limit"),
+    **dict.fromkeys((423, 425, 498, 503, 529), "overload"),
+}
+
+#: How servers say that they could not read what the model wrote as a call of a tool.
+_UNREAD = re.compile(
+    r"tool_use_failed|failed to call a function|failed to parse input at pos"
+    r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?",
+    re.IGNORECASE,
+)
+#: Where they put it: Groq, llama.cpp, Ollama.
+_WRITTEN = re.compile(
+    r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
+    r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
+    re.IGNORECASE | re.DOTALL,
+)
+#: What a 400 says when the model has used up the limit of the request before it
+#: answered (OpenAI's reasoning models). The limit of an account has other names.
+_EXHAUSTED = re.compile(
+    r"\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
+    re.IGNORECASE,
+)
+
+
+def reply_of_error(
+    status: int, content: Any, body: str, limit: int | None
+) -> ChatReply | None:
+    """Return the reply that a refusal stands for, from its JSON and its whole text.
+    None: it is a fault.
+
+    Either the reply was cut off before it began (the server does not say how many
+    tokens it took; ``limit`` is the request's), or the model wrote what the server
+    cannot read as a call of a tool, which is behaviour.
+    """
+    message = _spoken(content)[1] or body
+    if status == 400 and _EXHAUSTED.search(message):
+        used = Usage(completion=limit or 0, reasoning=limit or 0)
+        return ChatReply(text="", finish="length", usage=used)
+    written = _unread_call(message, body)
+    if written is None:
+        return None
+    text = written.encode("utf-8", "replace").decode()
+    return ChatReply(text=text, finish="unread")
+
+
+def _unread_call(message: str, body: str) -> str | None:
+    """Return what a model wrote, in an error of a server that could not read it as a
+    call of a tool; "" where the error does not repeat it, None if it is another error.
+    """
+    if not _UNREAD.search(body):
+        return None
+    found = _WRITTEN.search(message) or _WRITTEN.search(body)
+    if found is None:
+        return ""
+    if found["json"] is None:
+        return found["input"] or found["raw"]
+    try:
+        return str(json.loads(found["json"], strict=False))
+    except ValueError:
+        return found["json"]
+
+
+def json_of(body: bytes | bytearray) -> Any:
+    """Return the JSON of a body; None where it is none."""
+    try:
+        return json.loads(body.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def fault_of_answer(
+    status: int, body: bytes | bytearray, headers: Mapping[str, str], where: str
+) -> ChatFaultError:
+    """Return the fault that an answer with a status other than 2xx stands for;
+    ``where`` is the server's address.
+    """
+    fault = fault_of_error(status, json_of(body), f"{where} answers {status}", body)
+    wish = retry_after(headers)
+    fault.retry_after = fault.retry_after if wish is None else wish
+    return fault
+
+
+def fault_of_error(
+    status: int,
+    content: Any,
+    said: str = "The server reports an error",
+    body: bytes | bytearray = b"",
+) -> ChatFaultError:
+    """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in
+    its many forms.
+    """
+    codes, message, details = _spoken(content)
+    if status < 400:
+        # The true status is in the body, where gateways put it.
+        status = next(
+            (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
+        )
+    shown = quoted(message or body[:400].decode("utf-8", "replace"))
+    text = f"{said}: {shown}" if shown else f"{said}."
+    # A page is whoever stands in between: its words are not about the request.
+    page = body.lstrip()[:1] == b"<"
+    words = message or ("" if page else body[:2000].decode("utf-8", "replace"))
+    kind = _kind(status, codes, words, details)
+    return ChatFaultError(kind, text, _wish_in(details))
+
+
+def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:
+    """Return codes, message and details of an error's JSON."""
+    if isinstance(content, list) and content:
+        content = content[0]
+    whole: Mapping[str, Any] = content if isinstance(content, Mapping) else {}
+    error = whole.get("error", content)
+    details: Mapping[str, Any] = error if isinstance(error, Mapping) else whole
+    inner = details.get("innererror")
+    placed = (
+        details.get("code"),
+        details.get("type"),
+        details.get("status"),
+        inner.get("code") if isinstance(inner, Mapping) else None,
+    )
+    codes = [str(code)[:100].lower() for code in placed if code]
+    spoken = (error, *map(details.get, ("message", "detail", "msg")))
+    message = next((one for one in spoken if one and isinstance(one, str)), "")
+    return codes, message, details
+
+
+def _kind(
+    status: int, codes: list[str], message: str, details: Mapping[str, Any]
+) -> FaultKind:
+    words = f"{' '.join(codes)} {message[:2000].lower()}"
+    if status == 429:
+        words += json.dumps(details.get("details", ""))[:4000].lower()
+        # "You exceeded your current quota" is a minute's quota where the server says
+        # when to come back.
+        if "exceeded your current quota" in words and _wish_in(details) is None:
+            return "quota"
+    if status in _CLIENT and _asks_too_much(words):
+        return "context_too_long"
+    kinds = (
+        *_matching(_FIRST, status, words),
+        *(_CODES[code] for code in codes if code in _CODES),
+        *_matching(_THEN, status, words),
+    )
+    usual: FaultKind = "server" if status >= 500 else "bad_request"
+    return next(iter(kinds), _STATUS.get(status, usual))
+
+
+def _matching(
+    table: tuple[_Words, ...], status: int, words: str
+) -> Iterator[FaultKind]:
+    for kind, statuses, pattern in table:
+        if status in statuses and pattern.search(words):
+            yield kind
+
+
+def _asks_too_much(words: str) -> bool:
+    """Return whether one request asks for more than the limit that is named."""
+    found = re.search(r"limit:? ([\d,]+).{0,60}requested:? ([\d,]+)", words)
+    if found is None:
+        return False
+    limit, requested = (int(text.replace(",", "")[:18] or 0) for text in found.groups())
+    return requested > limit
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return in how many seconds the server wants to be asked again: milliseconds,
+    seconds or a date.
+    """
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        if (milliseconds := _number(headers.get(name))) is not None:
+            return _bounded(milliseconds / 1000)
+    wish = headers.get("retry-after")
+    if (seconds := _number(wish)) is not None:
+        return _bounded(seconds)
+    then = _seconds_of_date(wish)
+    if then is None:
+        return None
+    # By the server's own clock, which may be wrong in the same way.
+    now = _seconds_of_date(headers.get("date"))
+    return _bounded(then - (time.time() if now is None else now))
+
+
+def _wish_in(details: Mapping[str, Any]) -> float | None:
+    """Return the ``retryDelay`` of a Google error body ("30s")."""
+    parts: Any = details.get("details")
+    for part in parts if isinstance(parts, list) else []:
+        delay = part.get("retryDelay") if isinstance(part, Mapping) else None
+        if isinstance(delay, str):
+            seconds = _number(delay.removesuffix("s"))
+            return None if seconds is None else _bounded(seconds)
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _seconds_of_date(text: str | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text or "").timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)

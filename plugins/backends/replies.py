@@ -1,0 +1,415 @@
+"""What an answer with status 200 says: a reply, its thoughts, what it took; or a fault.
+
+One rule: a reply is text that can be read, in the choice that was asked for, and ended
+by the model or by its limit. What was ended by anybody else, or is in a form that is
+not read, is a fault with its cause, and never an empty reply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, get_args
+
+from cheesebench import (
+    AnswerForm,
+    ChatFaultError,
+    ChatReply,
+    FaultKind,
+    Finish,
+    Usage,
+    quoted,
+)
+from cheesebench.plugins.backends.faults import fault_of_error
+
+#: How servers say why a reply ended: letters only, in lower case, up to a first colon,
+#: without "finish reason" before it. A kind of fault: the reply was ended for a cause
+#: that is not the model's, whatever it had written until then.
+_SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
+    "stop": "stop stopped eos eostoken eosfound endturn endofturn endoftext stopsequence"
+    " stoptoken toolcalls toolcall functioncall functioncalls tooluse complete"
+    " completed done finish finished natural normal success",
+    "length": "length maxtokens maxtoken maxoutputtokens maxcompletiontokens maxnewtokens"
+    " maxlength modellength tokenlimit limit maxtokensreached modelcontextwindowexceeded",
+    # What the model wrote is no call of the tool: behaviour.
+    "unread": "malformedfunctioncall malformedtoolcall unexpectedtoolcall toomanytoolcalls"
+    " invalidtoolcall",
+    "content_filter": "contentfilter contentfiltered filter filtered safety safe recitation"
+    " blocklist prohibitedcontent prohibited spii language imagesafety imagerecitation"
+    " imageprohibitedcontent refusal sensitive blocked moderation moderated flagged"
+    " guardrailintervened guardrail guardrails policy policyviolation contentpolicy"
+    " contentpolicyviolation modelarmor toxic errortoxic usagepolicy copyright",
+    "timeout": "timeout timedout timelimit deadlineexceeded requesttimeout errortimeout",
+    "overload": "insufficientsystemresource insufficientsystemresources overload overloaded"
+    " resourceexhausted capacity preempted evicted",
+    "rate_limit": "ratelimit ratelimited ratelimitexceeded throttled",
+    "quota": "quota quotaexceeded insufficientquota",
+    "server": "abort aborted cancel cancelled canceled usercancel error errored failed failure"
+    " unknownerror servererror internalerror internalservererror networkerror"
+    " connectionerror disconnected interrupted terminated killed exception unavailable"
+    " errorlimit noresponse",
+}
+_FINISHES = {
+    word: meaning
+    for meaning, words in _SPELT_FINISHES.items()
+    for word in words.split()
+}
+_FAULTS = frozenset(get_args(FaultKind))
+#: Tags that models put around their thoughts.
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+#: Parts of a message beside its content; what else is in it may be a reply in a form
+#: that is not read.
+_BESIDE = frozenset(
+    (
+        *("role", "name", "content", "refusal", "reasoning", "reasoning_content"),
+        *("reasoning_details", "tool_calls", "function_call", "annotations"),
+        *("citations", "id", "type", "status", "thinking_blocks"),
+        "provider_specific_fields",
+    )
+)
+#: Characters of a model's name that are read: what is shown of it is shorter still.
+_LONGEST_NAME = 4096
+
+
+def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
+    """Return the reply in the body of an answer with status 200; raise ChatFaultError
+    if there is none.
+    """
+    try:
+        answer = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise _malformed("The answer is not JSON", body) from None
+    return reply_in(answer, body, form)
+
+
+def reply_in(
+    answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
+) -> ChatReply:
+    """Return the reply in the JSON of an answer; ``body`` is quoted if there is none.
+
+    Where a tool was offered, the arguments of its call are the reply.
+    """
+    if not isinstance(answer, dict):
+        raise _malformed("The answer is not a JSON object", body)
+    if answer.get("error"):  # Gateways say 200 and mean an error.
+        raise fault_of_error(200, answer)
+    choice = _choice(answer.get("choices"))
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise _malformed("The answer has no 'choices[0].message'", body)
+    if choice.get("error"):
+        raise fault_of_error(200, choice)
+    finish = _finish(choice.get("finish_reason"))
+    call = None if form is None else _arguments(message)
+    said = _said(message, call, body)
+    usage, doubt = count_tokens(answer.get("usage"))
+    if not (said.text or said.thoughts or call is not None):
+        _check_empty(choice, usage, answer.get("usage"), finish, body)
+    return ChatReply(
+        text=replace_surrogates(said.text),
+        reasoning=replace_surrogates(said.thoughts),
+        finish=finish or "other",
+        usage=usage,
+        model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
+        doubt=doubt,
+    )
+
+
+def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
+    """Return a fault that quotes how a body begins: enough to see what it is."""
+    beginning = quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
+    return ChatFaultError("malformed", f"{said}: {beginning}")
+
+
+def _choice(choices: Any) -> Mapping[str, Any]:
+    """Return the choice that was asked for, the one with index 0; an only one may leave
+    its index out.
+    """
+    listed = [one for one in choices or () if isinstance(one, dict)] if isinstance(choices, list) else []  # fmt: skip
+    first = [one for one in listed if str(one.get("index", "")) == "0"]
+    unnumbered = [one for one in listed if one.get("index") is None]
+    return next(iter([*first, *unnumbered]), {})
+
+
+def _finish(reason: Any) -> Finish | None:
+    """Return what ended a reply, None where the reason is unknown; raise ChatFaultError
+    for a cause that is not the model's.
+    """
+    if not isinstance(reason, str):
+        return None
+    word = re.sub("[^a-z]", "", reason.partition(":")[0].lower())
+    meaning = _FINISHES.get(word.removeprefix("finishreason"))
+    if meaning in _FAULTS:
+        why = (
+            "The server's content filter cut off the reply"
+            if meaning == "content_filter"
+            else "The server ended the reply early"
+        )
+        raise ChatFaultError(
+            meaning,  # type: ignore[arg-type]  # one of FaultKind
+            f"{why} (finish_reason '{quoted(reason, 60)}').",
+        )
+    return meaning  # type: ignore[return-value]  # what is left of the union
+
+
+class _Said(NamedTuple):
+    text: str
+    thoughts: str
+
+
+def _said(
+    message: Mapping[str, Any], call: str | None, body: bytes | bytearray
+) -> _Said:
+    """Return a message's text, or the arguments of its call, and its thoughts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content, thoughts = _parts(content, body)
+    elif isinstance(content, str | None):
+        content, thoughts = content or "", ""
+    else:
+        raise _malformed(
+            "The reply's content is neither text nor a list of parts", body
+        )
+    # A refusal is what the model says; it is judged like any other reply.
+    text, inline = split_thoughts(content or _words(message.get("refusal")))
+    if call is not None:  # What is said beside a call is no answer.
+        text, inline = call, join_thoughts(inline, text)
+    fields = map(_words, (message.get("reasoning_content"), message.get("reasoning")))
+    return _Said(text, join_thoughts(next(filter(None, fields), thoughts), inline))
+
+
+def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
+    """Return the text and the thoughts of a content in parts; raise ChatFaultError for
+    a part that may hold text in a form that is not read.
+    """
+    read = [_part(part) for part in parts if part is not None]
+    if not read or None in read:
+        raise _malformed("The reply's content has a part that is not read", body)
+    known = [one for one in read if one is not None]
+    return "".join(one.text for one in known), join_thoughts(
+        *(one.thoughts for one in known)
+    )
+
+
+def _part(part: Any) -> _Said | None:
+    """Return the text and the thoughts of one part; None for what is not read."""
+    if isinstance(part, str):
+        return _Said(part, "")
+    if not isinstance(part, Mapping):
+        return None
+    kind = str(part.get("type", "")).lower()
+    if kind.startswith(("thinking", "reasoning", "redacted")) or part.get("thought") is True or "thinking" in part:  # fmt: skip
+        return _Said("", _thoughts(part))
+    text = part.get("refusal") if kind == "refusal" else part.get("text")
+    if isinstance(text, Mapping):
+        text = text.get("value")
+    return _Said(text, "") if isinstance(text, str) else None
+
+
+def _thoughts(part: Mapping[str, Any]) -> str:
+    """Return the thoughts of a part that holds some: a text, or parts of their own."""
+    for inner in map(part.get, ("thinking", "text", "reasoning", "summary", "content")):
+        if isinstance(inner, list):
+            inner = "".join(_words(one.get("text")) for one in inner if isinstance(one, Mapping))  # fmt: skip
+        if inner and isinstance(inner, str):
+            return inner
+    return ""
+
+
+def _arguments(message: Mapping[str, Any]) -> str | None:
+    """Return the arguments of the first call of a tool, as JSON (some servers send the
+    object itself); None where there is no call that can be read.
+    """
+    calls = message.get("tool_calls")
+    first = (
+        calls[0]
+        if isinstance(calls, list) and calls
+        else {"function": message.get("function_call")}
+    )
+    function = first.get("function") if isinstance(first, Mapping) else None
+    arguments = function.get("arguments") if isinstance(function, Mapping) else None
+    if isinstance(arguments, Mapping):
+        return json.dumps(arguments)
+    return arguments if isinstance(arguments, str) else None
+
+
+def _check_empty(
+    choice: Mapping[str, Any],
+    usage: Usage,
+    counted: Any,
+    finish: Finish | None,
+    body: bytes | bytearray,
+) -> None:
+    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call,
+    no token at all, a text elsewhere, or no end that is the model's.
+    """
+    message = choice["message"]
+    if message.get("tool_calls") or message.get("function_call"):
+        raise _malformed("The reply is a tool call and no text", body)
+    elsewhere = [name for name in message if name not in _BESIDE and message[name]]
+    elsewhere += [name for name in ("text", "delta") if choice.get(name)]
+    if elsewhere or "content" not in message:
+        held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
+        raise _malformed(f"The reply has no content{held}", body)
+    if finish == "unread":  # the model's own call, of which the server shows nothing
+        return
+    if isinstance(counted, Mapping) and counted and not usage.completion:
+        raise _malformed("The reply is empty (0 tokens)", body)
+    if finish is None:
+        said = quoted(str(choice.get("finish_reason")), 60)
+        raise _malformed(f"The reply is empty, and ended for '{said}'", body)
+
+
+@lru_cache(maxsize=64)
+def _name(model: str) -> str:
+    """Return what the server says it is, fit to be shown: for thousands of replies the
+    same.
+    """
+    return quoted(model, 200)
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """Return a text without the thoughts in ``<think>`` tags, and the thoughts.
+
+    A closing tag without an opening one ends thoughts that began in the prompt's
+    template; thoughts that are not closed were cut off.
+    """
+    if "<" not in text:
+        return text, ""
+    said: list[str] = []
+    thought: list[str] = []
+    end = depth = 0
+    for tag in _THOUGHT.finditer(text):
+        piece = text[end : tag.start()]
+        end = tag.end()
+        if tag[1]:
+            if depth:
+                thought.append(piece)
+            else:  # it was all thought so far
+                thought += [*said, piece]
+                said.clear()
+            depth = max(depth - 1, 0)
+        else:
+            (thought if depth else said).append(piece)
+            depth += 1
+    (thought if depth else said).append(text[end:])
+    if not end:
+        return text, ""
+    return "".join(said).strip(), "\n".join(filter(None, map(str.strip, thought)))
+
+
+def join_thoughts(*thoughts: str) -> str:
+    return "\n".join(filter(None, thoughts))
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text with halves of surrogate pairs, which no file and no database
+    takes, replaced.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+#: More tokens than any context has: a number beyond it is a slip of the server.
+_MOST_TOKENS = 10**7
+#: Where servers count: by name, or by ``object.name``, letters only and in lower case.
+#: The largest of the counts of one thing is taken.
+_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount"),
+    "completion": (
+        "completiontokens", "outputtokens", "candidatestokencount", "outputtokencount", "evalcount",
+        "generatedtokens"),
+    "total": ("totaltokens", "totaltokencount"),
+    "reasoning": (
+        "completiontokensdetails.reasoningtokens", "outputtokensdetails.reasoningtokens", "reasoningtokens",
+        "thoughtstokencount", "thinkingtokens", "completiontokensdetails.thinkingtokens"),
+    "cached": (
+        "prompttokensdetails.cachedtokens", "inputtokensdetails.cachedtokens", "cachedtokens",
+        "promptcachehittokens", "cachereadinputtokens", "cachedcontenttokencount",
+        "cachedprompttokens", "inputtokensdetails.cacheread"),
+    "written": (
+        "cachecreationinputtokens", "prompttokensdetails.cachecreationtokens",
+        "prompttokensdetails.cachewritetokens", "cachewriteinputtokens",
+        "inputtokensdetails.cachewritetokens", "inputtokensdetails.cachecreationtokens"),
+}  # fmt: skip
+
+
+def count_tokens(usage: Any) -> tuple[Usage, str]:
+    """Return the tokens of a call, and how the server's counts contradict one another
+    (mostly empty). What makes no sense counts as none.
+
+    Reply tokens are whatever the total says beyond the prompt, with the reasoning
+    wherever it is counted; a cache that is larger than the prompt stands beside it.
+    """
+    counts = dict(_counts(usage))
+    prompt, completion, total, reasoning, cached, written = (
+        max((counts.get(place, 0) for place in places), default=0)
+        for places in _COUNTS.values()
+    )
+    prompt, cached, written, doubt = _with_cache(
+        prompt, completion, total, cached, written
+    )
+    if completion and not prompt:
+        prompt = max(0, total - completion)
+    if total and total < prompt + completion:
+        doubt = f"{total:,} tokens in all, but {prompt:,} of the prompt and {completion:,} of the reply"
+    beside = reasoning if reasoning > completion else 0
+    reply = max(completion + beside, total - prompt)
+    return Usage(
+        prompt=prompt,
+        completion=reply,
+        cached=cached,
+        reasoning=min(reasoning, reply),
+        written=written,
+    ), doubt
+
+
+def _with_cache(
+    prompt: int, completion: int, total: int, cached: int, written: int
+) -> tuple[int, int, int, str]:
+    """Return prompt, cached and written tokens, the latter two parts of the first.
+
+    Anthropic and others count the prompt without its cache; the total, if there is one,
+    says which it is.
+    """
+    cache = cached + written
+    beside = prompt + cache + completion
+    if cache and (total == beside or (cache > prompt and not 0 < total < beside)):
+        return prompt + cache, cached, written, ""
+    if cache <= prompt:
+        return prompt, cached, written, ""
+    kept = min(cached, prompt)
+    doubt = f"{cache:,} tokens of the cache, but {prompt:,} of the prompt"
+    return prompt, kept, min(written, prompt - kept), doubt
+
+
+def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
+    """Return the counts of a usage by their names in letters."""
+    found: list[tuple[str, int]] = []
+    for name, value in usage.items() if isinstance(usage, Mapping) else ():
+        key = re.sub("[^a-z]", "", str(name)[:60].lower())
+        if isinstance(value, Mapping) and not place:
+            found += _counts(value, f"{key}.")
+        else:
+            found.append((f"{place}{key}", _tokens(value)))
+    return found
+
+
+def _tokens(value: Any) -> int:
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value):
+        value = int(value)
+    plausible = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and 0 <= value <= _MOST_TOKENS
+    )
+    return int(value) if plausible else 0
