@@ -86,6 +86,8 @@ def _statuses() -> Iterator[Hostility]:
                 307,
                 409,
                 418,
+                421,
+                424,
                 499,
                 500,
                 501,
@@ -113,9 +115,7 @@ def _statuses() -> Iterator[Hostility]:
                 414,
                 415,
                 417,
-                421,
                 422,
-                424,
                 428,
                 431,
                 451,
@@ -190,6 +190,34 @@ def _errors() -> Iterator[Hostility]:
             "authentication",
             "401 No",
             _error("expired api key", code="invalid_api_key"),
+        ),
+        *(
+            (f"quota-{name}", "account", "quota", "400 Bad", _error(words))
+            for name, words in {
+                "of-a-month": "Your monthly output limit has been reached.",
+                "of-a-day": "The output token limit is reached for this project today",
+                "specified": "You have reached your specified API usage limits.",
+            }.items()
+        ),
+        (
+            "larger-than-a-minute",
+            "refused",
+            "context too long",
+            "429 Too Many",
+            _error("Limit 6000, Requested 9042", code="rate_limit_exceeded"),
+        ),
+        (
+            "safety-as-403",
+            "refused",
+            "content filter",
+            "403 No",
+            _error("Content violates usage guidelines"),
+        ),
+        *(
+            (f"crash-as-400-{number}", "again", "server", "400 Bad", _error(words))
+            for number, words in enumerate(
+                ("The model has crashed", "Model unloaded.", "Channel Error")
+            )
         ),
         ("error-as-200", "again", "server", "200 OK", _error("oops")),
         (
@@ -453,12 +481,37 @@ def _replies() -> Iterator[Hostility]:
         )
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
-    yield Hostility(
-        "finish-filter",
-        "refused",
-        "content filter",
-        _reply(choice_finish_reason="content_filter"),
-    )
+    filters = ("content_filter", "SAFETY", "content-filter", "contentFilter")
+    for finish in (*filters, "content_filter: PROHIBITED_CONTENT", "RECITATION"):
+        for name, content in (("empty", None), ("broken", "ACTIONS: ST")):
+            steps = _reply(choice_finish_reason=finish, message_content=content)
+            kind = f"finish-{finish.replace(': ', '-')}-{name}"
+            yield Hostility(kind, "refused", "content filter", steps)
+    empty: Mapping[str, Any] = {
+        "part-a-text": [{"type": "text", "content": "ACTIONS: STAY"}], "parts-none": [],
+        "part-null": [None], "part-unknown": [{"type": "new", "said": "ACTIONS: STAY"}],
+    }  # fmt: skip
+    for name, content in empty.items():
+        yield Hostility(
+            f"content-{name}", "again", "malformed", _reply(message_content=content)
+        )
+    elsewhere: Mapping[str, dict[str, Any]] = {
+        "audio": {"message_audio": {"transcript": "ACTIONS: STAY"}},
+        "output-text": {"message_output_text": "ACTIONS: STAY"},
+        "text-of-the-choice": {"choice_text": "ACTIONS: STAY"},
+        "delta": {"choice_delta": {"content": "ACTIONS: STAY"}},
+        "odd-finish": {"choice_finish_reason": "whatever"},
+        "no-finish": {"choice_finish_reason": None},
+        "choice-of-others": {"choice_index": 1},
+    }
+    for name, changes in elsewhere.items():
+        steps = _reply(message_content=None, **changes)
+        yield Hostility(f"nothing-but-{name}", "again", "malformed", steps)
+    for finish, said in (("timeout", "timeout"), ("unknown_error", "server")):
+        steps = _reply(choice_finish_reason=finish, message_content=None)
+        yield Hostility(f"finish-{finish}", "again", said, steps)
+    steps = _reply(choice_finish_reason="insufficient_system_resource")
+    yield Hostility("finish-resources", "throttled", "overload", steps)
 
 
 def _odd_but_readable() -> Iterator[Hostility]:
@@ -468,6 +521,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
         "negative": {"prompt_tokens": -9, "completion_tokens": -1},
         "absurd": {"prompt_tokens": 10**30, "completion_tokens": 1e308}, "words": {"prompt_tokens": "nine"},
         "fractions": {"prompt_tokens": 9.5, "completion_tokens": 0.5}, "truth": {"completion_tokens": True},
+        "total-too-small": {**USAGE, "total_tokens": 3}, "input-and-output": {"input_tokens": 90, "output_tokens": 10},
         "more-cached-than-asked": {**USAGE, "prompt_tokens_details": {"cached_tokens": 10**6}},
         "details-odd": {**USAGE, "prompt_tokens_details": [], "completion_tokens_details": "none"}
     }  # fmt: skip

@@ -784,6 +784,8 @@ class ModelChannel:
     #: proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
+    #: Whether it has been said that counts of tokens contradict one another.
+    doubted: bool = False
     #: Replies of which an agent has looked for actions, and those in which it found
     #: none.
     read: int = 0
@@ -1162,7 +1164,11 @@ class Caller:
             # Cut off before the tag, or the field, that ends its thoughts: nothing of
             # this is its answer.
             reply = replace(reply, text="", reasoning=reply.text)
-        reply = self.log.calls.as_recorded(reply)
+        if reply.doubt and not channel.doubted:
+            channel.doubted = True
+            text = f"the server's count of tokens contradicts itself: {reply.doubt}"
+            self.log.note("warning", text, self.plan)
+        reply = self.log.calls.as_recorded(replace(reply, doubt=""))
         if (
             reply.model
             and reply.model not in channel.served_by
@@ -1278,13 +1284,18 @@ _REMEDIES = (
         "Try --temperature none, which leaves it to the server.",
     ),
     (
-        re.compile(r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens"),
+        re.compile(
+            r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens", re.IGNORECASE
+        ),
         "Set the limit with --reply-tokens N.",
     ),
-    (re.compile(r"reasoning_effort"), "Change or remove --reasoning-effort."),
-    (re.compile(r"top_p"), "Change or remove --top-p."),
     (
-        re.compile(r"\bseed\b"),
+        re.compile(r"reasoning_effort", re.IGNORECASE),
+        "Change or remove --reasoning-effort.",
+    ),
+    (re.compile(r"top_p", re.IGNORECASE), "Change or remove --top-p."),
+    (
+        re.compile(r"\bseed\b", re.IGNORECASE),
         "List the model in a file of models (--models) with 'drops: [seed]'.",
     ),
 )
@@ -1293,6 +1304,8 @@ _REMEDIES = (
 def said(fault: ChatFaultError) -> str:
     """Return the kind of a fault, its text, and for a refused parameter the remedy."""
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
+    if fault.kind == "context_too_long":
+        return f"{text} Shorten prompts with --history N, or replies with --reply-tokens N."
     if fault.kind != "bad_request" or "drops:" in text:
         return text
     remedy = next(

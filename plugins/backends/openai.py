@@ -16,6 +16,7 @@ import base64
 import json
 import os
 import re
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ _UNKNOWN = (
 #: How it says that it wants this name of the limit.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
-        r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL
+        r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
     ),
     "max_tokens": re.compile(
         rf"{_UNKNOWN}.*\bmax_completion_tokens\b|\bmax_completion_tokens\b.*{_UNKNOWN}",
@@ -130,7 +131,6 @@ class ChatCompletions:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         import asyncio
-        import ssl
 
         import aiohttp
 
@@ -422,11 +422,10 @@ def _reason(error: Exception) -> str:
     cause = getattr(error, "os_error", None)
     if not isinstance(cause, OSError):
         return str(error)
-    return (
-        os.strerror(cause.errno)
-        if cause.errno and cause.errno > 0
-        else cause.strerror or str(error)
-    )
+    if isinstance(cause, ssl.SSLError):  # its number is none of the system's
+        return f"TLS: {cause.reason or cause}"
+    known = cause.errno and cause.errno > 0
+    return os.strerror(cause.errno) if known else cause.strerror or str(cause)
 
 
 def _proxy(url: URL) -> str | None:
@@ -485,6 +484,12 @@ def key_from_environment(
     Raises OptionError if there is none and it is ``required`` or was asked for by name.
     """
     name = str(options.get("api_key_env") or default)
+    if name and not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
+        # It may be the key itself, which nobody is to read.
+        raise OptionError(
+            "The option api_key_env is no name of an environment variable (capitals, digits and _). "
+            "Export the key under such a name, and give the name."
+        )
     key = os.environ.get(name, "").strip()
     if not key and (required or "api_key_env" in options):
         own = (
@@ -503,13 +508,39 @@ def key_from_environment(
     return key or None
 
 
+#: Names of served settings whose values are mostly secrets.
+_SECRET = re.compile(
+    r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|^user$",
+    re.IGNORECASE,
+)
+
+
 def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
-    """Raise OptionError if a model's served settings set what is the harness's."""
+    """Raise OptionError if a model's served settings set what is the harness's, or hold
+    what may be a key: they are recorded.
+    """
     for name in reserved:
         if name in served:
             raise OptionError(
                 f"A model's 'served' cannot set '{name}', which CheeseBench sets. Remove it from the registry."
             )
+    if secret := _secret_name(served):
+        raise OptionError(
+            f"A model's 'served' has '{quoted(secret, 60)}', which may be a key, and would be recorded. Remove it from "
+            "the registry; a key belongs in an environment variable (options: {api_key_env: NAME})."
+        )
+
+
+def _secret_name(settings: Any) -> str:
+    """Return the name, at any depth, under which a key may stand; else nothing."""
+    if isinstance(settings, list):
+        return next(filter(None, map(_secret_name, settings)), "")
+    for name, value in settings.items() if isinstance(settings, Mapping) else ():
+        if value and isinstance(value, str | Mapping) and _SECRET.search(str(name)):
+            return str(name)
+        if inner := _secret_name(value):
+            return inner
+    return ""
 
 
 def connect(context: BackendContext) -> Connection:

@@ -57,6 +57,10 @@ SOME = (
     *(
         "status-500",
         "status-400",
+        "quota-of-a-month",
+        "finish-SAFETY-empty",
+        "nothing-but-audio",
+        "finish-timeout",
         "status-401",
         "status-of-nobody-abc",
         "error-as-200",

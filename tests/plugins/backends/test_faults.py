@@ -13,6 +13,7 @@ from cheesebench import ChatFaultError, FaultKind
 from cheesebench.plugins.backends.faults import (
     MAX_RETRY_AFTER,
     fault_of_answer,
+    reply_of_error,
     retry_after,
 )
 
@@ -44,7 +45,7 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
             "Request too large for gpt-x on tokens per min (TPM)",
             code="rate_limit_exceeded",
         ),
-        "rate_limit",
+        "context_too_long",
     ),
     (
         429,
@@ -197,6 +198,52 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     (500, message("EngineCore encountered an issue. See stack trace"), "server"),
     (503, message("Loading model", type="unavailable_error"), "overload"),
     (404, message("model 'x' not found, try pulling it first"), "unknown_model"),
+    # Limits that no pause of a call outlasts
+    *[
+        (status, message(text, code="rate_limit_exceeded"), "quota")
+        for status, text in (
+            (400, "Your monthly output limit has been reached."),
+            (400, "The output token limit is reached for this project today"),
+            (400, "You have reached your specified API usage limits."),
+            (403, "Your team has used all available credits or reached its limit"),
+            (403, "Your newly created team doesn't have any credits yet"),
+            (429, "Rate limit exceeded: free-models-per-day"),
+            (429, "Too many tokens per day, please wait before trying again."),
+            (429, "Limit of 1000 API calls / month reached"),
+            (429, "TOO MANY REQUESTS: DAILY QUOTA EXCEEDED"),
+        )
+    ],
+    (
+        429,
+        message("Rate limit: Limit 6000, Used 5,800, Requested 900", type="tokens"),
+        "rate_limit",
+    ),
+    (
+        413,
+        message("on tokens per minute: Limit 6000, Requested 9042"),
+        "context_too_long",
+    ),
+    (429, message("TPM: limit 6,000, requested 9,042"), "context_too_long"),
+    # What one prompt is refused for
+    (
+        403,
+        message("Content violates usage guidelines. Failed check: X"),
+        "content_filter",
+    ),
+    (400, message("可能包含不安全或敏感内容", code="1301"), "content_filter"),
+    (400, message("Request BLOCKED by the safety filter"), "content_filter"),
+    # Breakdowns with the status of a refusal
+    (400, message("The model has crashed without additional information."), "server"),
+    (400, message("Model unloaded."), "server"),
+    (400, message("Channel Error"), "server"),
+    (400, message("Operation canceled"), "server"),
+    (424, message("Request failed during generation"), "server"),
+    (400, message("max_tokens must be at least 1, got -256."), "context_too_long"),
+    (
+        422,
+        message("`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3000"),
+        "context_too_long",
+    ),
     # Gateways
     (402, message("Insufficient credits. Add more"), "quota"),
     (
@@ -219,6 +266,30 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
 @pytest.mark.parametrize(("status", "error", "kind"), ANSWERS)
 def test_kinds(status: int, error: Any, kind: FaultKind) -> None:
     assert fault(status, error).kind == kind
+
+
+def test_a_message_beside_the_code_is_read() -> None:
+    body = b'{"code": "no permission", "error": "Content violates usage guidelines."}'
+    assert fault_of_answer(403, body, {}, "it").kind == "content_filter"
+    page = b"<html>Request blocked: daily limit</html>"
+    assert fault_of_answer(403, page, {}, "it").kind == "authentication"
+    assert fault_of_answer(429, b"daily limit exceeded", {}, "it").kind == "quota"
+
+
+@pytest.mark.parametrize(
+    ("said", "is_reply"),
+    [
+        ("max_tokens or model output limit was reached. Try a higher one.", True),
+        ("Your monthly output limit has been reached.", False),
+        ("The output token limit is reached for this project today", False),
+    ],
+)
+def test_only_the_limit_of_the_request_cuts_a_reply_off(
+    said: str, is_reply: bool
+) -> None:
+    reply = reply_of_error(400, {"error": {"message": said}}, said, 512)
+    assert (reply is not None and reply.usage.completion == 512) == is_reply
+    assert reply_of_error(429, {"error": {"message": said}}, said, 512) is None
 
 
 def test_every_kind_that_an_answer_can_be_has_an_example() -> None:

@@ -21,13 +21,9 @@ from cheesebench import (
     OptionError,
 )
 from cheesebench.plugins.agents.llm import LLM_TOOLS, LlmAgent
-from cheesebench.plugins.backends.openai import (
-    ChatCompletions,
-    fault_of_answer,
-    form_parameters,
-    reply_in,
-    reply_of_refusal,
-)
+from cheesebench.plugins.backends.faults import reply_of_error
+from cheesebench.plugins.backends.openai import ChatCompletions, form_parameters
+from cheesebench.plugins.backends.replies import reply_in
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 ARGUMENTS = '{"actions": ["FORWARD", "STAY"], "learnings": "x"}'
@@ -157,9 +153,7 @@ def test_what_the_server_cannot_read_is_the_models_reply(
     """It is unparsed, and no breakdown of the server, whether its text is there or
     not.
     """
-    reply = reply_of_refusal(
-        fault_of_answer(status, json.dumps(error).encode(), {}, "it"), 99
-    )
+    reply = reply_of_error(status, error, json.dumps(error), 99)
     assert reply is not None
     assert (reply.text, reply.finish) == (said, "unread")
     subject = LlmAgent(
@@ -180,8 +174,7 @@ def test_a_malformed_call_of_gemini_is_a_reply() -> None:
 def test_another_error_is_a_fault() -> None:
     for message in ("Failed to load the model", "parsing the request body failed"):
         error = {"error": {"code": 500, "message": message}}
-        fault = fault_of_answer(500, json.dumps(error).encode(), {}, "it")
-        assert reply_of_refusal(fault, 99) is None
+        assert reply_of_error(500, error, json.dumps(error), 99) is None
 
 
 def test_a_schema_constrains_the_reply_itself() -> None:

@@ -21,6 +21,7 @@ from cheesebench import (
     Sampling,
 )
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.testing.fake_server import FakeServer
 
 SPEC = PluginManager().backend("openai")
@@ -130,3 +131,26 @@ def test_calls_to_one_server_share_an_account() -> None:
     assert SPEC.account is not None
     assert SPEC.account(context("http://a.example:8000/v1")) == "openai a.example:8000"
     assert SPEC.account(context()) == "openai api.openai.com:443"
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        {"api_key": "correct-horse"},
+        {"user": "correct-horse"},
+        {"extra_headers": {"Authorization": "correct-horse"}},
+        {"extra_body": {"a": [{"auth_token": "correct-horse"}]}},
+    ],
+)
+def test_served_settings_hold_no_key(served: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match="may be a key") as caught:
+        check_served(served)
+    assert "horse" not in str(caught.value)
+    check_served({"max_completion_tokens": 5, "chat_template_kwargs": {"user": {}}})
+
+
+def test_a_key_in_place_of_a_variable_s_name_is_not_printed() -> None:
+    for name in ("mk0123456789abcdef", "Correct-Horse"):
+        with pytest.raises(OptionError, match="no name of an environment") as caught:
+            key_from_environment({"api_key_env": name}, "OPENAI_API_KEY", True)
+        assert name not in str(caught.value)

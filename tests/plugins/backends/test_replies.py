@@ -83,6 +83,19 @@ def test_a_reply_that_the_server_broke_off_is_none(finish: str) -> None:
     assert caught.value.kind == "server"
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["ACTIONS: F"],
+        [{"type": "text", "text": {"value": "ACTIONS: F"}}],
+        [{"type": "refusal", "refusal": "ACTIONS: F"}],
+        [{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "ACTIONS: F"}],
+    ],
+)
+def test_parts_in_the_forms_of_servers(parts: Any) -> None:
+    assert reply({"content": parts}).text == "ACTIONS: F"
+
+
 def test_a_refusal_is_what_the_model_says() -> None:
     assert (
         reply({"content": None, "refusal": "I would rather not."}).text
@@ -95,14 +108,63 @@ def test_a_refusal_is_what_the_model_says() -> None:
     [
         ("stop", "stop"),
         ("eos", "stop"),
+        ("FinishReason.STOP", "stop"),
         ("length", "length"),
+        ("MAX_TOKENS", "length"),
         ("tool_calls", "stop"),
+        ("whatever", "other"),
         (None, "other"),
         ([], "other"),
     ],
 )
 def test_finish(said: Any, finish: str) -> None:
-    assert reply({"content": ""}, said).finish == finish
+    assert reply({"content": "F"}, said).finish == finish
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        *(
+            (said, "content_filter")
+            for said in (
+                "SAFETY",
+                "CONTENT_FILTER",
+                "content-filter",
+                "contentFilter",
+                "content_filter: PROHIBITED_CONTENT",
+                "RECITATION",
+                "refusal",
+            )
+        ),
+        ("timeout", "timeout"),
+        ("insufficient_system_resource", "overload"),
+        ("ERROR", "server"),
+    ],
+)
+@pytest.mark.parametrize("content", [None, "ACTIONS: F"])
+def test_what_others_ended_is_a_fault(said: str, kind: str, content: Any) -> None:
+    with pytest.raises(ChatFaultError) as caught:
+        reply({"content": content}, said)
+    assert caught.value.kind == kind
+
+
+def test_the_choice_that_was_asked_for_or_none() -> None:
+    def answer(*indices: Any) -> bytes:
+        choices = [
+            {
+                "index": index,
+                "finish_reason": "stop",
+                "message": {"content": str(index)},
+            }
+            for index in indices
+        ]
+        return json.dumps({"choices": choices}).encode()
+
+    assert read_reply(answer(1, 0)).text == "0"
+    assert read_reply(answer("1", "0")).text == "0"
+    assert read_reply(answer(None)).text == "None"
+    with pytest.raises(ChatFaultError, match=r"no 'choices\[0\]"):
+        read_reply(answer(2, 1))
 
 
 def test_an_empty_reply_is_a_reply() -> None:
@@ -122,7 +184,16 @@ def test_an_empty_reply_is_a_reply() -> None:
         ),
         ({"content": None}, {"completion_tokens": 0}),
         ({"content": ""}, {"completion_tokens": 0}),
-        ({"content": []}, {"completion_tokens": 0}),
+        ({"content": []}, None),
+        ({"content": [None]}, None),
+        ({"content": [{"type": "text", "content": "ACTIONS: F"}]}, None),
+        (
+            {"content": [{"type": "text", "text": "F"}, {"type": "new", "said": "F"}]},
+            None,
+        ),
+        ({}, None),
+        ({"content": None, "audio": {"transcript": "ACTIONS: F"}}, None),
+        ({"content": None, "output_text": "ACTIONS: F"}, None),
     ],
 )
 def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
@@ -142,7 +213,7 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}, Usage(prompt=9, cached=8)),
         (
             {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 80}},
-            Usage(prompt=9, cached=9),
+            Usage(prompt=89, cached=80),
         ),
         (
             {
@@ -153,7 +224,7 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
         ),
         (
             {"prompt_tokens": 9, "cache_creation_input_tokens": 80},
-            Usage(prompt=9, written=9),
+            Usage(prompt=89, written=80),
         ),
         (
             {
@@ -161,15 +232,57 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
                 "cache_creation_input_tokens": 8,
                 "prompt_tokens_details": {"cached_tokens": 4},
             },
-            Usage(prompt=9, cached=4, written=5),
+            Usage(prompt=21, cached=4, written=8),
         ),
         ({"prompt_tokens": -9, "completion_tokens": True}, Usage()),
-        ({"prompt_tokens": "9", "completion_tokens": float("nan")}, Usage()),
+        ({"prompt_tokens": "9", "completion_tokens": float("nan")}, Usage(prompt=9)),
+        # xAI, and Gemini's compatible API
+        (
+            {
+                "prompt_tokens": 500,
+                "completion_tokens": 5,
+                "total_tokens": 2505,
+                "completion_tokens_details": {"reasoning_tokens": 2000},
+            },
+            Usage(prompt=500, completion=2005, reasoning=2000),
+        ),
+        (
+            {"prompt_tokens": 500, "completion_tokens": 5, "total_tokens": 2505},
+            Usage(prompt=500, completion=2005),
+        ),
+        (
+            {"prompt_tokens": 500, "completion_tokens": 5, "reasoning_tokens": 20},
+            Usage(prompt=500, completion=25, reasoning=20),
+        ),
+        # Kimi, and those that call it input and output
+        (
+            {"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 8},
+            Usage(prompt=9, completion=4, cached=8),
+        ),
+        (
+            {"input_tokens": 20, "output_tokens": 4, "cache_read_input_tokens": 1500},
+            Usage(prompt=1520, completion=4, cached=1500),
+        ),
+        ({"total_tokens": 500}, Usage(completion=500)),
+        (
+            {"completion_tokens": 5, "total_tokens": 505},
+            Usage(prompt=500, completion=5),
+        ),
         ({"prompt_tokens": 10**30, "completion_tokens": 4.0}, Usage(completion=4)),
     ],
 )
 def test_usage(usage: Any, read: Usage) -> None:
-    assert read_usage(usage) == read
+    assert count_tokens(usage) == (read, "")
+
+
+def test_counts_that_contradict_one_another_are_told() -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 50}
+    read, doubt = count_tokens(usage)
+    assert read == Usage(prompt=90, completion=10)
+    assert doubt == "50 tokens in all, but 90 of the prompt and 10 of the reply"
+    cached = {**usage, "total_tokens": 100, "cached_tokens": 10**6}
+    assert count_tokens(cached)[0] == Usage(prompt=90, completion=10, cached=90)
+    assert "1,000,000 tokens of the cache" in count_tokens(cached)[1]
 
 
 def test_an_error_with_status_200_is_a_fault() -> None:
