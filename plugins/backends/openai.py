@@ -424,8 +424,8 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(cause, ssl.SSLError):  # its number is none of the system's
         return f"TLS: {cause.reason or cause}"
-    known = cause.errno and cause.errno > 0
-    return os.strerror(cause.errno) if known else cause.strerror or str(cause)
+    number = cause.errno or 0
+    return os.strerror(number) if number > 0 else cause.strerror or str(cause)
 
 
 def _proxy(url: URL) -> str | None:
