@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import json
 import math
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Mapping
@@ -97,3 +100,73 @@ def written_whole(
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     with written_whole(path, "w" if isinstance(content, str) else "wb") as file:
         file.write(content)
+
+
+#: What stands for no value in a table: spreadsheets, R and pandas write it so.
+MISSING_CELLS = frozenset(("", "na", "n/a", "nan", "none", "null"))
+
+
+class TableError(ValueError):
+    """A table that cannot be read: where, why, and what to do (may be empty)."""
+
+    def __init__(self, line: int, column: int, said: str, remedy: str = "") -> None:
+        super().__init__(f"line {line}, column {column}: {said} {remedy}".rstrip())
+        self.line, self.column, self.said, self.remedy = line, column, said, remedy
+
+
+def read_table(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the names of a CSV table's columns, then its rows, each with its line and
+    one cell (without blanks around it) for each column.
+
+    Rows without content are none: spreadsheets leave them; so are cells without content
+    beyond the columns. Raises TableError for all else that is no table.
+    """
+    reader = csv.reader(
+        io.StringIO(text, newline=""), skipinitialspace=True, strict=True
+    )
+    width = 0
+    try:
+        for cells in reader:
+            row = [cell.strip() for cell in cells]
+            if not width:
+                _check_columns(row)
+                width = len(row)
+            elif not any(row):
+                continue
+            elif len(row) < width or any(row[width:]):
+                raise TableError(
+                    reader.line_num,
+                    min(len(row), width) + 1,
+                    f"The row has {len(row)} cells, and the first line names {width} columns.",
+                    "Give each column one cell; write decimals with a point, or put the cell in quotes.",
+                )
+            yield reader.line_num, row[:width]
+        if not width:
+            _check_columns([])
+    except csv.Error as error:
+        said = str(error)
+        if said == "unexpected end of data":
+            said = "a quote is never closed"
+        raise TableError(
+            max(1, reader.line_num), 1, f"This is not valid CSV: {said}."
+        ) from None
+
+
+def _check_columns(names: list[str]) -> None:
+    if not any(names):
+        raise TableError(
+            1,
+            1,
+            "The first line is empty.",
+            "It names the columns, with commas between them.",
+        )
+    if len(names) == 1 and (sign := re.search("[;\t]", names[0])):
+        what = "semicolons" if sign[0] == ";" else "tabs"
+        said = "The first line names one column."
+        raise TableError(1, 1, said, f"Separate the cells by commas, not by {what}.")
+    twice = next((one for one in names if one and names.count(one) > 1), None)
+    if twice is not None:
+        column = names.index(twice, names.index(twice) + 1) + 1
+        raise TableError(
+            1, column, f"There are two columns '{twice[:60]}'.", "Rename one."
+        )

@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM: one handler once the plugin is loaded; no traceback, and always a
-line on how to go on.
+"""SIGINT, and signals that end a process: one handler once the plugin is loaded; no
+traceback, and always a line on how to go on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ _STATUS = 2
 _AGAIN = 0.05
 
 
+#: SIGINT and those whose default is to end the process (a closed terminal, a limit).
+_SIGNALS = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM")
+    if hasattr(signal, f"SIG{name}")
+)
+
+
 class _State:
     """What a signal does: raise KeyboardInterrupt or, once ``patience`` is used up, end
     the process.
@@ -33,14 +41,12 @@ class _State:
 
 
 def install() -> Callable[[], None]:
-    """Handle both signals, unless they are ignored or this is not the main thread;
+    """Handle the signals, unless they are ignored or this is not the main thread;
     return what undoes it.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
-    known = {
-        number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    known = {number: signal.getsignal(number) for number in _SIGNALS}
     ours = {
         number: handler
         for number, handler in known.items()

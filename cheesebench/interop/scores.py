@@ -4,14 +4,13 @@ CSV. They may be a stranger's.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,12 +18,16 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.files import MISSING_CELLS, TableError, read_bytes, read_table
 from cheesebench.redaction import quoted
 
 #: Bytes of a line or of a member of an Inspect log, characters of a name, and scores:
 #: more than any evaluation has.
 LONGEST, LONGEST_NAME, MOST = 256 * 2**20, 500, 5_000_000
-_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError)
+#: Bytes of a table, and of the JSON of an Inspect log in all; objects in a member of it
+#: (in memory an object takes up to 60 times what it takes in the file).
+LONGEST_TABLE, LONGEST_JSON, MOST_OBJECTS = 64 * 2**20, 64 * 2**20, 1_000_000
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted
 #: Inspect's grades.
 GRADES = {
     "C": 1.0,
@@ -120,7 +123,7 @@ def read_scores(
                     )
                 value = (value - low) / (high - low)
             items = found.tasks.get(row.task) or found.tasks.setdefault(
-                row.task[:LONGEST_NAME], Items()
+                quoted(row.task, LONGEST_NAME), Items()
             )
             items.add(row.subject[:LONGEST_NAME], row.item, value)
     except (
@@ -150,10 +153,12 @@ def _number(value: object, path: Path) -> float | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
-        value = GRADES.get(value, value)
+        value = GRADES.get(value, GRADES.get(value.lower(), value))
     try:
+        if isinstance(value, str) and "_" in value:  # 2_4 is a number for Python alone
+            raise ValueError
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"{path}: the score {quoted(repr(value), 60)} is no number."
         ) from None
@@ -177,10 +182,9 @@ def _rows(
     elif path.suffix == ".eval":
         yield from _of_inspect(path, cluster, lives)
     elif path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as table:
-            yield from _of_csv(table)
+        yield from _of_csv(path)
     elif path.suffix == ".jsonl":
-        with path.open("rb") as lines:
+        with _regular(path) as lines:
             yield from _of_lines(path, lines, cluster)
     else:
         raise ValueError(
@@ -190,19 +194,33 @@ def _rows(
         )
 
 
-def _of_csv(file: Iterable[str]) -> Iterator[Row]:
-    reader = csv.DictReader(file)
-    absent = {"subject", "item", "score"} - set(reader.fieldnames or ())
+def _of_csv(path: Path) -> Iterator[Row]:
+    content = read_bytes(path, LONGEST_TABLE + 1)
+    if len(content) > LONGEST_TABLE:
+        raise ValueError(f"it has more than {LONGEST_TABLE:,} bytes")
+    lines = read_table(content.decode("utf-8-sig"))
+    _, header = next(lines, (1, []))
+    absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
-        raise ValueError(f"it has no column {', '.join(sorted(absent))}")
-    for row in reader:
+        lower = {*absent} <= {name.lower() for name in header}
+        hint = "; write the names in lower case" * lower
+        raise ValueError(f"it has no column {', '.join(absent)}{hint}")
+    for line, cells in lines:
+        row = dict(zip(header, cells, strict=True))
+        for name in ("subject", "item"):
+            if not row[name]:
+                column = header.index(name) + 1
+                raise TableError(line, column, f"The cell of '{name}' is empty.")
+        score = "" if row["score"].lower() in MISSING_CELLS else row["score"]
         yield Row(
-            row.get("task") or "all items",
-            row["subject"],
-            row["item"],
-            "score",
-            row["score"],
+            row.get("task") or "all items", row["subject"], row["item"], "score", score
         )
+
+
+def _regular(path: Path) -> IO[bytes]:
+    """Open a regular file: reading any other could block, or never end."""
+    read_bytes(path, 0)
+    return path.open("rb")
 
 
 def _task_of(path: Path) -> str:
@@ -262,13 +280,16 @@ def _of_inspect(
 ) -> Iterator[Row]:
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401 - adds the compression that Inspect uses to zipfile, before Python 3.14
-    with zipfile.ZipFile(path) as file:
+    with _regular(path) as log, zipfile.ZipFile(log) as file:
+        left = LONGEST_JSON
 
         def read(name: str) -> Any:
+            nonlocal left
             with file.open(name) as member:
-                content = member.read(LONGEST + 1)
-            if len(content) > LONGEST:
-                raise ValueError(f"{name} has more than {LONGEST:,} bytes")
+                content = member.read(left + 1)
+            left -= len(content)
+            if left < 0 or content.count(b"{") + content.count(b"[") > MOST_OBJECTS:
+                raise ValueError("its samples take more memory than any evaluation's")
             return json.loads(content)
 
         try:

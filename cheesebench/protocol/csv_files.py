@@ -5,9 +5,7 @@ For security, a protocol can only name files in its own folder."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
-from cheesebench.files import read_bytes
+from cheesebench.files import TableError, read_bytes, read_table
 from cheesebench.protocol.documents import MAX_ROWS, is_name
 from cheesebench.source import Node, real_path, scalar
 
@@ -133,48 +131,34 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
     errors.
     """
     before = len(diagnostics.errors)
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     columns: dict[str, list[Node]] = {}
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        columns = {name: [] for name in header}
-        if not _check_header(header, Position(file, 1, 1), diagnostics):
+    header: list[str] = []
+    for number, (line, cells) in enumerate(_strict(text, file, diagnostics)):
+        position = Position(file, line, 1)
+        if number > MAX_ROWS:
+            diagnostics.error(
+                UNREADABLE,
+                position,
+                f"There are more than {MAX_ROWS} rows.",
+                TABLE.keep,
+            )
             return None
-        for number, cells in enumerate(filter(None, reader), 1):
-            position = Position(file, reader.line_num, 1)
-            if number > MAX_ROWS:
-                diagnostics.error(
-                    UNREADABLE,
-                    position,
-                    f"There are more than {MAX_ROWS} rows.",
-                    TABLE.keep,
-                )
+        if not number:
+            header, columns = cells, {name: [] for name in cells}
+            if not _check_header(header, position, diagnostics):
                 return None
-            if len(cells) != len(header):
-                sentence = f"The row has {len(cells)} cells, and the first line names {len(header)} columns."
-                diagnostics.error(
-                    UNREADABLE, position, sentence, "Give each column one cell."
-                )
-                continue
-            for node, column in zip(
-                _cells(cells, header, position, diagnostics), header, strict=True
-            ):
-                columns[column].append(node)
-    except csv.Error as error:
-        diagnostics.error(
-            UNREADABLE,
-            Position(file, reader.line_num, 1),
-            f"This is not valid CSV: {error}.",
-            "",
-        )
+            continue
+        for node, column in zip(
+            _cells(cells, header, position, diagnostics), header, strict=True
+        ):
+            columns[column].append(node)
     top = Position(file, 1, 1)
     if len(diagnostics.errors) == before and not any(columns.values()):
-        diagnostics.error(
-            UNREADABLE,
-            top,
+        sentence, remedy = (
             "The file has no rows.",
             "Add one under the names of the columns.",
         )
+        diagnostics.error(UNREADABLE, top, sentence, remedy)
     if len(diagnostics.errors) > before:
         return None
     return Node(
@@ -182,6 +166,19 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         top,
         dict.fromkeys(columns, top),
     )
+
+
+def _strict(
+    text: str, file: str, diagnostics: Diagnostics
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield header and rows of a table with their lines; what is no table is an error
+    there.
+    """
+    try:
+        yield from read_table(text)
+    except TableError as error:
+        where = Position(file, error.line, error.column)
+        diagnostics.error(UNREADABLE, where, error.said, error.remedy)
 
 
 def _check_header(
@@ -195,9 +192,6 @@ def _check_header(
             else f"'{bad:.60}' cannot be the name of a column."
         )
         remedy = "The first line names the columns, with commas between them: letters, digits and _."
-    elif len({*header}) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        sentence, remedy = f"There are two columns '{twice}'.", "Rename one."
     elif len(header) > MAX_COLUMNS:
         sentence, remedy = (
             f"There are more than {MAX_COLUMNS} columns.",
@@ -326,62 +320,56 @@ def read_animals(
 def _rows(
     text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnostics
 ) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""))
-    header = [name.strip() for name in next(reader, [])]
-    if missing := [name for name in columns if name not in header]:
-        hint = f"The first line names the columns: {','.join(columns)}."
-        if len(header) == 1 and all(name in header[0] for name in columns):
-            hint = f"Separate the cells by commas, not by {'semicolons' if ';' in header[0] else 'blanks'}."
-        diagnostics.error(
-            225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint
-        )
+    lines = _strict(text, file, diagnostics)
+    before = len(diagnostics.errors)
+    _, header = next(lines, (0, []))
+    where = _where(header, columns, file, diagnostics)
+    if len(diagnostics.errors) > before or where is None:
         return
-    where = [header.index(name) for name in columns]
     seen: set[tuple[str, int]] = set()
-    try:
-        for cells in reader:
-            if not cells:
-                continue
-            position = Position(file, reader.line_num, 1)
-            if len(seen) == MAX_ANIMAL_ROWS:
-                sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
-                diagnostics.error(
-                    225, position, sentence, "Keep one row for each animal and session."
-                )
-                return
-            given = [cells[n].strip() if n < len(cells) else "" for n in where]
-            row = row_of(given, columns)
-            if row is None:
-                shown = ",".join(cells)[:100]
-                sentence = f"'{shown}' is not a valid row{why_not(given, columns)}."
-                diagnostics.error(
-                    225,
-                    position,
-                    sentence,
-                    f"Write {SAID.get(columns, SAID[MEASURED])}.",
-                )
-            elif row[:2] in seen and columns in SAID:
-                sentence = f"Session {row[1]} of '{row[0]}' appears twice."
-                diagnostics.error(
-                    225, position, sentence, "Keep one row for each animal and session."
-                )
-            else:
-                seen.add(row[:2])
-                yield row
-    except csv.Error as error:
-        diagnostics.error(
-            225,
-            Position(file, reader.line_num, 1),
-            f"This is not valid CSV: {error}.",
-            "",
-        )
-    if reader.line_num <= 1:
-        diagnostics.error(
-            225,
-            Position(file, 1, 1),
-            "The file has no rows.",
-            "Add one row for each animal and session.",
-        )
+    number = 0
+    keep = "Keep one row for each animal and session."
+    for number, (line, cells) in enumerate(lines, 1):
+        position = Position(file, line, 1)
+        if number > MAX_ANIMAL_ROWS:
+            sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
+            diagnostics.error(UNREADABLE, position, sentence, keep)
+            return
+        given = [cells[n] for n in where]
+        row = row_of(given, columns)
+        if row is None:
+            wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
+            remedy = f"Write {SAID.get(columns, SAID[MEASURED])}."
+            diagnostics.error(UNREADABLE, position, wrong, remedy)
+        elif row[:2] in seen and columns in SAID:
+            sentence = f"Session {row[1]} of '{row[0]}' appears twice."
+            diagnostics.error(UNREADABLE, position, sentence, keep)
+        else:
+            seen.add(row[:2])
+            yield row
+    if not number and len(diagnostics.errors) == before:
+        top = Position(file, 1, 1)
+        remedy = "Add one row for each animal and session."
+        diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
+
+
+def _where(
+    header: list[str], columns: tuple[str, ...], file: str, diagnostics: Diagnostics
+) -> list[int] | None:
+    """Return where the columns stand in a header; None with errors."""
+    if not header:
+        return None
+    missing = [name for name in columns if name not in header]
+    if not missing:
+        return [header.index(name) for name in columns]
+    hint = f"The first line names the columns: {','.join(columns)}."
+    if len(header) == 1 and all(name in header[0] for name in columns):
+        hint = "Separate the cells by commas, not by blanks."
+    elif {*missing} <= {name.lower() for name in header}:
+        hint = f"Write the names in lower case: {','.join(columns)}."
+    sentence = f"There is no column {listed(missing)}."
+    diagnostics.error(UNREADABLE, Position(file, 1, 1), sentence, hint)
+    return None
 
 
 #: The cells of a row, in a remedy.
@@ -403,9 +391,11 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
         return None
     if columns != COLUMNS:
         at, value = _whole(numbers[0]), _finite(numbers[1])
-        return (
-            None if at is None or at < 1 or value is None else (str(animal), at, value)
-        )
+        if at is None or at < 1 or value is None:
+            return None
+        if value < 0 and columns != MEASURED:  # a count: -1 is "did not find it"
+            return None
+        return str(animal), at, value
     session, trials, passed = map(_whole, numbers)
     if (
         session is None
@@ -422,16 +412,20 @@ def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
     empty if unclear.
     """
     if columns != COLUMNS:
+        value, shown = _finite(cells[2]), f": '{str(cells[2])[:20]}' ({columns[-1]})"
+        if value is None:
+            return f"{shown} is not a number"
+        below = value < 0 and columns != MEASURED
         return (
-            f": '{str(cells[2])[:20]}' ({columns[-1]}) is not a number"
-            if _finite(cells[2]) is None
+            f"{shown} is below 0, as no count is (leave out what is missing)"
+            if below
             else ""
         )
     for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
         if (number := _whole(cell)) is None:
             what = (
                 "a share, not a whole number"
-                if re.fullmatch(r"0?\.\d+|1\.0+", str(cell))
+                if re.fullmatch(r"0?\.\d+", str(cell))
                 else "no whole number"
             )
             return f": '{str(cell)[:20]}' ({name}) is {what}"
@@ -450,20 +444,16 @@ def _finite(number: object) -> float | None:
     ):
         return None
     try:
-        value = float(number)
+        value = math.nan if "_" in str(number) else float(number)
     except ValueError:
         return None
     return value if math.isfinite(value) else None
 
 
 def _whole(number: object) -> int | None:
-    if (
-        isinstance(number, str)
-        and number.isascii()
-        and number.isdecimal()
-        and len(number) <= len(str(MAX_NUMBER))
-    ):
-        number = int(number)
+    # pandas writes whole numbers as 1.0 once one of their column is missing.
+    if isinstance(number, str) and re.fullmatch(r"[0-9]{1,7}(\.0{1,9})?", number):
+        number = int(number.partition(".")[0])
     whole = (
         isinstance(number, int)
         and not isinstance(number, bool)

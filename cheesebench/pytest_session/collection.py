@@ -182,8 +182,18 @@ class NotMeasuredError(CheeseBenchError):
     """
 
 
-class VerdictError(CheeseBenchError):
-    """A verdict that fails the test; its text is the explanation."""
+class VerdictError(CheeseBenchError, AssertionError):
+    """A verdict that fails the test; its text is the explanation.
+
+    An AssertionError, because reports (Allure's) take any other for a breakdown.
+    """
+
+
+def shows_only(option: Any) -> bool:
+    """Return whether pytest only shows what would be done (``--setup-plan``,
+    ``--setup-only``): then no model is asked.
+    """
+    return bool(option.setuponly or option.setupplan)
 
 
 class CellItem(pytest.Item):
@@ -221,6 +231,8 @@ class CellItem(pytest.Item):
     def setup(self) -> None:
         if self.obstacle:
             raise NotMeasuredError(self.obstacle)
+        if shows_only(self.config.option):
+            return
         with progress_line(self.config, self.nodeid, self.run.tally) as line:
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
@@ -228,7 +240,11 @@ class CellItem(pytest.Item):
         self.result = with_causes(
             with_calls(result, self.run.calls(plan)), self.run.causes(plan)
         )
-        self.user_properties.extend(case_properties(self.result))
+        own = case_properties(self.result)
+        # A plugin that repeats a test sets it up again: each property stands once.
+        names = {name for name, _ in own}
+        others = [one for one in self.user_properties if one[0] not in names]
+        self.user_properties[:] = [*others, *own]
         if self.result.verdict is Verdict.ERROR:
             assert self.run.log is not None
             text = missing_trials(self.run, self.result)

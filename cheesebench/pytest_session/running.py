@@ -12,7 +12,7 @@ from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
 from cheesebench.model_run import SLICE
 from cheesebench.pytest_session.ci import refused
-from cheesebench.pytest_session.collection import PREFIX, CellItem
+from cheesebench.pytest_session.collection import PREFIX, CellItem, shows_only
 from cheesebench.pytest_session.reporting import resume_command
 from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
 from cheesebench.redaction import redact
@@ -106,7 +106,8 @@ class Running:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Start all selected cells; each item then waits for its own."""
-        if self._run.is_controller or session.config.option.collectonly:
+        option = session.config.option
+        if self._run.is_controller or option.collectonly or shows_only(option):
             return
         if (
             session.testsfailed

@@ -5,6 +5,7 @@ also a stranger's.
 from __future__ import annotations
 
 import json
+import os
 import random
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -341,6 +342,7 @@ def test_hostile_logs_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scores, "LONGEST", 100_000)
+    monkeypatch.setattr(scores, "LONGEST_JSON", 100_000)
     bomb = tmp_path / "bomb.eval"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("header.json", '{"eval": {"task": "x"}}')
@@ -383,3 +385,70 @@ def test_the_page_promises_what_was_simulated() -> None:
     assert "5 %" in (root / "docs" / "how-to" / "other-tools.md").read_text(
         encoding="utf-8"
     )
+
+
+def table(path: Path, *rows: str, header: str = "subject,item,score") -> Path:
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def test_tables_as_spreadsheets_pandas_and_r_write_them(tmp_path: Path) -> None:
+    rows = ("s1,1,True", "s1,2,FALSE", ",,", "s1,3,NA", "s1,4,1.0,,", ",,,")
+    found = read_scores(table(tmp_path / "a.csv", *rows)).tasks["all items"]
+    assert list(found.index) == [("s1", str(n)) for n in (1, 2, 3, 4)]
+    assert (list(found.sums), list(found.missing)) == ([1, 0, 0, 1], [0, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "said"),
+    [
+        (["s1,1,0,75"], "subject,item,score", "line 2, column 4: The row has 4 cells"),
+        (["s1,1"], "subject,item,score", "line 2, column 3"),
+        (["s1,1,0,1"], "subject,item,score,score", "line 1, column 4: There are two"),
+        (["s1;1;0,75"], "subject;item;score", "not by semicolons"),
+        (["s1,1,2_4"], "subject,item,score", "'2_4' is no number"),
+        (["s1,1,1"], "Subject,Item,Score", "in lower case"),
+        ([",1,1"], "subject,item,score", "'subject' is empty"),
+        (['s1,"1,1'], "subject,item,score", "a quote is never closed"),
+        (["s1," + "x" * 200_000 + ",1"], "subject,item,score", "not valid CSV"),
+    ],
+)
+def test_tables_that_cannot_be_read_say_where(
+    rows: list[str], header: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CheeseBenchError) as caught:
+        read_scores(table(tmp_path / "a.csv", *rows, header=header))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "samples_x.jsonl", "x.eval"])
+def test_only_regular_files_are_read(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CheeseBenchError, match="not a file"):
+        read_scores(tmp_path / name)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(CheeseBenchError, match="not a file"):
+        read_scores(tmp_path / name)
+
+
+def test_logs_larger_in_memory_than_on_disk_and_names_of_strangers(
+    tmp_path: Path,
+) -> None:
+    bomb = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", '{"eval": {"task": "x"}}')
+        file.writestr("summaries.json", "[" + "{}," * 10**7 + "{}]")
+    with pytest.raises(CheeseBenchError, match="more memory than any"):
+        read_scores(bomb)
+    large = tmp_path / "samples_large.jsonl"
+    large.write_text(f'{{"doc_id": 1, "acc": {"9" * 400}}}\n', encoding="utf-8")
+    with pytest.raises(CheeseBenchError, match="is no number"):
+        read_scores(large)
+    named = table(
+        tmp_path / "a.csv",
+        '"\x1b[31mOWN\n::error::x",s1,1,1',
+        header="task,subject,item,score",
+    )
+    (task,) = read_scores(named).tasks
+    assert task.isprintable()

@@ -190,7 +190,10 @@ def test_an_edition_reads_the_file_beside_its_parent(tmp_path: Path) -> None:
         (f"{HEADER}\nm,0,4,1\n", "2:1"),
         (f"{HEADER}\nm,1,0,0\n", "2:1"),
         (f"{HEADER}\nm,1,4,0.5\n", "2:1"),
-        (f"{HEADER}\nm,1,4\n", "2:1"),
+        (f"{HEADER}\nm,1,4\n", "2:4"),
+        (f"{HEADER}\nm,1,4,2,5\n", "2:5"),
+        (f"{HEADER},session\nm,1,4,2,1\n", "1:5"),
+        (f'{HEADER}\n"m,1,4,2\n', "2:1"),
         (f"{HEADER}\n,1,4,1\n", "2:1"),
         (f"{HEADER}\nm,1,4,1\nm,1,4,2\n", "3:1"),
         (f"{HEADER}\nm,1,4,{'9' * 5000}\n", "2:1"),
@@ -206,6 +209,24 @@ def test_mistakes_are_reported_in_the_file_of_animals(
         f"{d.code} {Path(d.position.file).name}:{d.position.line}:{d.position.column}"
         for d in found
     ] == [f"225 animals.csv:{where}"]
+
+
+def test_tables_as_spreadsheets_and_pandas_write_them(tmp_path: Path) -> None:
+    rows = "m1,1.0,4.0,1.0,,\n,,,\nm1,2,4,3\n\nm2,1,4,2\nm2,2,2,2\n,,,\n,,,\n"
+    found = loaded(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}").reference
+    usual = loaded(tmp_path, FOUR + NAMED, TWO_MICE).reference
+    assert found is not None
+    assert usual is not None
+    assert (found.value, found.sd, found.n_animals) == (usual.value, usual.sd, 2)
+
+
+def test_minus_one_is_no_count(tmp_path: Path) -> None:
+    keys = "counts: {measure: latency, at_most: 23}"
+    rows = "animal,session,latency\na1,1,30\na1,1,-1\n"
+    named = NAMED.replace("status", f"{keys}, status")
+    _, found = written(tmp_path, FOUR + named, rows)
+    told = [one for one in found if "below 0, as no count is" in one.sentence]
+    assert [one.position.line for one in told] == [3]
 
 
 @pytest.mark.parametrize(

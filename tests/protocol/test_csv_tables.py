@@ -97,7 +97,7 @@ def test_an_edition_reads_the_table_of_its_parent_s_folder(tmp_path: Path) -> No
 WRONG = {
     "no header": ("", "trials.csv:1 E225 The first line is empty."),
     "no rows": ("food,wait,glyph\n", "trials.csv:1 E225 The file has no rows."),
-    "semicolons": ("food;wait;glyph\nleft;9;o\n", "'food;wait;glyph' cannot be the name of a column."),
+    "semicolons": ("food;wait;glyph\nleft;9;o\n", "Separate the cells by commas, not by semicolons."),
     "no name": ("food,wait,7up\nleft,9,o\n", "'7up' cannot be the name of a column."),
     "twice": ("food,wait,food\nleft,9,left\n", "trials.csv:1 E225 There are two columns 'food'. Rename one."),
     "ragged": ("food,wait,glyph\nleft,9,o\nleft,9\n", "trials.csv:3 E225 The row has 2 cells, and the first"),
