@@ -29,9 +29,9 @@ from cheesebench.statistics.summary import Average, Leaderboard, PublishedContra
 from cheesebench.statistics.wording import (
     UNEVEN,
     amount,
-    fold,
     gap,
     number,
+    odds,
     on_scale,
     percent,
     plural,
@@ -518,8 +518,8 @@ def how_it_was_run(cell: CellResult) -> str:
 
 
 def stopped(cell: CellResult) -> str:
-    """Return the betting, as in ``purse 31-fold, decided after 6 of at most 120
-    subjects``; empty without a claim.
+    """Return the betting, as in ``evidence 31 to 1, decided after 6 of at most 120
+    subjects``; empty without a claim, and where nothing could be measured.
     """
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
@@ -531,9 +531,7 @@ def stopped(cell: CellResult) -> str:
         else plural(number, "subject")
     )
     when = f"{'decided' if game.decided else 'undecided'} after {after}"
-    return (
-        f"purse {fold(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
-    )
+    return f"evidence {odds(max(game.passing, game.failing))}, {'stale, ' * game.stale}{when}"
 
 
 def settled(cell: CellResult) -> str:

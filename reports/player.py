@@ -338,6 +338,8 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
             replace(life[-1], trial=trial, block="", missing="not run", compared=True)
             for trial in coming
         ]
+    # What the agent counted, where there was something to count.
+    counted = [(name, count) for name, count in record.tally.items() if count]
     return {record.trial for record in enter_estimand(plan.estimand, life)}
 
 
@@ -385,7 +387,7 @@ def _trial(
         ],
         "measures": {
             clean(name): _value(value)
-            for name, value in (*record.measures.items(), *record.tally.items())
+            for name, value in (*record.measures.items(), *counted)
         },
     }
 

@@ -28,7 +28,7 @@ from cheesebench.statistics.betting import (
 from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
 from cheesebench.statistics.intervals import imagined_pair, quantile
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import fold, plural, points
+from cheesebench.statistics.wording import odds, plural, points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -366,12 +366,10 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
     answer: Answer = "INCONCLUSIVE"
     if largest >= wanted and count >= LEAST_SUBJECTS:
         answer = "PASS" if more else "FAIL"
-    grew = f"its purse on '{'more' if more else 'less'}' grew"
-    if largest < 0:
-        grew = "its purse fell to"
+    grew = f"evidence for '{'more' if more else 'less'}' is"
     reason = (
         f"{100 * rate:.1f} of 100 (95 % {100 * bottom:.1f} to {100 * top:.1f}) against {100 * bar:.1f}; {grew} "
-        f"{fold(math.exp(min(largest, 100)))}, {fold(goal)} decides, {plural(count, 'subject')}."
+        f"{odds(math.exp(min(largest, 100)))}, {odds(goal)} decides, {plural(count, 'subject')}."
     )
     if count < LEAST_SUBJECTS:
         reason += " One subject says nothing about the model: give each item a subject of its own, if they are independent."

@@ -158,24 +158,24 @@ def interval_method(subjects: int) -> str:
     return "Wilson over trials, normal quantile (this subject only)"
 
 
-def fold(purse: float) -> str:
-    """Return how much a purse grew: ``31-fold``, ``1.4-fold``, ``over a
-    million-fold``.
+def odds(purse: float) -> str:
+    """Return evidence as odds, which is how much a purse grew: ``31 to 1``, ``1.4 to
+    1``, ``over a million to 1``.
     """
     if purse > 1e6:
-        return "over a million-fold"
-    return f"{purse:,.0f}-fold" if purse >= 9.95 else f"{purse:.2g}-fold"
+        return "over a million to 1"
+    return f"{purse:,.0f} to 1" if purse >= 9.95 else f"{purse:.2g} to 1"
 
 
 def standing(game: Game) -> str:
     """Return the state of a cell's betting, for the journal and the progress line."""
     if game.verdict is not None:
         purse = game.passing if game.verdict is Verdict.PASS else game.failing
-        return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: its purse grew {fold(purse)}"
+        return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: evidence {odds(purse)}"
     where = f"{game.subjects} of at most {plural(game.most, 'subject')}"
     if game.stale:
-        return f"stopped at {where}: no gambler ever doubled its money"
-    return f"undecided at {where}: purses grew {fold(game.passing)} (PASS) and {fold(game.failing)} (FAIL)"
+        return f"stopped at {where}: evidence never reached 2 to 1"
+    return f"undecided at {where}: evidence {odds(game.passing)} (PASS) and {odds(game.failing)} (FAIL)"
 
 
 def nothing_measured(cell: CellResult) -> str:
@@ -300,14 +300,16 @@ def _claims(plan: CellPlan) -> tuple[str, str]:
 def _betting(cell: CellResult) -> str:
     game, (passes, fails) = cell.game, _claims(cell.plan)
     assert game is not None
-    goal = fold(game.goal)
+    goal = f"{odds(game.goal)} decides"
     if game.verdict is Verdict.PASS:
         ending = ", and even better than the animals" if cell.superior else ""
-        return f"its purse on '{passes}' grew {fold(game.passing)}: PASS{ending}."
+        return (
+            f"evidence for '{passes}' is {odds(game.passing)} ({goal}): PASS{ending}."
+        )
     if game.verdict is Verdict.FAIL:
-        return f"its purse on '{fails}' grew {fold(game.failing)}: FAIL."
-    both = f"the purse on '{passes}' grew {fold(game.passing)}, that on '{fails}' {fold(game.failing)}"
-    return f"{both}; {goal} decides. {_remedy(cell)}".rstrip()
+        return f"evidence for '{fails}' is {odds(game.failing)} ({goal}): FAIL."
+    both = f"evidence for '{passes}' is {odds(game.passing)}, for '{fails}' {odds(game.failing)}"
+    return f"{both}; {goal}. {_remedy(cell)}".rstrip()
 
 
 def _remedy(cell: CellResult) -> str:
@@ -319,7 +321,7 @@ def _remedy(cell: CellResult) -> str:
         missing = plural(cell.missing, "missing trial")
         return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
     if game.stale:
-        return f"Stopped at {where}: no gambler had ever doubled its money, so more would hardly decide it."
+        return f"Stopped at {where}: evidence had never reached 2 to 1, so more would hardly decide it."
     likely = (
         f"about {plural(cell.subjects_needed, one)} would decide it at this rate"
         if cell.subjects_needed

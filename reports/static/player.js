@@ -37,6 +37,12 @@
 
   const mark = (one) => (one.success === null ? "–" : one.success ? "✔" : "✘");
 
+  // The agent, which is the only arrow of a map seen from above, in the colour of models.
+  function marked(text) {
+    const parts = text.split(/([↑→↓←↖↗↘↙])/u);
+    return parts.length === 3 ? [parts[0], element("span", parts[1], "agent"), parts[2]] : [text];
+  }
+
   // The longest line of any observation: the letters are as large as it allows.
   function widest(observations) {
     let most = 12;
@@ -202,7 +208,7 @@
       $("picture").src = "data:image/webp;base64," + seen.webp;
       $("picture").alt = "The picture that the model saw at step " + step;
     }
-    $("observation").textContent = isPicture ? seen.text : seen;
+    $("observation").replaceChildren(...marked(isPicture ? seen.text : seen));
     $("observation").hidden = isPicture && !seen.text;
   }
 

@@ -83,7 +83,7 @@ def test_the_verdict_is_the_mean_of_subjects(made: cheesebench.Run) -> None:
         assert cell.difference == pytest.approx(mean - 14)
         assert cell.verdict is Verdict.FAIL, cell.reason
         assert f"is {cell.judged.mean:.3g}, against 14 (rodent)" in cell.reason
-        assert "its purse on 'worse by more than 5' grew" in cell.reason
+        assert "evidence for 'worse by more than 5' is" in cell.reason
     assert found["ranged"].rate is None
     assert found["free"].rate is not None
     assert made.summary.models[0].overall is None, (

@@ -168,7 +168,7 @@ def test_three_states_against_a_published_mean(
     [
         (30, Verdict.PASS, "better than chance"),
         (0, Verdict.FAIL, "less than 10 points better than chance"),
-        (10, Verdict.INCONCLUSIVE, "20-fold decides"),
+        (10, Verdict.INCONCLUSIVE, "20 to 1 decides"),
     ],
 )
 def test_three_states_against_chance(right: int, verdict: Verdict, words: str) -> None:

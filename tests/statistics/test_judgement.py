@@ -41,9 +41,9 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     )
     assert cell.game.p_value == pytest.approx(1 / cell.game.passing)
     assert cell.reason.startswith(
-        "80 % of trials succeed, against 80 % (C57BL/6): its purse on 'not worse by 10 points' grew"
+        "80 % of trials succeed, against 80 % (C57BL/6): evidence for 'not worse by 10 points' is"
     )
-    assert cell.reason.endswith("-fold: PASS.")
+    assert cell.reason.endswith("to 1 (20 to 1 decides): PASS.")
     assert cell.subjects_needed is None
 
 
@@ -82,7 +82,7 @@ def test_fail(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.game.failing >= 20 > cell.game.passing
     assert cell.game.decided is not None
     assert cell.game.decided < 10
-    assert "its purse on 'worse by more than 10 points' grew" in cell.reason
+    assert "evidence for 'worse by more than 10 points' is" in cell.reason
 
 
 def test_inconclusive_says_how_many_subjects_would_settle_it(

@@ -273,7 +273,7 @@ def test_more_is_not_better_where_models_should_be_like_the_animals(
             if verdict == "PASS"
             else "further than 0.1 from the animals"
         )
-        assert f"its purse on '{claim}' grew" in found.reason
+        assert f"evidence for '{claim}' is" in found.reason
         assert found.difference_low is not None
         assert found.difference_high is not None
         assert (max(abs(found.difference_low), abs(found.difference_high)) < 0.1) is (

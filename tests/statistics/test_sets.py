@@ -46,7 +46,7 @@ def test_a_hopeless_model_needs_one_set(sequential: Both) -> None:
         6,
         True,
     )
-    assert asked.text.startswith("FAIL after 4 subjects: its purse grew")
+    assert asked.text.startswith("FAIL after 4 subjects: evidence")
 
 
 def test_an_open_cell_says_what_it_may_need(sequential: Both) -> None:
