@@ -338,8 +338,6 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
             replace(life[-1], trial=trial, block="", missing="not run", compared=True)
             for trial in coming
         ]
-    # What the agent counted, where there was something to count.
-    counted = [(name, count) for name, count in record.tally.items() if count]
     return {record.trial for record in enter_estimand(plan.estimand, life)}
 
 
@@ -366,6 +364,8 @@ def _trial(
             if not step or frame.goals != frames[step - 1].goals
         ]
         where["goals"] = [[step, sorted(frames[step].goals)] for step in changes]
+    # What the agent counted, where there was something to count.
+    counted = [(name, count) for name, count in record.tally.items() if count]
     return where | {
         "subject": record.subject,
         "trial": record.trial + 1,

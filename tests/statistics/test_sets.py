@@ -117,7 +117,7 @@ def test_a_stale_cell_stops(sequential: Both) -> None:
     assert asked.decided
     assert cell.game is not None
     assert (cell.game.stale, cell.verdict) == (True, Verdict.INCONCLUSIVE)
-    assert "no gambler had ever doubled its money" in cell.reason
+    assert "evidence had never reached 2 to 1" in cell.reason
     assert not sequential(*[BETWEEN] * 40)[0].decided
 
 
