@@ -27,7 +27,7 @@
 
   function choose(number, remembered) {
     // The heads of other tabs are short, so that their pictures are in sight.
-    document.body.classList.toggle("short", number > 0);
+    document.documentElement.classList.toggle("short", number > 0);
     panels.forEach((panel, other) => {
       panel.hidden = other !== number;
       tabs[other].setAttribute("aria-selected", String(other === number));
