@@ -47,12 +47,31 @@ def answers_for_life(specification: Specification) -> tuple[str, ...]:
     """Return the answers that a subject keeps for life, balanced over subjects: of each
     draw the first column that is one and has at most ``MOST_LEVELS`` values.
     """
-    read = answers(specification)
+    read = _with_sources(specification, answers(specification))
     found = []
     for draw in specification.draws:
         if draw.per == "subject" and draw.order == "balanced":
             found += [name for name in draw.columns if _divides(draw, name, read)][:1]
     return tuple(found)
+
+
+def _with_sources(specification: Specification, read: set[str]) -> set[str]:
+    """Return these variables and those that they are set from, as a lever is from the
+    place that pays.
+    """
+    states = specification.states.values()
+    effects = [specification.each]
+    effects += [one for state in states for one in (state.entry, state.each)]
+    effects += [rule.effects for state in states for rule in state.rules]
+    effects += [rule.effects for rule in specification.watch]
+    made = [one for own in effects for one in own.assignments]
+    while True:
+        sources = {
+            name for one in made if one.variable in read for name in _read(one.value)
+        }
+        if sources <= read:
+            return read
+        read = read | sources
 
 
 def _divides(draw: DrawSpec, name: str, read: set[str]) -> bool:

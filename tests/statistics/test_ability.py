@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol.answers import answers_for_life
 from cheesebench.protocol.validation import ability_scale, idle_sessions
 from cheesebench.records import AbilityScale, CellPlan, ReferenceValue
 from cheesebench.statistics.ability import ability, index, mean_ability
@@ -114,6 +115,14 @@ def test_probes_and_conditioning_are_idle() -> None:
     assert idle_sessions(_shipped("place_preference"))
     assert idle_sessions(_shipped("barnes_maze"))
     assert not idle_sessions(_shipped("star_maze"))
+
+
+def test_answers_for_life_are_found_through_what_is_set_from_them() -> None:
+    assert answers_for_life(_shipped("operant_chamber")) == ("place",)
+    assert answers_for_life(_shipped("place_preference")) == ("paired",)
+    assert answers_for_life(_shipped("shuttle_box")) == ("danger",)
+    # Its answer is drawn anew in each trial.
+    assert answers_for_life(_shipped("dnms")) == ()
 
 
 @pytest.mark.parametrize(
