@@ -180,6 +180,11 @@ class Games:
     """Largest purse against the PASS bar, over the subjects that count."""
     failing: Floats
     """The same of the mirror game."""
+    passing_at_stop: Floats
+    """The PASS purse after the subject that decided, or the last: an e-value, which the
+    largest is not.
+    """
+    failing_at_stop: Floats
     passed: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     stale: NDArray[np.bool_]
@@ -242,9 +247,15 @@ def play(
     counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
     inside = np.arange(1, subjects + 1) <= counted[..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in purses]
+    at_stop = [
+        np.take_along_axis(one, decided[..., None] - 1, axis=-1)[..., 0]
+        for one in purses
+    ]
     return Games(
         largest[0],
         largest[1],
+        at_stop[0],
+        at_stop[1],
         passed,
         failed,
         stale & ~passed & ~failed,

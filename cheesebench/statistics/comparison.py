@@ -11,6 +11,7 @@ because of its results is lucky, or unlucky.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -970,22 +971,30 @@ def _mapping(value: object) -> Mapping[str, object]:
 #: Random signs for the quantile.
 FLIPS = 4000
 LEVEL = 0.95
+#: Mean score of each subject with its missing trials failed, passed, and left out.
+Ratings = dict[int, tuple[float, float, float]]
 
 
 def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
     """Return a ranking for every view and variant in which two models or more ran the
     same protocols.
     """
-    places: dict[tuple[str, str], dict[str, dict[str, dict[int, float]]]] = {}
+    places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()
     for plan, sample in cells:
         if plan.measured is not None and plan.measured.better == "alike":
             continue  # neither more nor less is better
         own = {
-            number: (one.rate(False) + one.rate(True)) / 2
+            number: (
+                one.rate(False),
+                one.rate(True),
+                one.total / one.scored if one.scored else math.nan,
+            )
             for number, one in enumerate(sample.judged())
             if one.scored + one.missing
         }
+        if not any(one.scored for one in sample.judged()):
+            continue  # nothing is known of the model
         doubted |= (
             {plan.protocol}
             if plan.construct is None or plan.construct.status != "validated"
@@ -1014,9 +1023,7 @@ def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, 
     return tuple(found)
 
 
-def _rank(
-    view: str, variant: str, models: dict[str, Sequence[dict[int, float]]]
-) -> Leaderboard:
+def _rank(view: str, variant: str, models: dict[str, Sequence[Ratings]]) -> Leaderboard:
     import numpy as np
 
     names, protocols = list(models), len(next(iter(models.values())))
@@ -1027,18 +1034,21 @@ def _rank(
         sorted(set.intersection(*(set(own[at]) for own in models.values())))
         for at in range(protocols)
     ]
+    # For each protocol: failed, passed, or left out; models; subjects.
     scores = [
         np.array([[own[at][s] for s in common[at]] for own in models.values()])
+        .reshape(len(names), len(common[at]), 3)
+        .transpose(2, 0, 1)
         for at in range(protocols)
     ]
-    random, means, squares = (
-        np.random.default_rng(0),
-        np.zeros(len(pairs)),
-        np.zeros(len(pairs)),
-    )
-    flipped = np.zeros((len(pairs), FLIPS))
-    for own in scores:
-        count, differences = own.shape[1], own[one] - own[other]
+    random, rows = np.random.default_rng(0), 2 * len(pairs)
+    means, squares, flipped = np.zeros(rows), np.zeros(rows), np.zeros((rows, FLIPS))
+    for failed, passed, _ in scores:
+        # Missing trials against the first model and for the other, and the reverse.
+        differences = np.concatenate(
+            [failed[one] - passed[other], passed[one] - failed[other]]
+        )
+        count = differences.shape[1]
         centred = differences - differences.mean(axis=1, keepdims=True)
         means += differences.mean(axis=1) / protocols
         squares += (centred**2).sum(axis=1) / max(1, count - 1) / count / protocols**2
@@ -1049,12 +1059,16 @@ def _rank(
     largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(
         axis=0
     )
-    half = float(np.quantile(largest, LEVEL)) * errors
+    # One subject more that differs entirely: equal differences show no spread.
+    unseen = 1 / protocols / min(map(len, common))
+    wanted = max(quantile((1 - LEVEL) / 2, None), float(np.quantile(largest, LEVEL)))
+    half = wanted * np.sqrt(squares + unseen**2) + unseen
+    low, high = (means - half)[: len(pairs)], (means + half)[len(pairs) :]
     better = np.zeros(
         (len(names), len(names)), dtype=int
     )  # 1: the first is better than the second for certain
-    better[one, other], better[other, one] = means > half, means < -half
-    rates = np.mean([own.mean(axis=1) for own in scores], axis=0)
+    better[one, other], better[other, one] = low > 0, high < 0
+    rates = np.mean([np.nanmean(own[2], axis=1) for own in scores], axis=0)
     ranked = [
         Ranked(
             model=name,
@@ -1074,9 +1088,9 @@ def _rank(
             ModelDifference(
                 first=names[a],
                 second=names[b],
-                difference=float(mean),
-                interval=(max(-1.0, float(mean - wide)), min(1.0, float(mean + wide))),
+                difference=float(rates[a] - rates[b]),
+                interval=(max(-1.0, float(least)), min(1.0, float(most))),
             )
-            for (a, b), mean, wide in zip(pairs, means, half, strict=True)
+            for (a, b), least, most in zip(pairs, low, high, strict=True)
         ),
     )

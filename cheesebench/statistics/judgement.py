@@ -149,6 +149,8 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     return Game(
         passing=min(LARGEST, float(found.passing)),
         failing=min(LARGEST, float(found.failing)),
+        passing_at_stop=min(LARGEST, float(found.passing_at_stop)),
+        failing_at_stop=min(LARGEST, float(found.failing_at_stop)),
         goal=plan.goal,
         verdict=verdict,
         decided=int(found.decided) if verdict is not None else None,

@@ -234,7 +234,9 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
         name: average([c for c in cells if c.plan.dimension == name])
         for name in dimensions
     }
-    failed = e_bh({c.plan.label: c.game.failing for c in cells if c.game is not None})
+    failed = e_bh(
+        {c.plan.label: c.game.failing_at_stop for c in cells if c.game is not None}
+    )
     gate, reason = _gate(cells, failed)
     return ModelSummary(
         model=cells[0].plan.model,
@@ -254,8 +256,8 @@ def e_bh(purses: Mapping[str, float]) -> tuple[str, ...]:
     the order given.
 
     It has the k largest purses, if each is at least ``GOAL`` times the number of purses
-    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822); the purses may depend on
-    one another.
+    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822). Purses at the stop may
+    depend on one another; the largest that they ever were may not.
     """
     largest = sorted(purses.values(), reverse=True)
     long = max(
@@ -277,7 +279,7 @@ def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
     }
     sides = (
         {name: getattr(game, side) for name, game in games.items()}
-        for side in ("passing", "failing")
+        for side in ("passing_at_stop", "failing_at_stop")
     )
     passed, failed = map(e_bh, sides)
     return replace(board, passed=passed, failed=failed)
@@ -328,10 +330,8 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
     if count[Verdict.FAIL]:
         failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
         kept = [name for name in failed if name in listed]
-        which = "all of them" if kept == failed else ", ".join(kept) or "none of them"
-        alone = len(cells) == 1
-        text = f"{', '.join(failed)} failed" + (
-            "" if alone else f"; {which} also as a list (e-BH over {total})"
+        text = f"{', '.join(failed)} failed" + _as_a_list(
+            failed, kept, len(cells), total
         )
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:
@@ -340,6 +340,20 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         Verdict.INCONCLUSIVE,
         f"{tally} and none failed; the rest need more data or make no claim.",
     )
+
+
+def _as_a_list(
+    failed: Sequence[str], kept: Sequence[str], cells: int, total: str
+) -> str:
+    """Return which FAILs hold as a list, and that others are not corrected."""
+    if cells == 1:
+        return ""
+    if kept == failed:
+        return f"; all of them also as a list (e-BH over {total})"
+    others = f"not corrected for {total} (--familywise corrects)"
+    if not kept:
+        return f"; {others}"
+    return f"; {', '.join(kept)} also as a list (e-BH), the others {others}"
 
 
 # ---- The best of several views: the paper's headline number, and a number that shows

@@ -181,6 +181,9 @@ class Game:
     """Largest purse of the PASS game."""
     failing: float = 0.0
     """Largest purse of the FAIL game."""
+    passing_at_stop: float = 0.0
+    """Purse of the PASS game after the subject that decided, or the last."""
+    failing_at_stop: float = 0.0
     goal: float
     """What a purse must hold for a verdict."""
     verdict: Verdict | None = None

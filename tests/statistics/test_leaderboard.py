@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,48 @@ def test_equal_models_are_rarely_told_apart(
             not one.interval[0] <= 0 <= one.interval[1] for one in board.differences
         )
     assert wrong <= 4
+
+
+def test_trials_that_a_server_lost_count_for_nobody(
+    plan: MakePlan, cohort: MakeTrials
+) -> None:
+    """The better model lost a fifth of its trials: it keeps its rate, and is worse for
+    certain in no case. Equal differences are no certainty either.
+    """
+    random = np.random.default_rng(5)
+    plans, trials = list[CellPlan](), list[TrialRecord]()
+    for model, rate, lost in (("able", 0.97, 0.2), ("rival", 0.92, 0.0)):
+        plans.append(plan(design="leaderboard", subjects=40, model=model))
+        for record in cohort(
+            *(
+                "".join(random.choice(["-", "+"], 20, p=[1 - rate, rate]))
+                for _ in range(40)
+            ),
+            model=model,
+        ):
+            gone = random.random() < lost
+            trials.append(
+                replace(record, missing="infrastructure", success=None)
+                if gone
+                else record
+            )
+    (board,) = summarise_run({"seed": 0}, plans, trials).leaderboards
+    ranks = {one.model: (one.best_rank, one.worst_rank) for one in board.models}
+    assert ranks["able"][0] == 1
+    assert board.models[0].model == "able"
+    assert board.models[0].rate == pytest.approx(0.97, abs=0.02)
+    (difference,) = board.differences
+    assert difference.interval[0] < 0 < difference.interval[1]
+
+
+def test_equal_differences_have_an_interval(plan: MakePlan, cohort: MakeTrials) -> None:
+    plans, trials = list[CellPlan](), list[TrialRecord]()
+    for model, lives in (("a", "+" * 20), ("b", "-" * 20)):
+        plans.append(plan(design="leaderboard", subjects=40, model=model))
+        trials += cohort(*[lives] * 40, model=model)
+    (board,) = summarise_run({"seed": 0}, plans, trials).leaderboards
+    low, high = board.differences[0].interval
+    assert (low < high, high - low > 0.05) == (True, True)
 
 
 def test_one_model_is_no_leaderboard(
