@@ -247,8 +247,10 @@ def play(
     counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
     inside = np.arange(1, subjects + 1) <= counted[..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in purses]
+    # A fixed number of subjects is run to its end.
+    stop = decided if most is not None else np.full_like(decided, subjects)
     at_stop = [
-        np.take_along_axis(one, decided[..., None] - 1, axis=-1)[..., 0]
+        np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0]
         for one in purses
     ]
     return Games(
