@@ -250,8 +250,7 @@ def play(
     # A fixed number of subjects is run to its end.
     stop = decided if most is not None else np.full_like(decided, subjects)
     at_stop = [
-        np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0]
-        for one in purses
+        np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0] for one in purses
     ]
     return Games(
         largest[0],
