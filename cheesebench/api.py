@@ -39,6 +39,7 @@ from cheesebench.model_run import (
 )
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
 from cheesebench.statistics.question import has_interval, reference_limits
 from cheesebench.terminal import film_strip, printable
@@ -571,8 +572,6 @@ def given_options(
         if value is not None and value != []:
             given[key] = _typed(option, value)
     if profile is not None:
-        from cheesebench.profiles import find_file, read_profile
-
         found = read_profile(str(profile), find_file(Path.cwd()))
         given |= {
             key: _typed(BY_KEY[key], value)

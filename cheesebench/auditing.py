@@ -9,8 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tabulate import tabulate
+
+from cheesebench.experiment.cells import reference_value
 from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
 from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.protocol import arenas
+from cheesebench.protocol.validation import life_hash
+from cheesebench.statistics.wording import number, percent
+from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
@@ -52,9 +60,6 @@ def audit_specification(
     Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for
     an unknown view.
     """
-    from cheesebench.protocol import arenas
-    from cheesebench.protocol.validation import life_hash
-
     plugins = plugins or installed_plugins()
     views = (
         [plugins.view(name) for name in dict.fromkeys(view_names)]
@@ -92,10 +97,6 @@ def audit_animal(
     """Return how the rule for models would judge animals that match the reference
     exactly.
     """
-    from cheesebench.experiment.cells import reference_value
-    from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
-    from cheesebench.statistics.wording import number, percent
-
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:
         return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
@@ -137,10 +138,6 @@ def findings_table(report: AuditReport) -> str:
     """Return the findings as a plain table of rule, verdict and finding, with wrapped
     lines.
     """
-    from tabulate import tabulate
-
-    from cheesebench.terminal import printable
-
     rows = [
         [printable(one.rule), one.verdict, printable(" ".join(one.text.split()))]
         for one in report.findings

@@ -29,7 +29,14 @@ from cheesebench.errors import (
 )
 from cheesebench.interface_checks import blaming, misfit, returned
 from cheesebench.interfaces import CommandModule, CommandSpec
-from cheesebench.terminal import coloured, replace_unprintable
+from cheesebench.plugin_manager import (
+    WITH_COMMANDS,
+    PluginManager,
+    installed_plugins,
+)
+from cheesebench.profiles import expanded, find_file
+from cheesebench.redaction import redact
+from cheesebench.terminal import coloured, printable, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
 MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
@@ -82,8 +89,6 @@ def _run(arguments: list[str]) -> int:
     # Plugins are loaded only where they can make a difference.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
-        from cheesebench.plugin_manager import installed_plugins
-
         if closest(name, commands):
             raise UnknownNameError("command", name, commands)
         plugins = installed_plugins()
@@ -140,8 +145,6 @@ def _with_profile(
         argument.partition("=")[0] == "--profile" for argument in arguments
     ):
         return arguments
-    from cheesebench.profiles import expanded, find_file
-
     return arguments + expanded(arguments, find_file(Path.cwd()), known)[0]
 
 
@@ -150,8 +153,6 @@ def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
 
     ``entry_points``: include installed plugins, not only the built-in ones.
     """
-    from cheesebench.plugin_manager import WITH_COMMANDS, PluginManager
-
     return COMMANDS | {
         name: command
         for name, command in PluginManager(
@@ -192,9 +193,6 @@ def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
 
 def _mistake(*lines: str) -> int:
     """Print an error on stderr: one line, or one for each finding in a protocol."""
-    from cheesebench.redaction import redact
-    from cheesebench.terminal import printable
-
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
         # A damaged log can cause a line of megabytes.

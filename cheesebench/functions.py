@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.api import Names, given_options, names_of
+from cheesebench.auditing import audit_specification
+from cheesebench.baselines import find_counted
 from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
@@ -30,15 +32,22 @@ from cheesebench.experiment.cells import (
     usual_design,
 )
 from cheesebench.experiment.controls import check_control
+from cheesebench.experiment.language_models import language_models
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
 from cheesebench.family import CellRequest
 from cheesebench.hookspecs import FigureReporter
 from cheesebench.interfaces import AuditSettings, BaseSpecification
+from cheesebench.model_run import summarise_log, with_study
+from cheesebench.models import known_models, user_models
+from cheesebench.planning import forecast
+from cheesebench.planning.asking import first_answers
+from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
+from cheesebench.statistics.comparison import compare_runs
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
@@ -67,9 +76,6 @@ def compare(
     ``models`` selects a model in either. Raises ComparisonError for runs that are no
     pairs.
     """
-    from cheesebench.baselines import find_counted
-    from cheesebench.statistics.comparison import compare_runs
-
     counted = [
         find_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
@@ -94,9 +100,6 @@ def figures(
     Needs the extra ``figures``. Raises OptionError for runs that have different
     protocols of the same name.
     """
-    from cheesebench.model_run import summarise_log
-    from cheesebench.models import known_models, user_models
-
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
     if not isinstance(reporter, FigureReporter):
@@ -199,8 +202,6 @@ def audit(
     ``settings`` are fields of ``AuditSettings``: ``trials`` (2000), ``seed``,
     ``effort``, ``parts``, ``processes``.
     """
-    from cheesebench.auditing import audit_specification
-
     specification = load_protocol(protocol) if isinstance(protocol, str) else protocol
     return audit_specification(specification, AuditSettings(**settings), views)
 
@@ -233,13 +234,6 @@ def forecast_of(
     tell: Callable[[str], None] = lambda line: None,
 ) -> Forecast:
     """Return the forecast of a run with these options."""
-    from cheesebench.experiment.language_models import language_models
-    from cheesebench.model_run import with_study
-    from cheesebench.models import user_models
-    from cheesebench.planning import forecast
-    from cheesebench.planning.asking import first_answers
-    from cheesebench.planning.earlier import EarlierRuns
-
     plugins = installed_plugins()
     options.check()
     named = options.value("study")

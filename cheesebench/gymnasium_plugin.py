@@ -12,6 +12,7 @@ import importlib.util
 import re
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +24,7 @@ def register() -> None:
     ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
     """
-    from pathlib import Path
-
+    # Both wait for whoever uses Gymnasium; pytest imports this in every project.
     import gymnasium
 
     import cheesebench.protocols

@@ -67,7 +67,9 @@ from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import Shard, describe_shard
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
 from cheesebench.interfaces import BaseSpecification, PictureView
+from cheesebench.models import user_models
 from cheesebench.options import BY_KEY
+from cheesebench.planning import rehearse, too_short
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue
 from cheesebench.published import check_against
@@ -283,8 +285,6 @@ def with_study(options: RunOptions, study: Study) -> RunOptions:
 
 
 def _user_models(directory: Path, given: str | None) -> list[ModelEntry]:
-    from cheesebench.models import user_models
-
     return list(user_models(directory / given if given else None))
 
 
@@ -517,8 +517,6 @@ class ModelRun:
         """Warn in one line of each model whose longest prompt exceeds its server's
         context.
         """
-        from cheesebench.planning import rehearse, too_short
-
         for name, context in contexts.items():
             found = [
                 (rehearse(self.plugins, plan, specification, models[name])[1], plan)

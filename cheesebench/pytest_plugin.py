@@ -10,13 +10,16 @@ from __future__ import annotations
 import copy
 import os
 import shlex
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
+from _pytest.config.findpaths import determine_setup
 
+import cheesebench
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
+from cheesebench.pytest_options import SPELLINGS, ended
 
 if TYPE_CHECKING:
     from cheesebench.interop.verdicts import ScoreVerdict
@@ -27,10 +30,9 @@ def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]
     """Return the function ``cheesebench.verdict``, for logs of other evaluations;
     results appear in JUnit reports.
     """
-    from cheesebench.interop.verdicts import verdict
 
     def judge(*logs: Any, **how: Any) -> ScoreVerdict:
-        found = verdict(*logs, **how)
+        found = cheesebench.verdict(*logs, **how)
         request.node.user_properties.append(("verdict", str(found)))
         return found
 
@@ -85,8 +87,6 @@ def _set_up(
 ) -> None:
     # As _pytest.config.Config does it at the beginning of a session; there is no public
     # API.
-    from _pytest.config.findpaths import determine_setup
-
     given = [
         *shlex.split(os.environ.get("PYTEST_ADDOPTS", "")),
         *map(os.fspath, config.invocation_params.args),
@@ -124,10 +124,6 @@ def _exists(config: pytest.Config, value: str) -> bool:
     except (OSError, ValueError):  # no path at all
         return False
 
-
-#: Our spellings of each option in this session, by key; the short one may belong to
-#: another plugin.
-SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
 #: Options of which one starts a session of ours.
 _RUNS_MODELS = {
@@ -171,21 +167,6 @@ def pytest_load_initial_conftests(
     _refuse_unknown(parser, args)
 
 
-def ended(error: SystemExit) -> pytest.UsageError:
-    """Return the error for a conftest.py or plugin that exits while it is loaded."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = (
-        "?"
-        if trace is None
-        else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-    )
-    return pytest.UsageError(
-        f"{where}: ends the program while it is loaded (SystemExit: {error}). Fix it, or remove it."
-    )
-
-
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
     """Keep pytest from taking a value of our options for a path."""
     with_value = [option for option in OPTIONS if not option.flag]
@@ -209,12 +190,12 @@ def _take_profile(
     """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return
-    from cheesebench.errors import CheeseBenchError
+    # pytest imports this module in every project.
     from cheesebench.profiles import expanded, find_file
 
     try:
         args[:0] = expanded(args, find_file(config.rootpath), spellings=spellings)[0]
-    except CheeseBenchError as error:
+    except cheesebench.CheeseBenchError as error:
         raise pytest.UsageError(str(error)) from error
 
 
@@ -251,13 +232,11 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
         is_long = name.startswith(prefix)
         if not is_long and not name.startswith("--"):
             continue
-        from cheesebench.errors import did_you_mean
-
         # Compare without the common prefix, which would make any two names similar.
         bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
-        hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(
-            " '", f" '{LONG if is_long else '--'}"
-        )
+        hint = cheesebench.did_you_mean(
+            bare, [option.name for option in OPTIONS]
+        ).replace(" '", f" '{LONG if is_long else '--'}")
         if bare in ("lesion", "lesions"):
             hint = " A lesion is a control: write '--control blind'."
         if is_long or hint:
@@ -267,6 +246,7 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
     if _is_given(config, "model") or _is_given(config, "study"):
+        # pytest imports this module in every project.
         from cheesebench.pytest_session import start
 
         start(config)

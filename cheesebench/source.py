@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from yaml.composer import Composer
+from yaml.parser import Parser
+from yaml.reader import Reader
 from yaml.resolver import BaseResolver
+from yaml.scanner import Scanner
 
 from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position
 from cheesebench.files import read_bytes
@@ -298,10 +301,6 @@ def _loader_class() -> type[Any]:
                 BaseResolver.__init__(self)
 
         return Fast
-
-    from yaml.parser import Parser
-    from yaml.reader import Reader
-    from yaml.scanner import Scanner
 
     class Portable(Reader, Scanner, Parser, _StrictComposer, BaseResolver):
         def __init__(self, text: str) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import CheeseBenchError, UnknownNameError
-from cheesebench.experiment.controls import lesion_of
+from cheesebench.experiment.controls import control_cell, has_control, lesion_of
 from cheesebench.experiment.replay import (
     film,
     films,
@@ -22,9 +22,10 @@ from cheesebench.experiment.replay import (
     replay_calls,
     steppable,
 )
-from cheesebench.experiment.subjects import create_agent, interrupts_of
+from cheesebench.experiment.subjects import converse, create_agent, interrupts_of, live
 from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
+from cheesebench.records import CellPlan
 from cheesebench.terminal import film_strip
 
 if TYPE_CHECKING:
@@ -38,13 +39,7 @@ if TYPE_CHECKING:
         Trial,
     )
     from cheesebench.interfaces import BaseSpecification, Paradigm, View
-    from cheesebench.records import (
-        CallRecord,
-        CellPlan,
-        Frame,
-        ReplayedCall,
-        TrialRecord,
-    )
+    from cheesebench.records import CallRecord, Frame, ReplayedCall, TrialRecord
 
 _INDENT = "  "
 
@@ -159,8 +154,6 @@ class StepwiseFamily(Family[S, P]):
         """Return the plan of one cell; ``trials`` are those of one subject, ``more``
         are other fields of the plan.
         """
-        from cheesebench.records import CellPlan
-
         language, design = request.language, request.design
         memory = (
             language.agent.memory
@@ -189,8 +182,6 @@ class StepwiseFamily(Family[S, P]):
         self, plain: CellPlan, specification: BaseSpecification, request: CellRequest
     ) -> Iterator[CellPlan]:
         """Yield a cell, then those requested controls that the protocol can have."""
-        from cheesebench.experiment.controls import control_cell, has_control
-
         yield plain
         for control in request.controls:
             if has_control(specification, control):
@@ -198,8 +189,6 @@ class StepwiseFamily(Family[S, P]):
 
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run an agent without a language model."""
-        from cheesebench.experiment.subjects import live
-
         plan, agent = context.plan, context.plugins.agent(context.plan.model)
         return live(
             paradigm,
@@ -214,8 +203,6 @@ class StepwiseFamily(Family[S, P]):
         self, paradigm: P, context: SubjectContext, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
         """Run a language model with its agent."""
-        from cheesebench.experiment.subjects import converse
-
         plan, agent = context.plan, context.plugins.model_agent(context.plan.agent)
         return converse(
             paradigm,

@@ -32,6 +32,7 @@ def __getattr__(name: str) -> Any:
     """
     if name.startswith("_"):
         raise AttributeError(name)
+    # It imports Gymnasium.
     from cheesebench.paradigms.arena.environment import class_named
 
     return class_named(name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cheesebench.behaviour import Behaviour, Track, behaviour, ground, occupancy, tracks
 from cheesebench.reports import cells as words
-from cheesebench.reports import figures
+from cheesebench.reports import drawing
 from cheesebench.reports.matrix import grid
 from cheesebench.statistics.wording import bar, is_alike, number, percent
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.reports.figures import Group
+    from cheesebench.reports.drawing import Group
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
@@ -46,7 +46,7 @@ class Lived:
 
     @property
     def title(self) -> str:
-        return figures.plain(
+        return drawing.plain(
             f"{self.cell.plan.protocol.replace('_', ' ')}\n{self.group.label}"
         )
 
@@ -87,8 +87,8 @@ def forest(groups: Sequence[Group]) -> Drawn:
     names = list(dict.fromkeys(cell.plan.protocol for *_, cell in judged))
     if not names:
         return None
-    figure = figures.new(
-        figures.WIDTH * 0.8, max(2.0, 0.6 + len(names) * (0.22 + 0.16 * len(groups)))
+    figure = drawing.new(
+        drawing.WIDTH * 0.8, max(2.0, 0.6 + len(names) * (0.22 + 0.16 * len(groups)))
     )
     axes = figure.add_subplot()
     said, labelled = [], set[int]()
@@ -100,10 +100,10 @@ def forest(groups: Sequence[Group]) -> Drawn:
             for end in (cell.difference_low, cell.difference, cell.difference_high)
         )
         span = sorted((low, high))
-        colour = figures.colour(count, len(groups))
+        colour = drawing.colour(count, len(groups))
         axes.plot(span, (row, row), color=colour, linewidth=1.6, solid_capstyle="butt")
         mark, label = (
-            figures.MARKS[count % len(figures.MARKS)],
+            drawing.MARKS[count % len(drawing.MARKS)],
             None if count in labelled else group.label,
         )
         axes.plot(
@@ -112,7 +112,7 @@ def forest(groups: Sequence[Group]) -> Drawn:
             mark,
             color=colour,
             markersize=5,
-            label=label and figures.plain(label),
+            label=label and drawing.plain(label),
         )
         labelled.add(count)
         ends = (
@@ -122,23 +122,23 @@ def forest(groups: Sequence[Group]) -> Drawn:
         axes.fill_betweenx(
             (place - 0.45, place + 0.45),
             *ends,
-            color=figures.RODENT,
+            color=drawing.RODENT,
             alpha=0.15,
             linewidth=0,
         )
         axes.plot(
             (ends[0], ends[0]),
             (place - 0.45, place + 0.45),
-            color=figures.RODENT,
+            color=drawing.RODENT,
             linewidth=0.8,
             linestyle="--",
         )
         said.append(
             f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict.value}"
         )
-    axes.axvline(0, color=figures.RODENT, linewidth=1)
+    axes.axvline(0, color=drawing.RODENT, linewidth=1)
     axes.set_yticks(
-        range(len(names)), [figures.plain(name.replace("_", " ")) for name in names]
+        range(len(names)), [drawing.plain(name.replace("_", " ")) for name in names]
     )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel(
@@ -167,13 +167,13 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
     count, said = len({one.number for one in all_lived}), []
     for one in own:
         axes, mean = by_name[one.cell.plan.protocol], one.behaviour.mean(name)
-        colour = figures.colour(one.number, count)
+        colour = drawing.colour(one.number, count)
         for line in list(one.behaviour.curves[name].values())[:30]:
             axes.plot(
                 list(line), list(line.values()), color=colour, linewidth=0.4, alpha=0.35
             )
-        mark = figures.MARKS[one.number % len(figures.MARKS)]
-        label = figures.plain(one.group.label)
+        mark = drawing.MARKS[one.number % len(drawing.MARKS)]
+        label = drawing.plain(one.group.label)
         axes.plot(
             list(mean),
             list(mean.values()),
@@ -186,7 +186,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
         )
-    figures.shared_legend(figure)
+    drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
     figure.supylabel("steps" if name == "latency" else "squares", fontsize="small")
     return figure, f"{name.capitalize()} by session. {'; '.join(said)}."
@@ -195,7 +195,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 def strategies(all_lived: Sequence[Lived]) -> Drawn:
     """Draw the shares of every categorical measure by session as stacked bars."""
     own = [(one, name) for one in all_lived for name in one.behaviour.strategies]
-    panels = _panels(own, lambda pair: f"{pair[0].title}, {figures.plain(pair[1])}")
+    panels = _panels(own, lambda pair: f"{pair[0].title}, {drawing.plain(pair[1])}")
     if panels is None:
         return None
     figure, by_pair = panels
@@ -216,8 +216,8 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
                 counts[point][kind] / sum(counts[point].values()) for point in points
             ]
             if any(shares):
-                shade = figures.colour(kinds.index(kind), len(kinds))
-                label = figures.plain(kind.replace("_", " "))
+                shade = drawing.colour(kinds.index(kind), len(kinds))
+                label = drawing.plain(kind.replace("_", " "))
                 by_pair[one, name].bar(
                     points,
                     shares,
@@ -235,7 +235,7 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
             for kind, n in total.most_common()
         )
         said.append(f"{one.group.label} on {one.cell.plan.protocol}, {name}: {shown}")
-    figures.shared_legend(figure)
+    drawing.shared_legend(figure)
     figure.supylabel("share of the trials", fontsize="small")
     return figure, f"Strategies by session. {'; '.join(said)}."
 
@@ -314,7 +314,7 @@ def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> N
                 place = (x + floor.left, y + floor.top)
                 axes.text(
                     *place,
-                    figures.plain(tile.glyph),
+                    drawing.plain(tile.glyph),
                     ha="center",
                     va="center",
                     fontsize="xx-small",
@@ -339,7 +339,7 @@ def _walk(axes: Axes, track: Track) -> None:
             y,
             "s",
             markerfacecolor="none",
-            markeredgecolor=figures.RODENT,
+            markeredgecolor=drawing.RODENT,
             markersize=5,
         )
 
@@ -355,9 +355,9 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     ]
     if not known:
         return None
-    figure = figures.new(figures.WIDTH * 0.8, max(2.0, 0.9 + 0.24 * len(known)))
+    figure = drawing.new(drawing.WIDTH * 0.8, max(2.0, 0.9 + 0.24 * len(known)))
     axes = figure.add_subplot()
-    blue, red = figures.COLOURS[:2]
+    blue, red = drawing.COLOURS[:2]
     names, said = [], []
     for row, (one, plain, lesioned) in enumerate(known):
         axes.plot(
@@ -370,12 +370,12 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
                 one.plain.plan.ability.without,
                 row,
                 "|",
-                color=figures.RODENT,
+                color=drawing.RODENT,
                 label=None if row else "at most without the ability",
             )
         plan = one.control.plan
         names.append(
-            figures.plain(
+            drawing.plain(
                 f"{plan.protocol.replace('_', ' ')}, {plan.control}, {plan.model}"
             )
         )
@@ -399,7 +399,7 @@ def conditions(groups: Sequence[Group]) -> Drawn:
     ]
     if not found:
         return None
-    figure = figures.new(0.4 + 5.4 * len(found), 6.5)
+    figure = drawing.new(0.4 + 5.4 * len(found), 6.5)
     panels = figure.subplots(1, len(found), squeeze=False, sharey=True).flat
     said = []
     for axes, (group, by_graph) in zip(panels, found, strict=True):
@@ -427,14 +427,14 @@ def conditions(groups: Sequence[Group]) -> Drawn:
             said.append(f"{group.label}, {by_graph.conditions[at]}: {', '.join(known)}")
         axes.set_xticks(
             range(len(by_graph.graphs)),
-            map(figures.plain, by_graph.graphs),
+            map(drawing.plain, by_graph.graphs),
             rotation=30,
             ha="right",
         )
         axes.set_yticks(
-            range(len(by_graph.conditions)), map(figures.plain, by_graph.conditions)
+            range(len(by_graph.conditions)), map(drawing.plain, by_graph.conditions)
         )
-        axes.set_title(figures.plain(group.label), fontsize="small")
+        axes.set_title(drawing.plain(group.label), fontsize="small")
     figure.colorbar(
         image,
         ax=figure.axes,
@@ -454,20 +454,20 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
     )
     if not names:
         return None
-    figure = figures.new(max(figures.WIDTH, 0.25 * len(names) * (len(found) + 2)))
+    figure = drawing.new(max(drawing.WIDTH, 0.25 * len(names) * (len(found) + 2)))
     axes, width, said = figure.add_subplot(), 0.8 / len(found), []
     for count, best in enumerate(found):
         places = [
             names.index(one.protocol) + (count - (len(found) - 1) / 2) * width
             for one in best.protocols
         ]
-        label = figures.plain(", ".join(filter(None, (best.model, best.variant))))
+        label = drawing.plain(", ".join(filter(None, (best.model, best.variant))))
         heights = [one.best for one in best.protocols]
         axes.bar(
             places,
             heights,
             width * 0.9,
-            color=figures.colour(count, len(found)),
+            color=drawing.colour(count, len(found)),
             label=label,
         )
         said.append(
@@ -485,12 +485,12 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
                 rodents.value,
                 "D",
                 color="white",
-                markeredgecolor=figures.RODENT,
+                markeredgecolor=drawing.RODENT,
                 markersize=8,
             )
     axes.set_xticks(
         range(len(names)),
-        [figures.plain(n.replace("_", " ")) for n in names],
+        [drawing.plain(n.replace("_", " ")) for n in names],
         rotation=20,
         ha="right",
     )
@@ -508,7 +508,7 @@ def _panels(
         return None
     across = min(4, len(keys))
     down = math.ceil(len(keys) / across)
-    figure = figures.new(size * across + 1.4, size * 0.9 * down + 0.4)
+    figure = drawing.new(size * across + 1.4, size * 0.9 * down + 0.4)
     panels: Iterable[Axes] = figure.subplots(
         down, across, squeeze=False, sharey=share
     ).flat

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tabulate import tabulate
+
 from cheesebench.files import strict_json
 from cheesebench.reports.cells import NOTHING, clean, escape
 from cheesebench.reports.markdown import table as markdown_table
@@ -288,8 +290,6 @@ def _text_table(model: ModelComparison) -> str:
     """Return the narrow table, with only the p value that decides the answer
     (Holm-adjusted where there is one).
     """
-    from tabulate import tabulate
-
     rows = [
         (answer, *values, holm if holm != NOTHING else p, remarks)
         for answer, *values, p, holm, _, remarks in _rows(model)

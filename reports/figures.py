@@ -7,11 +7,12 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench.records import Variant
+from cheesebench.reports import behaviour_figures as lives
 from cheesebench.reports import cells as words
+from cheesebench.reports import drawing
 from cheesebench.reports.cells import clean, escape
 from cheesebench.reports.markdown import table
 from cheesebench.statistics.wording import abilities, percent
@@ -23,43 +24,10 @@ if TYPE_CHECKING:
     from cheesebench.behaviour import Behaviour
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.statistics import CellResult, ModelSummary, RunSummary
+    from cheesebench.statistics import RunSummary
 
-#: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the
-#: marks that go with it.
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#F0E442",
-    "#000000",
-)
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-RODENT = "#444444"
-#: Inches; a page of two columns holds it in full width.
-WIDTH, HEIGHT = 10.0, 4.5
 DOTS_PER_INCH = 150
 Z95 = 1.959964
-
-
-@dataclass(frozen=True)
-class Group:
-    """One model in one view and variant, with a unique label."""
-
-    label: str
-    model: ModelSummary
-    cells: Sequence[CellResult]
-
-    @property
-    def mean(self) -> tuple[float, float] | None:
-        """Mean pass rate over the protocols and its standard error; None without a
-        rate.
-        """
-        overall = self.model.overall
-        return None if overall is None else (overall.mean, overall.standard_error)
 
 
 def render(summary: RunSummary) -> str:
@@ -80,8 +48,6 @@ def render_figures(
     ``sizes`` maps models to billions of parameters. A figure for which the runs have
     nothing is left out. ``width`` is in inches, by default each figure's own.
     """
-    from cheesebench.reports import behaviour_figures as lives
-
     summaries = [summary for summary, _ in runs]
     groups = _groups(summaries)
     lived = lives.lived(groups, runs, plugins)
@@ -119,7 +85,7 @@ def render_figures(
     return files
 
 
-def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
+def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
     several_views = (
         len({model.view for summary in summaries for model in summary.models}) > 1
     )
@@ -130,7 +96,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
             labelled.append((", ".join(filter(None, parts)), summary, model))
     labels = [label for label, _, _ in labelled]
     return [
-        Group(
+        drawing.Group(
             clean(
                 label
                 if labels.count(label) == 1
@@ -150,13 +116,6 @@ def _percents(value: float, _: object) -> str:
 def in_percent(axes: Axes) -> None:
     """Label the pass rates of a vertical axis as everywhere else."""
     axes.yaxis.set_major_formatter(_percents)
-
-
-def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    # Not pyplot, which keeps figures alive and may look for a display.
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _resize(figure: Figure, width: float) -> None:
@@ -189,7 +148,7 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
     return content.getvalue()
 
 
-def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
+def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw the pass rate of every group on every protocol, with 95 % intervals and the
     animals as diamonds.
     """
@@ -200,7 +159,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     }
     if not titles:
         return None
-    figure = new(max(WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
+    figure = drawing.new(max(drawing.WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
     axes = figure.add_subplot()
     width = 0.8 / len(groups)
     said = []
@@ -226,8 +185,8 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
             places,
             rates,
             width * 0.9,
-            color=colour(number, len(groups)),
-            label=plain(group.label),
+            color=drawing.colour(number, len(groups)),
+            label=drawing.plain(group.label),
         )
         axes.errorbar(
             places,
@@ -257,20 +216,22 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     for name, animals in references.items():
         place = list(titles).index(name)
         if animals.interval is not None:
-            axes.vlines(place, *animals.interval, color=RODENT, linewidth=3, alpha=0.5)
+            axes.vlines(
+                place, *animals.interval, color=drawing.RODENT, linewidth=3, alpha=0.5
+            )
         label = "rodent" if name == next(iter(references)) else None
         axes.plot(
             place,
             animals.value,
             "D",
             color="white",
-            markeredgecolor=RODENT,
+            markeredgecolor=drawing.RODENT,
             markersize=8,
             label=label,
         )
     axes.set_xticks(
         range(len(titles)),
-        [plain(title) for title in titles.values()],
+        [drawing.plain(title) for title in titles.values()],
         rotation=20,
         ha="right",
     )
@@ -287,7 +248,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     )
 
 
-def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
+def profile(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw the mean pass rate of every group by cognitive dimension, around a circle
     (at least three dimensions).
     """
@@ -296,7 +257,7 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     )
     if len(dimensions) < 3:
         return None
-    figure = new(7.0, 5.0)
+    figure = drawing.new(7.0, 5.0)
     axes = figure.add_subplot(projection="polar")
     angles = [
         2 * math.pi * number / len(dimensions) for number in range(len(dimensions))
@@ -309,7 +270,7 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         axes.plot(
             closed,
             [*known_animals, known_animals[0]],
-            color=RODENT,
+            color=drawing.RODENT,
             linestyle="--",
             label="rodent",
         )
@@ -318,14 +279,17 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
             group.model.profile[d].mean if d in group.model.profile else math.nan
             for d in dimensions
         ]
-        shade, mark = colour(number, len(groups)), MARKS[number % len(MARKS)]
+        shade, mark = (
+            drawing.colour(number, len(groups)),
+            drawing.MARKS[number % len(drawing.MARKS)],
+        )
         axes.plot(
             closed,
             [*values, values[0]],
             color=shade,
             marker=mark,
             markersize=5,
-            label=plain(group.label),
+            label=drawing.plain(group.label),
         )
         points = [
             (d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)
@@ -335,7 +299,7 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         )
     axes.set_xticks(
         angles,
-        [plain(dimension).replace(" ", "\n", 1) for dimension in dimensions],
+        [drawing.plain(dimension).replace(" ", "\n", 1) for dimension in dimensions],
         fontsize="small",
     )
     axes.tick_params(axis="x", pad=18)
@@ -352,7 +316,7 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
 
 
 def curves(
-    groups: Sequence[Group], lived: Mapping[tuple[int, str], Behaviour]
+    groups: Sequence[drawing.Group], lived: Mapping[tuple[int, str], Behaviour]
 ) -> tuple[Figure, str] | None:
     """Draw the pass rate by session, a panel for each protocol that some group has at
     least two sessions of.
@@ -375,7 +339,7 @@ def curves(
         return None
     across = min(3, len(protocols))
     down = math.ceil(len(protocols) / across)
-    figure = new(3.4 * across + 1.6, 2.6 * down + 0.4)
+    figure = drawing.new(3.4 * across + 1.6, 2.6 * down + 0.4)
     panels = figure.subplots(down, across, squeeze=False, sharey=True).flat
     said = []
     for axes, protocol in zip(panels, protocols, strict=False):
@@ -383,14 +347,14 @@ def curves(
             if cell.plan.protocol != protocol:
                 continue
             points = [(point.session, point.rate) for point in cell.curve]
-            mark = MARKS[number % len(MARKS)]
+            mark = drawing.MARKS[number % len(drawing.MARKS)]
             for subject in list(
                 lived[number, protocol].curves.get("pass rate", {}).values()
             )[:30]:
                 axes.plot(
                     list(subject),
                     list(subject.values()),
-                    color=colour(number, len(groups)),
+                    color=drawing.colour(number, len(groups)),
                     lw=0.4,
                     alpha=0.3,
                 )
@@ -398,10 +362,10 @@ def curves(
             axes.plot(
                 x,
                 y,
-                color=colour(number, len(groups)),
+                color=drawing.colour(number, len(groups)),
                 marker=mark,
                 markersize=3,
-                label=plain(group.label),
+                label=drawing.plain(group.label),
             )
             said.append(
                 f"{group.label} on {protocol}: "
@@ -414,7 +378,11 @@ def curves(
         if animals is not None and animals.measured is None and animals.curve:
             sessions = range(1, len(animals.curve) + 1)
             axes.plot(
-                sessions, animals.curve, color=RODENT, linestyle="--", label="rodent"
+                sessions,
+                animals.curve,
+                color=drawing.RODENT,
+                linestyle="--",
+                label="rodent",
             )
             if animals.curve_sd:
                 pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
@@ -422,10 +390,10 @@ def curves(
                     sessions,
                     [m - s for m, s in pairs],
                     [m + s for m, s in pairs],
-                    color=RODENT,
+                    color=drawing.RODENT,
                     alpha=0.15,
                 )
-        axes.set_title(plain(protocol.replace("_", " ")), fontsize="small")
+        axes.set_title(drawing.plain(protocol.replace("_", " ")), fontsize="small")
         axes.set_ylim(0, 1.02)
         in_percent(axes)
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -433,27 +401,11 @@ def curves(
         axes.set_visible(False)
     figure.supxlabel("session", fontsize="small")
     figure.supylabel("pass rate", fontsize="small")
-    shared_legend(figure)
+    drawing.shared_legend(figure)
     return figure, f"Pass rate by session. {'; '.join(said)}."
 
 
-def shared_legend(figure: Figure) -> None:
-    """Draw one legend for all panels."""
-    named = {
-        label: line
-        for axes in figure.axes
-        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        named.values(),
-        named.keys(),
-        loc="outside right upper",
-        fontsize="small",
-        frameon=False,
-    )
-
-
-def _rodent_mean(groups: Sequence[Group], dimension: str) -> float | None:
+def _rodent_mean(groups: Sequence[drawing.Group], dimension: str) -> float | None:
     own = {
         cell.plan.protocol: cell
         for group in groups
@@ -467,7 +419,7 @@ def _rodent_mean(groups: Sequence[Group], dimension: str) -> float | None:
 
 
 def scaling(
-    groups: Sequence[Group], sizes: Mapping[str, float]
+    groups: Sequence[drawing.Group], sizes: Mapping[str, float]
 ) -> tuple[Figure, str] | None:
     """Draw the mean pass rate against billions of parameters (at least two sizes)."""
     sized = [
@@ -478,7 +430,7 @@ def scaling(
     points = sorted(sized, key=lambda point: point[0])
     if len({size for size, *_ in points}) < 2:
         return None
-    figure = new(7.0)
+    figure = drawing.new(7.0)
     axes = figure.add_subplot()
     lines: dict[str, list[tuple[float, float, float]]] = {}
     for size, mean, error, group in points:
@@ -496,7 +448,7 @@ def scaling(
         )
     for size, mean, _, group in points:
         axes.annotate(
-            plain(group.model.model),
+            drawing.plain(group.model.model),
             (size, mean),
             xytext=(4, 6),
             textcoords="offset points",
@@ -516,7 +468,7 @@ def scaling(
     return figure, f"Mean pass rate by number of parameters. {said}."
 
 
-def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
+def settings(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw one panel for each setting that was varied: mean pass rate with 95 %
     intervals at every level.
     """
@@ -534,7 +486,7 @@ def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
                 )
     if not panels:
         return None
-    figure = new(5.0 * len(panels) + 1.0)
+    figure = drawing.new(5.0 * len(panels) + 1.0)
     said = []
     for axes, (axis, lines) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
@@ -550,19 +502,10 @@ def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
                 + ", ".join(f"{level} {percent(mean)}" for level, mean, _ in line)
             )
         _reference_lines(axes, groups)
-        axes.set_xticks(range(len(names)), [plain(name) for name in names])
-        axes.set_xlabel(plain(axis))
+        axes.set_xticks(range(len(names)), [drawing.plain(name) for name in names])
+        axes.set_xlabel(drawing.plain(axis))
         axes.legend(fontsize="x-small", frameon=False)
     return figure, f"Mean pass rate by setting. {'; '.join(said)}."
-
-
-def colour(number: int, count: int) -> str | tuple[float, ...]:
-    """Return the colour of one of ``count`` series: none of them share one."""
-    if count <= len(COLOURS):
-        return COLOURS[number]
-    import matplotlib
-
-    return tuple(matplotlib.colormaps["turbo"]((number + 0.5) / count))
 
 
 def _line(
@@ -580,28 +523,25 @@ def _line(
         x,
         [mean for mean, _ in means],
         [Z95 * error for _, error in means],
-        color=colour(number, count),
-        marker=MARKS[number % len(MARKS)],
+        color=drawing.colour(number, count),
+        marker=drawing.MARKS[number % len(drawing.MARKS)],
         capsize=3,
-        label=plain(label),
+        label=drawing.plain(label),
     )
 
 
-def _reference_lines(axes: Axes, groups: Sequence[Group]) -> None:
+def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
     """Draw the animals' mean over the protocols of the first group."""
     value = words.rodent_mean(groups[0].cells)
     if value is not None:
-        axes.axhline(value, color=RODENT, linestyle="--", linewidth=1, label="rodent")
+        axes.axhline(
+            value, color=drawing.RODENT, linestyle="--", linewidth=1, label="rodent"
+        )
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("mean pass rate")
 
 
-def plain(text: str) -> str:
-    """Return text with ``$`` escaped, which matplotlib would parse as a formula."""
-    return clean(text).replace("$", r"\$")
-
-
-def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
+def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
     blocks = ["# Figures and tables"]
     blocks += [f"![{escape(alt)}]({name})" for name, alt in shown.items()]
     protocols = {cell.plan.protocol: cell for group in groups for cell in group.cells}

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from cheesebench.behaviour import behaviour
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
@@ -523,8 +525,6 @@ def render_trial(
 
 def _player(template: str, shelf: Shelf, about: dict[str, Any], **values: Any) -> str:
     """Return a page with the player and one cell's trials."""
-    from markupsafe import Markup
-
     scripts, style = (
         [Markup(_TEMPLATES.static(name)) for name in PLAYER],
         Markup(_TEMPLATES.static("page.css")),
@@ -559,8 +559,6 @@ def _page(
     trials: Sequence[Shelf],
     lived: Mapping[CellKey, Behaviour] | None = None,
 ) -> str:
-    from markupsafe import Markup
-
     names = _link_names(summary)
     first_failed = {shelf.plan.key: _first_failed(shelf) for shelf in trials}
     drawn: list[Chart] = []
@@ -678,8 +676,6 @@ def _data(value: object) -> Any:
     """Return JSON for a data block of the page, with ``<``, ``>`` and ``&`` escaped so
     that it cannot end the block.
     """
-    from markupsafe import Markup
-
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for glyph in "<>&":
         text = text.replace(glyph, f"\\u{ord(glyph):04x}")

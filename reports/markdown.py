@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tabulate import tabulate
+
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
@@ -363,8 +365,6 @@ def table(
     """Return a Markdown table; ``rows`` are escaped here, and the columns named in
     ``right`` align right.
     """
-    from tabulate import tabulate
-
     numeric = set(right)
     return tabulate(
         [[escape(clean(value, CELL)) for value in row] for row in rows],

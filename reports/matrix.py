@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from markupsafe import escape as markup_escape
+from tabulate import tabulate
+
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape
 from cheesebench.statistics import Verdict
@@ -306,8 +309,6 @@ PUBLISHED = "Published numbers are not of this run, and in no verdict:"
 
 
 def render(summary: RunSummary) -> str:
-    from tabulate import tabulate
-
     found = matrix(summary)
     if not found.rows:
         return "No cell was run, so there is nothing to judge.\n"
@@ -518,8 +519,6 @@ def _upright(found: Matrix) -> str:
     """Return the matrix with the paradigms as rows: a comment is narrow, and most runs
     have one model or two.
     """
-    from tabulate import tabulate
-
     rows = [row for row in found.rows if row.kind in ("model", "rodent")]
     headers = ["", *(_text(row.whose) for row in rows)]
     body = [
@@ -581,8 +580,6 @@ def render_badge(summary: RunSummary) -> str:
 
 
 def _badge(label: str, said: str, colour: str) -> str:
-    from markupsafe import escape as markup_escape
-
     label, said = markup_escape(clean(label)), markup_escape(clean(said))
     left, right = (round(len(text) * LETTER + 2 * EDGE) for text in (label, said))
     width = left + right

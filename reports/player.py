@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from PIL import Image
+
 from cheesebench.behaviour import ground
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
@@ -405,8 +407,6 @@ def _observation(observation: str, known: dict[str, Any]) -> Any:
 
 def _small(png: bytes) -> bytes:
     """Return the picture as lossless WebP, in about a tenth of the bytes."""
-    from PIL import Image
-
     small = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.save(small, format="WEBP", lossless=True, method=1, quality=20)

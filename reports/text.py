@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tabulate import tabulate
+
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
 from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
@@ -58,8 +60,6 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return a table as several, each with as many columns as fit beside the first one;
     the first line is the head.
     """
-    from tabulate import tabulate
-
     names, *columns = [
         ["\n".join(map(clean, cell.split("\n"))) for cell in column]
         for column in zip(*lines, strict=True)
@@ -177,8 +177,6 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     """Return a line for each cell, and below it what is not true of all cells; that is
     said once, above the table.
     """
-    from tabulate import tabulate
-
     headers = ["", "protocol", "rate", cells.standard_name(own), "difference", "margin"]
     names = [
         "" if cell.plan.measured is None else cell.plan.measured.name for cell in own
@@ -288,8 +286,6 @@ def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
 
 
 def _study(summary: RunSummary, width: int) -> str:
-    from tabulate import tabulate
-
     headers, rows = cells.settings_table(summary)
     # A terminal is too narrow for one column per protocol; see the Markdown report.
     short = [
@@ -303,8 +299,6 @@ def _study(summary: RunSummary, width: int) -> str:
 
 
 def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
-    from tabulate import tabulate
-
     headers, rows = list(cells.CONTRAST_HEADERS), cells.contrast_rows(contrasts)
     table = tabulate(
         [[_shortened(clean(row[0]), 26), *map(clean, row[1:])] for row in rows],
@@ -320,8 +314,6 @@ def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
 
 
 def _leaderboard(board: Leaderboard, width: int) -> str:
-    from tabulate import tabulate
-
     rows = [
         [_shortened(clean(value), 26) for value in row]
         for row in cells.leaderboard_rows(board)
@@ -344,8 +336,6 @@ def _leaderboard(board: Leaderboard, width: int) -> str:
 
 
 def _control(result: ControlResult, width: int) -> str:
-    from tabulate import tabulate
-
     headers = cells.headers(result)
     table = tabulate(
         [[row[column] for column in _CONTROL_COLUMNS] for row in cells.rows(result)],

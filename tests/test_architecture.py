@@ -61,26 +61,27 @@ def find_module(name: str) -> str:
     return spec.submodule_search_locations[0]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield what a module imports from this package: in functions and for type
-    checking, too.
-    """
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        yield from _imported(node)
-
-
-def imports_at_once(path: Path) -> Iterator[str]:
-    """Yield what is imported when the module is: not in functions, not for type
-    checking.
+def imports(path: Path, *, typing: bool = True) -> Iterator[str]:
+    """Yield what a module imports from this package, in functions too; ``typing``: also
+    for type checking.
     """
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
         yield from _imported(node)
-        if not isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-        ) and not _is_typing_only(node):
+        if typing or not _is_typing_only(node):
             waiting += ast.iter_child_nodes(node)
+
+
+def imports_in_functions(path: Path) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield the statements inside functions that import, each with the modules."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from ((node, alias.name) for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield node, node.module or ""
 
 
 def _is_typing_only(node: ast.AST) -> bool:
@@ -149,42 +150,46 @@ def test_commands_do_not_need_a_session_of_pytest() -> None:
             ] == [], name
 
 
-def test_there_is_no_cycle() -> None:
-    graph = networkx.DiGraph(
-        (name, imported)
-        for name, path in MODULES
-        for imported in imports_at_once(path)
-        if imported != name
-    )
-    assert graph.number_of_edges() > len(NAMES)
-    cycles = [
-        sorted(ring)
-        for ring in networkx.strongly_connected_components(graph)
-        if len(ring) > 1
-    ]
-    assert cycles == []
+#: A contract, and a value that it names for the type checker only.
+CONTRACT_AND_VALUE = [["diagnostics", "errors"], ["interfaces", "lesions"]]
 
 
-def test_circles_of_types_are_small() -> None:
-    """Imports for typing count, too; a contract and a value of it may name each
-    other.
+def circles(typing: bool) -> list[list[str]]:
+    """Return the circles of all imports, those inside functions too; with or without
+    those for type checking.
     """
     graph = networkx.DiGraph(
         (name, imported)
         for name, path in MODULES
-        for imported in imports(path)
+        for imported in imports(path, typing=typing)
         if imported != name
     )
-    circles = [
-        sorted(ring)
-        for ring in networkx.strongly_connected_components(graph)
-        if len(ring) > 1
-    ]
-    assert [
-        ring
-        for ring in circles
-        if len(ring) > (6 if part(ring[0]) != "paradigms" else 23)
-    ] == [], circles
+    assert graph.number_of_edges() > len(NAMES)
+    rings = networkx.strongly_connected_components(graph)
+    return sorted(sorted(ring) for ring in rings if len(ring) > 1)
+
+
+def test_there_is_no_circle() -> None:
+    assert circles(typing=False) == []
+    assert circles(typing=True) == CONTRACT_AND_VALUE
+
+
+def test_inside_functions_only_what_is_heavy_is_imported() -> None:
+    """Each package and module of ``[inside]`` in layers.toml has its reason there."""
+    reasons = TABLE["inside"]
+    found = {
+        f"{name}:{node.lineno}": module
+        for name, path in MODULES
+        for node, module in imports_in_functions(path)
+    }
+    strange = {
+        where: module
+        for where, module in found.items()
+        if module not in reasons and module.split(".")[0] not in reasons
+    }
+    assert strange == {}, "import it at the top of the module"
+    used = {name for one in found.values() for name in (one, one.split(".")[0])}
+    assert set(reasons) <= used, "remove these reasons"
 
 
 def picture() -> str:

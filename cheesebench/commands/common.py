@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tabulate import tabulate
+
 from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, UnknownNameError, closest
 from cheesebench.files import write_whole, written_whole
@@ -128,8 +130,6 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     Cells are made printable and wrapped as needed; None is an empty cell.
     """
-    from tabulate import tabulate
-
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
     cells = [

@@ -17,6 +17,7 @@ from cheesebench.commands.common import (
 from cheesebench.errors import OptionError
 from cheesebench.functions import compare
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.statistics.comparison import ComparisonReporter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,6 @@ def run(options: argparse.Namespace) -> int:
     as failure.
     """
     plugins = installed_plugins()
-    from cheesebench.statistics.comparison import ComparisonReporter
 
     reporter = plugins.reporter(options.format)
     if not isinstance(reporter, ComparisonReporter):

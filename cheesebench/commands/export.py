@@ -14,6 +14,13 @@ from cheesebench.commands.common import add_run, counted, describe, one_line, sh
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
+from cheesebench.exporting import TABLES, Source, write_csv, write_parquet
+from cheesebench.interop.inspect_log import write_inspect
+from cheesebench.interop.shared import (
+    write_every_eval_ever,
+    write_hugging_face,
+    write_psych_ds,
+)
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
 
@@ -97,13 +104,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _shared(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
-    from cheesebench.exporting import Source
-    from cheesebench.interop.shared import (
-        write_every_eval_ever,
-        write_hugging_face,
-        write_psych_ds,
-    )
-
     if options.hugging_face:
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", options.hugging_face):
             raise OptionError(
@@ -120,8 +120,6 @@ def _shared(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
 
 
 def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
-    from cheesebench.exporting import TABLES, Source, write_csv, write_parquet
-
     write, suffix = (
         (write_csv, "csv") if options.form == "csv" else (write_parquet, "parquet")
     )
@@ -146,8 +144,6 @@ def _chosen(given: list[str] | None, known: Iterable[str]) -> list[str]:
 
 
 def _inspect(log: RunLog, directory: Path) -> int:
-    from cheesebench.interop.inspect_log import write_inspect
-
     for number, plan in enumerate(log.plans()):
         path = directory / f"{_file_name(plan, number)}.eval"
         samples = write_inspect(path, log, plan)

@@ -23,11 +23,11 @@ from cheesebench.commands.common import (
     write_picture,
 )
 from cheesebench.errors import OptionError
-from cheesebench.html_pages import standalone
 from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import HEADINGS, Still, View
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification, arenas, with_arena
+from cheesebench.server.pages import standalone
 from cheesebench.terminal import printable
 
 #: Text above this line is kept when the page is written again; everything below is

@@ -21,8 +21,10 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_run_id
 from cheesebench.experiment.session import is_finished
 from cheesebench.experiment.shards import merge_runs
+from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
+from cheesebench.statistics.judgement import judge_set
 
 #: Most missing cells that are named.
 _NAMED = 10
@@ -47,9 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.model_run import summarise_log
-    from cheesebench.statistics.judgement import judge_set
-
     results = Path(options.results)
     if options.run_id is not None:
         check_run_id(options.run_id)

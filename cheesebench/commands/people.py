@@ -19,17 +19,41 @@ from cheesebench.commands.common import (
     port_number,
 )
 from cheesebench.errors import OptionError
+from cheesebench.experiment.cells import Broken, find_design, named_protocols, plan_cell
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import check_fits, claim, locate
+from cheesebench.experiment.provenance import (
+    SEED_DRAWN,
+    draw_seed,
+    new_run_id,
+    recorded_options,
+)
+from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.files import read_bytes
+from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import with_arena
 from cheesebench.records import PERSON
+from cheesebench.server.http_guard import (
+    LOOPBACK,
+    RequestGuard,
+    check_address,
+    new_token,
+    serve,
+)
+from cheesebench.server.people import (
+    METHODS,
+    Participants,
+    ParticipantStore,
+    People,
+    Task,
+    Words,
+)
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import BaseSpecification
     from cheesebench.protocol import Specification
     from cheesebench.records import CellPlan
-    from cheesebench.server.people import ParticipantStore, Task
 
     Cells = dict[CellPlan, BaseSpecification]
 
@@ -110,15 +134,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.server.http_guard import (
-        LOOPBACK,
-        RequestGuard,
-        check_address,
-        new_token,
-        serve,
-    )
-    from cheesebench.server.people import METHODS, Participants, People, Words
-
     address = options.address or LOOPBACK
     names = tuple(options.host_name or ())
     if address in ("0.0.0.0", "::") and not names:
@@ -188,17 +203,6 @@ def _opened(
     """Yield the log (new or resumed, claimed for this process) and its cells of
     people.
     """
-    from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.log_file import claim, locate
-    from cheesebench.experiment.provenance import (
-        SEED_DRAWN,
-        draw_seed,
-        new_run_id,
-        recorded_options,
-    )
-    from cheesebench.options import OPTIONS
-    from cheesebench.server.people import ParticipantStore
-
     results = Path(options.results)
     with contextlib.ExitStack() as stack:
         if options.resume is not None:
@@ -247,8 +251,6 @@ def _opened(
 
 
 def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
-    from cheesebench.experiment.cells import Broken, find_design, named_protocols
-
     if not options.protocols:
         raise OptionError(
             "Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all."
@@ -272,9 +274,6 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
     """Return the cells of people in a run; a run without any gets them for the
     protocols of its models.
     """
-    from cheesebench.experiment.cells import find_design
-    from cheesebench.experiment.replay import recorded_protocol
-
     fixed = (
         "protocols",
         "edition",
@@ -315,9 +314,6 @@ def _has_people(log: RunLog) -> bool:
 
 
 def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
-    from cheesebench.experiment.cells import plan_cell
-    from cheesebench.experiment.log_file import check_fits
-
     plan = plan_cell(specification, PERSON, view, design, "life")
     check_fits(plan)
     return plan
@@ -326,8 +322,6 @@ def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
 def _task(
     plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
 ) -> Task:
-    from cheesebench.server.people import Task
-
     return Task(
         plan=plan,
         paradigm=plugins.compile(specification),

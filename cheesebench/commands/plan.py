@@ -23,6 +23,7 @@ from cheesebench.commands.common import (
 from cheesebench.experiment.cells import RunOptions
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
+from cheesebench.planning import too_short
 from cheesebench.statistics.ability import ability
 from cheesebench.statistics.summary import to_plain
 from cheesebench.statistics.wording import on_scale
@@ -181,8 +182,6 @@ def _needs(found: Forecast, several: bool) -> str:
 
 
 def _sources(found: Forecast) -> Iterator[str]:
-    from cheesebench.planning import too_short
-
     asking = [cell for cell in found.cells if cell.plan.agent]
     if own := dict.fromkeys(cell.plan.protocol for cell in asking if cell.own):
         yield _OWN.format(names=one_line(", ".join(own)))

@@ -95,6 +95,7 @@ def from_terminal() -> Generator[int]:
     """Yield an action for every key until q; closing the iterator restores the
     terminal.
     """
+    # Windows has neither.
     import termios
     import tty
 

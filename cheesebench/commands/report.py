@@ -12,6 +12,7 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.hookspecs import RunReporter, RunsReporter
+from cheesebench.model_run import summarise_log, summarise_logs
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.verification import verify
 
@@ -88,7 +89,6 @@ def run(options: argparse.Namespace) -> int:
                 )
             else:
                 one.check_pages()
-        from cheesebench.model_run import summarise_log, summarise_logs
 
         summary = summarise_logs(logs) if several else summarise_log(log)
         if isinstance(reporter, RunsReporter):

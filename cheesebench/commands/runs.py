@@ -18,6 +18,7 @@ from cheesebench.commands.common import (
     table,
 )
 from cheesebench.errors import OptionError
+from cheesebench.server.watch import Overview, line_to_json
 from cheesebench.terminal import coloured
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.server.watch import Overview, line_to_json
-
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(

@@ -18,6 +18,8 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
+from cheesebench.interop.hosted import hosted
+from cheesebench.server.http_guard import check_address
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,14 +86,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         import uvicorn
 
+        # It imports OpenEnv, which is an extra.
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
         raise OptionError(
             f"--openenv needs OpenEnv ({error}). Install it with: {install_command('openenv')}"
         ) from None
-    from cheesebench.interop.hosted import hosted
-    from cheesebench.server.http_guard import check_address
-
     check_address(options.address, options.port)
     given = options.agent_option or ()
     if wrong := next((one for one in given if "=" not in one), None):

@@ -23,6 +23,7 @@ from cheesebench.commands.common import (
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.replay import rebuild_call, rebuild_calls
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
@@ -164,8 +165,6 @@ def _list(
     records: Sequence[CallRecord],
 ) -> str:
     """Return the table of the subject's calls, with what was read in each reply."""
-    from cheesebench.experiment.replay import rebuild_calls
-
     last = records[-1]
     try:
         calls: Sequence[RebuiltCall | None] = rebuild_calls(
@@ -222,8 +221,6 @@ def _shown(
     records: Sequence[CallRecord],
     number: int,
 ) -> str:
-    from cheesebench.experiment.replay import rebuild_call
-
     record = records[number]
     call = rebuild_call(
         log, installed_plugins(), plan, subject, record.trial, record.call

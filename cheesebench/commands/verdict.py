@@ -8,6 +8,7 @@ import dataclasses
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import add_json, add_output, describe, write_output
 from cheesebench.files import strict_json
+from cheesebench.interop.verdicts import verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.interop.verdicts import verdict
-
     found = verdict(
         options.first,
         options.second,

@@ -5,11 +5,14 @@ are running.
 from __future__ import annotations
 
 import argparse
+import webbrowser
 from pathlib import Path
 
 from cheesebench.commands.common import add_option, describe, port_number
 from cheesebench.errors import OptionError
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.server.http_guard import RequestGuard, new_token, serve
+from cheesebench.server.view import Viewer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from cheesebench.server.http_guard import RequestGuard, new_token, serve
-    from cheesebench.server.view import Viewer
-
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(
@@ -46,8 +46,6 @@ def run(options: argparse.Namespace) -> int:
     def begun(port: int) -> None:
         print(f"{guard.url(port)}\nCtrl-C ends it.", flush=True)
         if options.open:
-            import webbrowser
-
             webbrowser.open(guard.url(port))
 
     serve(Viewer(results, installed_plugins()).serving(guard), begun)

@@ -27,6 +27,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
+from PIL import Image
+
 from cheesebench.chat import (
     TRANSIENT,
     BackendContext,
@@ -599,8 +601,6 @@ def _white() -> bytes:
     """Return a white picture: whatever the model says of it, it shows whether pictures
     are taken.
     """
-    from PIL import Image
-
     file = io.BytesIO()
     Image.new("RGB", (64, 64), "white").save(file, "PNG")
     return file.getvalue()

@@ -19,7 +19,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
@@ -37,9 +39,6 @@ from cheesebench.records import (
     Variant,
 )
 from cheesebench.redaction import quoted
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 #: Marks the file as a run log in SQLite's header ("CHZB").
 APPLICATION_ID = 0x43485A42
@@ -216,8 +215,6 @@ def check_fits(plan: CellPlan) -> None:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter  # workers read no log
-
     return TypeAdapter(kind)
 
 

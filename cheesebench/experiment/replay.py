@@ -25,6 +25,7 @@ from cheesebench.interfaces import (
     Located,
     Situated,
 )
+from cheesebench.protocol import Catalogue
 from cheesebench.records import CallRecord, Frame, ReplayedCall
 from cheesebench.redaction import quoted
 from cheesebench.trial_loop import Interrupts, TrialLoop
@@ -92,8 +93,6 @@ def recorded_protocol(
     ``plugins`` have the families (default: those that are installed). Raises
     RunLogError when this version reads another protocol out of that text.
     """
-    from cheesebench.protocol import Catalogue
-
     recorded = log.manifest["protocols"].get(plan.protocol, {})
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
     specification, found = catalogue.inspect_text(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
+from cheesebench.interop.hosted import judge_lives
 from cheesebench.interop.scores import Items, Scores, read_scores
 from cheesebench.records import GOAL
 from cheesebench.redaction import quoted
@@ -160,7 +161,6 @@ def _own(scores: Scores) -> ScoreVerdict:
         raise OptionError(
             f"{scores.path} is to be compared with something. Give a second log, or --value."
         )
-    from cheesebench.interop.hosted import judge_lives
 
     try:
         cells = judge_lives(scores.lives)

@@ -31,6 +31,7 @@ from cheesebench.chat import (
     Price,
     Usage,
 )
+from cheesebench.experiment.language_models import run_blocking
 from cheesebench.experiment.log_file import check_fits
 from cheesebench.experiment.subjects import agent_seed, interrupts_of, live
 from cheesebench.family import Asker, SubjectContext
@@ -642,8 +643,6 @@ def _converse(
     plugins: PluginManager,
     listener: _Listener,
 ) -> None:
-    from cheesebench.experiment.language_models import run_blocking
-
     context = SubjectContext(plugins=plugins, plan=plan, seed=0, subject=0)
 
     async def whole() -> None:

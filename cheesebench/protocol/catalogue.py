@@ -24,6 +24,7 @@ from cheesebench.errors import (
 from cheesebench.files import read_bytes
 from cheesebench.interface_checks import blaming, returned
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol.documents import is_protocol_name
 from cheesebench.protocol.specification import Specification, with_arena
 from cheesebench.source import (
@@ -215,8 +216,6 @@ class Catalogue:
     def families(self) -> Sequence[Family[Any, Any]]:
         """The families, in the order in which they are tried on a file."""
         if self._families is None:
-            from cheesebench.plugin_manager import installed_plugins
-
             self._families = list(installed_plugins().families.values())[::-1]
         return self._families
 
@@ -409,7 +408,6 @@ class Catalogue:
             return self.load(
                 self.files[wanted]
             )  # raises its errors, or its id differs from the file name
-        from cheesebench.plugin_manager import installed_plugins
 
         remedy = installed_plugins().not_loaded(name)
         raise UnknownNameError(
@@ -475,8 +473,6 @@ def load_protocol(path: Path | str) -> Specification:
     A parent named in ``extends`` is searched for beside the file and among the
     installed protocols.
     """
-    from cheesebench.plugin_manager import installed_plugins
-
     return with_arena(
         Catalogue(installed_plugins().protocol_directories).load(Path(path))
     )

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol.documents import VERSION
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     (``Family.recognised_by``); ``families`` defaults to the installed ones.
     """
     if families is None:
-        from cheesebench.plugin_manager import installed_plugins
-
         families = installed_plugins().families
     (last, *others) = families.values()
     models: dict[str, _Schema] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.junitxml import LogXML, xml_key
 
 from cheesebench.redaction import redact
 from cheesebench.statistics import RunSummary, Verdict
@@ -427,8 +428,6 @@ def add_case(
     """Add a failed case to the JUnit file, if there is one: an error if ``when`` is
     *setup*.
     """
-    from _pytest.junitxml import LogXML, xml_key
-
     xml, own = config.stash.get(xml_key, None), None
     if (
         xml is None
@@ -461,8 +460,6 @@ def add_case(
 
 def add_suite_properties(config: pytest.Config, properties: Properties) -> None:
     """Add properties of the whole run to the JUnit file, if there is one."""
-    from _pytest.junitxml import xml_key
-
     xml = config.stash.get(xml_key, None)
     if xml is not None:
         for name, value in properties:

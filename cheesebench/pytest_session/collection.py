@@ -25,7 +25,7 @@ from cheesebench.experiment.cells import (
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
-from cheesebench.pytest_plugin import ended
+from cheesebench.pytest_options import ended
 from cheesebench.pytest_session.ci import case_properties
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.records import CellKey, CellPlan, TrialRecord

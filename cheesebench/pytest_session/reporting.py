@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.junitxml import xml_key
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
@@ -23,7 +24,7 @@ from cheesebench.experiment.session import OBSERVER, Observers, is_finished
 from cheesebench.files import write_whole
 from cheesebench.model_run import summarise_log
 from cheesebench.options import BY_KEY, OPTIONS
-from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session import collection
 from cheesebench.pytest_session.ci import (
     add_case,
@@ -236,8 +237,6 @@ class Reporting:
         """Pass every report to JUnit XML before the terminal, for which reasons are
         removed.
         """
-        from _pytest.junitxml import xml_key
-
         plugins, xml = (
             session.config.pluginmanager,
             session.config.stash.get(xml_key, None),

@@ -35,7 +35,7 @@ from cheesebench.model_run import (
 )
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_options import SPELLINGS
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     ComparisonReporter,

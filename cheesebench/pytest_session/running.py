@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +16,6 @@ from cheesebench.pytest_session.collection import PREFIX, CellItem, shows_only
 from cheesebench.pytest_session.reporting import resume_command
 from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
 from cheesebench.redaction import redact
-
-if TYPE_CHECKING:
-    import pytest
 
 #: Group of all cells, for pytest-xdist.
 SCOPE = "cheesebench"

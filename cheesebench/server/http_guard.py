@@ -17,12 +17,12 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from cheesebench.errors import OptionError
+from aiohttp import web
 
-if TYPE_CHECKING:
-    from aiohttp import web
+from cheesebench.errors import CheeseBenchError, OptionError
+from cheesebench.redaction import quoted, redact
 
 #: Default address of the pages: other machines cannot reach it.
 LOOPBACK = "127.0.0.1"
@@ -95,8 +95,6 @@ class RequestGuard:
         """Raise the error of HTTP that the request deserves, if any; it says nothing
         that the token protects.
         """
-        from aiohttp import web
-
         if request.headers.get("Host", "").lower() not in self.hosts(port):
             raise web.HTTPMisdirectedRequest(
                 text="This page is not served under that name."
@@ -156,7 +154,6 @@ class Serving:
 
     async def start(self) -> None:
         """Listen. Raises OptionError for a port or an address that cannot be had."""
-        from aiohttp import web
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -211,11 +208,6 @@ class Serving:
     async def _guard(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        from aiohttp import web
-
-        from cheesebench.errors import CheeseBenchError
-        from cheesebench.redaction import quoted, redact
-
         try:
             self.guard.check(request, self.port)
             with self._answering(request.protocol):

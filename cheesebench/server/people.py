@@ -13,9 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from cheesebench import html_pages
+from aiohttp import web
+
 from cheesebench.chat import Picture
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import (
@@ -37,12 +38,10 @@ from cheesebench.interfaces import (
 )
 from cheesebench.records import CellPlan
 from cheesebench.redaction import quoted
+from cheesebench.server import pages
 from cheesebench.server.http_guard import RequestGuard, Serving, new_token
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.trial_loop import TrialLoop
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 FILE_NAME = "people.sqlite"
 #: Seconds after which an unused place is given to another person.
@@ -536,7 +535,7 @@ class People:
         """What a person is asked to agree to."""
         trials = sum(task.plan.trials for task in self._participants.tasks)
         steps = sum(task.plan.trials * task.steps for task in self._participants.tasks)
-        return html_pages.page(
+        return pages.page(
             "invitation.html.jinja",
             scripts=["invitation.js"],
             styles=["people.css"],
@@ -567,14 +566,14 @@ class People:
         if not participant.over:
             told = [part.split("\n") for part in words.instructions.split("\n\n")]
             scripts = ["participant.js"]
-            return html_pages.page(
+            return pages.page(
                 "participant.html.jinja",
                 scripts=scripts,
                 styles=["people.css"],
                 instructions=told,
             )
         lives = self._participants.lives(participant)
-        return html_pages.page(
+        return pages.page(
             "thanks.html.jinja", styles=["people.css"], lives=lives, words=words
         )
 
@@ -602,8 +601,6 @@ class People:
         return _json(_state(participant) | {"shown": list(map(_shown, seen))})
 
     def _find(self, request: web.Request) -> Participant:
-        from aiohttp import web
-
         participant = self._participants.find(request.match_info["participant"])
         if participant is None:
             raise web.HTTPNotFound(
@@ -639,8 +636,6 @@ async def _content(request: web.Request) -> dict[str, Any]:
     """Return the JSON object of a request, and nothing that a plain form of another
     site could send.
     """
-    from aiohttp import web
-
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="JSON is expected.")
     try:
@@ -653,14 +648,10 @@ async def _content(request: web.Request) -> dict[str, Any]:
 
 
 def _json(value: object) -> web.Response:
-    from aiohttp import web
-
     return web.Response(text=json.dumps(value), content_type="application/json")
 
 
 def _problem(status: int, text: str) -> web.Response:
-    from aiohttp import web
-
     return web.Response(
         status=status,
         text=json.dumps({"problem": quoted(text)}),

@@ -8,20 +8,22 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from cheesebench import html_pages
+from aiohttp import web
+
 from cheesebench.baselines import count_run
 from cheesebench.errors import ComparisonError, RunLogError
 from cheesebench.experiment import replay
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs
 from cheesebench.files import strict_json
-from cheesebench.html_pages import shown
 from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.server import pages
 from cheesebench.server.http_guard import HEADERS, NOTHING, RequestGuard, Serving
+from cheesebench.server.pages import shown
 from cheesebench.server.watch import (
     CellState,
     ModelRate,
@@ -34,10 +36,6 @@ from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
 from cheesebench.statistics.wording import abilities, number, standing, with_doubts
 from cheesebench.terminal import printable
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
 
 #: Width and height of a drawing, and the room left at its edges (SVG units).
 WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
@@ -366,7 +364,7 @@ class Viewer:
 
     async def list_page(self, request: web.Request) -> web.StreamResponse:
         where = str(self._overview.results)
-        return html_pages.page(
+        return pages.page(
             "list.html.jinja",
             scripts=["stream.js", "list.js"],
             styles=["view.css"],
@@ -376,7 +374,7 @@ class Viewer:
     async def run_page(self, request: web.Request) -> web.StreamResponse:
         """One run, kept up to date by ``run_events``."""
         name, _ = self._find(request)
-        return html_pages.page(
+        return pages.page(
             "run.html.jinja",
             scripts=["stream.js", "run.js"],
             styles=["view.css"],
@@ -396,7 +394,7 @@ class Viewer:
             )
         except ComparisonError as error:
             found, problem = None, str(error)
-        return html_pages.page(
+        return pages.page(
             "compare.html.jinja",
             styles=["view.css"],
             found=found,
@@ -412,7 +410,7 @@ class Viewer:
         if model not in {name for line in lines for name in line.models}:
             raise _nowhere()
         rows = of_model(lines, model)
-        return html_pages.page(
+        return pages.page(
             "trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=WIDTH
         )
 
@@ -431,12 +429,12 @@ class Viewer:
                     log, self._plugins, plans[cell], subject, "./"
                 )
 
-        return html_pages.finished_page(await self._aside(render))
+        return pages.finished_page(await self._aside(render))
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
         """The whole HTML report, made now."""
         _, path = self._find(request)
-        return html_pages.finished_page(
+        return pages.finished_page(
             await self._aside(lambda: report(path, self._plugins))
         )
 
@@ -540,8 +538,6 @@ class Viewer:
         """Call ``tell`` again and again; what it sends, and has not sent just before,
         goes to the page.
         """
-        from aiohttp import web
-
         if self._streams >= STREAMS:
             raise web.HTTPServiceUnavailable(
                 text=f"{STREAMS} pages are open already. Close one."
@@ -585,8 +581,6 @@ class Viewer:
 
 
 def _json(value: object) -> web.Response:
-    from aiohttp import web
-
     return web.Response(text=strict_json(value), content_type="application/json")
 
 
@@ -598,6 +592,4 @@ def _number(request: web.Request, name: str) -> int:
 
 
 def _nowhere() -> Exception:
-    from aiohttp import web
-
     return web.HTTPNotFound(text="There is nothing here.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from cheesebench.interfaces import Value
 from cheesebench.records import CellPlan, TrialRecord, sets_until
+from cheesebench.statistics.intervals import rate_limits
 from cheesebench.statistics.measures import Tally
 from cheesebench.statistics.question import Scale, scale_of
 from cheesebench.statistics.summary import CurvePoint
@@ -58,8 +59,6 @@ def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
 
 
 def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
-    from cheesebench.statistics.intervals import rate_limits
-
     # Number of the point -> passed trials and trials of each subject that has any
     # there.
     counts: dict[int, list[tuple[int, int]]] = {}

@@ -32,6 +32,7 @@ from cheesebench.interfaces import (
     SubjectEnvironment,
 )
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
 from cheesebench.redaction import quoted
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
 from cheesebench.trial_loop import TrialLoop
@@ -75,8 +76,6 @@ success: last == found
 
 def environment(view: str, seed: int) -> SubjectEnvironment:
     """Return a new subject of that world, in a view of text."""
-    from cheesebench.protocol import Catalogue
-
     plugins = installed_plugins()
     specification, found = Catalogue().inspect_text(_PROTOCOL)
     if specification is None:

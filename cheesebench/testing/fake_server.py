@@ -35,10 +35,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from aiohttp import web
+from aiohttp import web
 
 #: What a server can do instead of answering. ``hang``: nothing at all. ``reset``: the
 #: connection is cut before the reply, ``reset_in_body`` in the middle of it. ``noise``:
@@ -317,8 +316,6 @@ class FakeServer:
             self._ready.set()
 
     async def _main(self) -> None:
-        from aiohttp import web
-
         listener = socket.create_server(("127.0.0.1", self.port))
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._room = asyncio.Semaphore(self.capacity or 1_000_000)
@@ -354,13 +351,9 @@ class FakeServer:
             listener.close()
 
     async def _health(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         return web.Response(text="")
 
     async def _stats(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         return web.json_response(self.stats())
 
     def stats(self) -> dict[str, float]:
@@ -391,13 +384,9 @@ class FakeServer:
         self.peak = max(self.peak, self.in_flight)
 
     async def _say(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         return web.json_response(self._facts[request.path])
 
     async def _list_models(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         data = [
             {"id": name, "object": "model", "owned_by": "cheesebench"}
             for name in self.models or ("fake",)
@@ -490,8 +479,6 @@ class FakeServer:
         return {"error": {"message": "", **answer.error}}
 
     def _response(self, answer: Answer, call: Call | None) -> web.Response:
-        from aiohttp import web
-
         body = answer.body
         if body is None:
             body = (
@@ -541,8 +528,6 @@ async def _misbehave(
     call: Call,
     request: web.Request,
 ) -> web.StreamResponse:
-    from aiohttp import web
-
     if answer.fault == "hang":
         await asyncio.Event().wait()
     if answer.fault in ("reset", "noise"):

@@ -13,7 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.protocol import with_arena
+from cheesebench.auditing import audit_specification
+from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, with_arena
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +44,6 @@ def audit_protocol(
     ``effort`` how long is planned; equal seeds give equal findings. Raises
     ProtocolError when the file has errors.
     """
-    from cheesebench.auditing import audit_specification
-    from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
-    from cheesebench.plugin_manager import installed_plugins
-    from cheesebench.protocol import Catalogue
-
     specification = with_arena(
         Catalogue(installed_plugins().protocol_directories).load(Path(path))
     )

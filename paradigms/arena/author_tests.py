@@ -13,7 +13,7 @@ from typing import ClassVar
 from cheesebench.diagnostics import Position
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, RUNNING, STAY, Value, View
-from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.compiled import CompiledArena
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import names_in
 from cheesebench.paradigms.arena.tables import (
@@ -61,7 +61,7 @@ class TestReport:
         )
 
 
-def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
+def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
     """Play all tests of a protocol; results do not depend on the view.
 
     The subject waits with STAY through the trials before the tested one. Then it
@@ -84,7 +84,7 @@ def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
 
 
 def _run(
-    paradigm: ArenaParadigm, view: View, index: int, test: Test, position: Position
+    paradigm: CompiledArena, view: View, index: int, test: Test, position: Position
 ) -> TestReport:
     life = ArenaSubject(paradigm.program, view, test.seed, test.subject)
     played: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from cheesebench.errors import StepAfterEndError
 from cheesebench.interfaces import RUNNING, TERMINATED, Scene, Tile, View
-from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.compiled import CompiledArena
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
@@ -41,7 +41,7 @@ def without_cues(specification: Specification) -> Specification:
 # -- cues drawn anew
 
 
-class CuesDrawnAnew(ArenaParadigm):
+class CuesDrawnAnew(CompiledArena):
     """Landmarks, shown glyphs and texts are random, and independent of state, draws and
     position.
     """
@@ -124,7 +124,7 @@ class _Memory:
 # -- labels that change places
 
 
-class LabelsSwapped(ArenaParadigm):
+class LabelsSwapped(CompiledArena):
     """Labels are permuted for the whole run: each means what another one means in the
     plain world.
     """

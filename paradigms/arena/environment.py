@@ -21,6 +21,7 @@ from gymnasium import spaces
 from gymnasium.error import CustomSpaceError
 from gymnasium.vector.utils import create_shared_memory
 from numpy.typing import NDArray
+from PIL import Image
 
 from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
@@ -410,8 +411,6 @@ def observed(observation: str) -> Any:
 
 
 def pixels(picture: str) -> Pixels:
-    from PIL import Image
-
     assert isinstance(picture, Picture)
     with Image.open(io.BytesIO(picture.png)) as image:
         return np.array(image.convert("RGB"))

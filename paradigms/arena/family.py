@@ -1,4 +1,4 @@
-"""The arena family (``Family``): protocols with an arena. Cheap to import."""
+"""The arena family (``Family``): protocols with an arena."""
 
 from __future__ import annotations
 
@@ -7,8 +7,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import UnsuitableError, closest
+from cheesebench.experiment.cells import plan_cell, variant_of, varied
 from cheesebench.family import Listing
-from cheesebench.statistics.wording import percent
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import validity
+from cheesebench.protocol.checks import check
+from cheesebench.protocol.csv_files import embed_animals, embed_tables
+from cheesebench.protocol.documents import ProtocolDocument
+from cheesebench.protocol.resolve import resolve
+from cheesebench.protocol.structure import read_structure
+from cheesebench.protocol.validation import (
+    SAID,
+    ability_scale,
+    construct_status,
+    doubts,
+)
+from cheesebench.published import why_not
+from cheesebench.statistics.ability import index
+from cheesebench.statistics.wording import on_scale, percent
 from cheesebench.stepwise import StepwiseFamily
 
 if TYPE_CHECKING:
@@ -17,9 +33,7 @@ if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostics
     from cheesebench.family import CellRequest
     from cheesebench.interfaces import View
-    from cheesebench.paradigms.arena import ArenaParadigm
     from cheesebench.protocol import Specification
-    from cheesebench.protocol.documents import ProtocolDocument
     from cheesebench.protocol.specification import ReferenceSpec
     from cheesebench.records import CellPlan
     from cheesebench.source import Node
@@ -36,8 +50,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
 
     @property
     def document(self) -> type[ProtocolDocument]:
-        from cheesebench.protocol.documents import ProtocolDocument
-
         return ProtocolDocument
 
     def matches(self, tree: Node) -> bool:
@@ -47,11 +59,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
     def load(
         self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
     ) -> Specification | None:
-        from cheesebench.protocol.checks import check
-        from cheesebench.protocol.csv_files import embed_animals, embed_tables
-        from cheesebench.protocol.resolve import resolve
-        from cheesebench.protocol.structure import read_structure
-
         errors = len(diagnostics.errors)
         tree = embed_tables(tree, diagnostics)
         if len(diagnostics.errors) > errors:
@@ -87,20 +94,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return True
 
     def compile(self, specification: Specification) -> ArenaParadigm:
-        from cheesebench.paradigms.arena import ArenaParadigm
-
         return ArenaParadigm(specification)
 
     def listing(self, specification: Specification) -> Listing:
-        from cheesebench.protocol.validation import (
-            SAID,
-            ability_scale,
-            construct_status,
-            doubts,
-        )
-        from cheesebench.statistics.ability import index
-        from cheesebench.statistics.wording import on_scale
-
         document = specification.document
         rodent = (
             None if specification.reference is None else specification.reference.value
@@ -154,8 +150,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
             )
         cells = list(self._plan_cells(specification, request))
         if request.against is not None:
-            from cheesebench.published import why_not
-
             # No protocol of the published rules draws its limit.
             most = specification.limit if isinstance(specification.limit, int) else 0
             for cell in cells:
@@ -166,8 +160,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
     def _plan_cells(
         self, specification: Specification, request: CellRequest
     ) -> Iterator[CellPlan]:
-        from cheesebench.experiment.cells import plan_cell, variant_of, varied
-
         language = request.language
         memory = (
             language.agent.memory
@@ -194,16 +186,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         """Raise UnsuitableError if the view hides a cue: a failure there would not be
         one of ability.
         """
-        from cheesebench.paradigms.arena.audit.validity import (
-            FEWEST_LOOKS,
-            looks,
-            visible_cues,
-        )
-
         paradigm = self.compile(specification)
-        seen = visible_cues(
-            paradigm, view, looks(paradigm, FEWEST_LOOKS, 0), random.Random(0)
-        )
+        looks = validity.looks(paradigm, validity.FEWEST_LOOKS, 0)
+        seen = validity.visible_cues(paradigm, view, looks, random.Random(0))
         if hidden := [name for name, is_visible in seen.items() if not is_visible]:
             more = f" (and {len(hidden) - 1} more)" if len(hidden) > 1 else ""
             raise UnsuitableError(

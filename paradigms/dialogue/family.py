@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cheesebench.errors import UnsuitableError
 from cheesebench.family import Family, Listing
+from cheesebench.paradigms.dialogue import life
+from cheesebench.paradigms.dialogue.documents import DialogueDocument
+from cheesebench.paradigms.dialogue.resolve import resolve_dialogue
+from cheesebench.protocol.structure import read_structure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +27,6 @@ if TYPE_CHECKING:
         Trial,
         WatchedTrial,
     )
-    from cheesebench.paradigms.dialogue.documents import DialogueDocument
-    from cheesebench.paradigms.dialogue.life import GraphParadigm
     from cheesebench.paradigms.dialogue.specification import DialogueSpecification
     from cheesebench.records import CellPlan, TrialRecord
     from cheesebench.source import Node
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 _KEYS = ("conditions", "scenes", "answer")
 
 
-class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
+class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
     """Protocols whose arena is a graph described in words."""
 
     name = "dialogue"
@@ -48,8 +50,6 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
 
     @property
     def document(self) -> type[DialogueDocument]:
-        from cheesebench.paradigms.dialogue.documents import DialogueDocument
-
         return DialogueDocument
 
     def matches(self, tree: Node) -> bool:
@@ -64,9 +64,6 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
     def load(
         self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
     ) -> DialogueSpecification | None:
-        from cheesebench.paradigms.dialogue.resolve import resolve_dialogue
-        from cheesebench.protocol.structure import read_structure
-
         document = read_structure(tree, diagnostics, self.document)
         return (
             None
@@ -74,10 +71,8 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
             else resolve_dialogue(document, tree, path, ancestors, diagnostics)
         )
 
-    def compile(self, specification: DialogueSpecification) -> GraphParadigm:
-        from cheesebench.paradigms.dialogue.life import GraphParadigm
-
-        return GraphParadigm(specification)
+    def compile(self, specification: DialogueSpecification) -> life.GraphParadigm:
+        return life.GraphParadigm(specification)
 
     def listing(self, specification: DialogueSpecification) -> Listing:
         nodes, edges = (
@@ -111,8 +106,6 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         """Return one cell for every condition in every domain (at every
         temperature).
         """
-        from cheesebench.paradigms.dialogue.life import plan_dialogues
-
         name, plugins = specification.name, request.plugins
         if request.model in plugins.agents:
             known = ", ".join(sorted(plugins.respondents))
@@ -134,12 +127,12 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
             raise UnsuitableError(
                 f"'{name}' is a dialogue, which has no controls. Remove --control."
             )
-        return plan_dialogues(specification, request)
+        return life.plan_dialogues(specification, request)
 
-    def live(self, paradigm: GraphParadigm, context: SubjectContext) -> Iterator[Trial]:
-        from cheesebench.paradigms.dialogue.life import respond
-
-        return respond(
+    def live(
+        self, paradigm: life.GraphParadigm, context: SubjectContext
+    ) -> Iterator[Trial]:
+        return life.respond(
             paradigm,
             context.plugins.respondent(context.plan.model),
             context.plan,
@@ -148,12 +141,10 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         )
 
     def converse(
-        self, paradigm: GraphParadigm, context: SubjectContext, asker: Asker
+        self, paradigm: life.GraphParadigm, context: SubjectContext, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
         """Run a language model, which is sent nothing but the questions."""
-        from cheesebench.paradigms.dialogue.life import talk
-
-        return talk(paradigm, context.plan, context.seed, context.subject, asker)
+        return life.talk(paradigm, context.plan, context.seed, context.subject, asker)
 
     def watch(
         self,
@@ -165,9 +156,7 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         """Yield the conversations: every question is an observation, every answer a
         step.
         """
-        from cheesebench.paradigms.dialogue.life import watch
-
-        return watch(log, plan, wanted)
+        return life.watch(log, plan, wanted)
 
     def explain(
         self,
@@ -176,6 +165,4 @@ class DialogueFamily(Family["DialogueSpecification", "GraphParadigm"]):
         specification: DialogueSpecification,
         record: TrialRecord,
     ) -> str:
-        from cheesebench.paradigms.dialogue.life import conversation
-
-        return conversation(log, specification, record)
+        return life.conversation(log, specification, record)

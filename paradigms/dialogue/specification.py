@@ -14,6 +14,8 @@ from importlib.resources import files
 from itertools import islice
 from typing import Any, Literal
 
+import yaml
+
 from cheesebench.diagnostics import Diagnostic
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.paradigms.dialogue.documents import (
@@ -293,8 +295,6 @@ class Wording:
 
 @cache
 def shipped() -> dict[str, Any]:
-    import yaml
-
     text = (
         files("cheesebench.paradigms.dialogue")
         .joinpath("scenes.yaml")

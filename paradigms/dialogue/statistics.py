@@ -15,6 +15,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.extras import install_command
 from cheesebench.paradigms.dialogue.life import setting
@@ -307,8 +309,6 @@ def read_published(folder: Path) -> Published:
     """Return the published results in a folder of protocols; OptionError if there are
     none.
     """
-    import yaml
-
     path = folder / FILE_NAME
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

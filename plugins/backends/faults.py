@@ -12,6 +12,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
@@ -337,8 +338,6 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds_of_date(text: str | None) -> float | None:
-    from email.utils import parsedate_to_datetime
-
     try:
         return parsedate_to_datetime(text or "").timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -7,9 +7,13 @@ and a parameter that it would drop in silence is refused.
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import logging
 import os
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from cheesebench import (
@@ -121,8 +125,6 @@ class LiteLLM:
         LiteLLM._open += 1
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        import asyncio
-
         if self._library is None:
             # In a thread: other calls are under way meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
@@ -247,9 +249,6 @@ def _with_breakpoint(message: Message) -> dict[str, Any]:
 
 def import_litellm() -> Any:
     """Import litellm, told to be quiet and to leave the network alone."""
-    import importlib
-    import logging
-
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library: Any = importlib.import_module("litellm")
@@ -339,8 +338,6 @@ def check(context: BackendContext) -> str:
 
 
 def _check_installed(context: BackendContext) -> None:
-    from importlib.util import find_spec
-
     if find_spec("litellm") is None:
         raise OptionError(
             f"The model '{context.entry.name}' is asked through litellm, which is not installed. "

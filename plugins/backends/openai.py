@@ -12,11 +12,14 @@ elsewhere. aiohttp is imported when it is used: most runs ask no model.
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import ipaddress
 import json
 import os
 import re
 import ssl
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -130,8 +133,6 @@ class ChatCompletions:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        import asyncio
-
         import aiohttp
 
         try:
@@ -202,8 +203,6 @@ class ChatCompletions:
 
     async def _get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path; an empty one if there is none."""
-        import asyncio
-
         import aiohttp
 
         try:
@@ -432,8 +431,6 @@ def _proxy(url: URL) -> str | None:
     """Return the proxy that the environment names for this address; calls to this
     machine never go through one.
     """
-    import urllib.request
-
     if _is_loopback(url.host or ""):
         return None
     proxies = urllib.request.getproxies()
@@ -444,8 +441,6 @@ def _proxy(url: URL) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

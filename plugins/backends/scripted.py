@@ -14,6 +14,8 @@ replies:                                  # the first line that fits is used
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -128,8 +130,6 @@ class Scripted:
         """Return what the first line that fits says, after its latency, or raise its
         fault.
         """
-        import asyncio
-
         asked = request.messages[-1].text if request.messages else ""
         number, line = self._choose(request, asked)
         turn = self._used[request.conversation, number]
@@ -191,8 +191,6 @@ class Scripted:
         """Return a number in [0, 1) that depends on nothing but the seeds and the
         key.
         """
-        import hashlib
-
         words = (purpose, self._seed, request.sampling.seed, request.conversation, *key)
         digest = hashlib.blake2b(
             "\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8

@@ -8,6 +8,7 @@ file: a file from elsewhere could be made to attack its reader.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib
 import importlib.metadata
@@ -21,6 +22,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import huggingface_hub
+from huggingface_hub import try_to_load_from_cache
 
 from cheesebench import (
     BackendContext,
@@ -306,7 +310,6 @@ def _locked(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":  # no server is started there
         yield
         return
-    import fcntl
 
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -385,8 +388,6 @@ def _has_hub() -> bool:
 
 def _on_disk(hub: HubFile) -> Path | None:
     """Return the file in the hub's own cache, if it is there."""
-    from huggingface_hub import try_to_load_from_cache
-
     found = try_to_load_from_cache(hub.repository, hub.name, revision=hub.revision)
     return Path(found) if isinstance(found, str) else None
 
@@ -413,8 +414,6 @@ def _downloaded(wanted: Weights, hub: HubFile) -> Path:
 
 
 def _download(wanted: Weights, hub: HubFile) -> Path:
-    import huggingface_hub
-
     try:
         return Path(
             huggingface_hub.hf_hub_download(

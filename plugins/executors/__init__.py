@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cheesebench import Executor, ExecutorContext, ExecutorSpec, hookimpl
+from cheesebench import ExecutorSpec, hookimpl
+from cheesebench.plugins.executors.local import LocalExecutor
+from cheesebench.plugins.executors.ray_cluster import RayExecutor
+from cheesebench.plugins.executors.threads import ThreadExecutor
 
 __all__ = ["cheesebench_executors"]
 
@@ -18,34 +21,21 @@ RAY_OPTIONS: Mapping[str, str] = {
 }
 
 
-def _local(context: ExecutorContext) -> Executor:
-    from cheesebench.plugins.executors.local import LocalExecutor
-
-    return LocalExecutor(context)
-
-
-def _threads(context: ExecutorContext) -> Executor:
-    from cheesebench.plugins.executors.threads import ThreadExecutor
-
-    return ThreadExecutor(context)
-
-
-def _ray(context: ExecutorContext) -> Executor:
-    from cheesebench.plugins.executors.ray_cluster import RayExecutor
-
-    return RayExecutor(context)
-
-
 @hookimpl
 def cheesebench_executors() -> Iterable[ExecutorSpec]:
     return (
-        ExecutorSpec("local", _local, summary="worker processes on this machine"),
         ExecutorSpec(
-            "threads", _threads, summary="threads of this process", in_process=True
+            "local", LocalExecutor, summary="worker processes on this machine"
+        ),
+        ExecutorSpec(
+            "threads",
+            ThreadExecutor,
+            summary="threads of this process",
+            in_process=True,
         ),
         ExecutorSpec(
             "ray",
-            _ray,
+            RayExecutor,
             summary="nodes of a Ray cluster",
             elsewhere=True,
             options=RAY_OPTIONS,

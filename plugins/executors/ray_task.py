@@ -1,10 +1,15 @@
-"""What a Ray node does for a session. Sent by value, it first imports nothing but what
-it checks.
+"""What a Ray node does for a session. Sent by value, it needs nothing of ours before
+it has checked the installation.
 """
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 #: Seconds after which finished trials are sent, and bytes of them that are sent at
@@ -27,12 +32,6 @@ def do_jobs(
     seconds, reports)``: the seconds since the first job began, and for each report the
     number of its job, whether it is the last, and the report, pickled.
     """
-    import os
-    import pickle
-    import sys
-    import time
-    from dataclasses import replace
-
     # Where a directory of the session exists on this node too, a plugin in it can be
     # loaded.
     sys.path += [

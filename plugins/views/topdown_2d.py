@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from PIL import Image, ImageDraw, ImageFont
+
 from cheesebench import Picture, Scene, Tile
 from cheesebench.plugins.views.boards import FORWARD_OF
 
@@ -37,8 +39,6 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
     character becomes a framed pattern of its code point's bits: not readable, but
     unique.
     """
-    from PIL import Image
-
     bitmap = _letter(glyph) or _pattern(ord(glyph))
     factor = max(1, side // _TALLEST)
     return bitmap.resize(
@@ -48,8 +48,6 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
 
 def _letter(glyph: str) -> Drawn | None:
     """Return the font's bitmap, or None where it has none."""
-    from PIL import Image, ImageDraw, ImageFont
-
     if not " " < glyph <= "ÿ":
         return None
     font = ImageFont.load_default_imagefont()
@@ -63,8 +61,6 @@ def _letter(glyph: str) -> Drawn | None:
 
 
 def _pattern(code: int) -> Drawn:
-    from PIL import Image
-
     image = Image.new("1", (_PATTERN, _PATTERN), 1)
     inner = _PATTERN - 2
     for bit in range(inner * inner):
@@ -155,8 +151,6 @@ class Topdown2D:
         return side, side
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> Picture:
-        from PIL import ImageDraw
-
         plate = self._plates.get(id(scene)) or self._plate(scene)
         image = plate.image.copy()
         middle = (
@@ -175,8 +169,6 @@ class Topdown2D:
         return len("\n".join(scene.text))
 
     def _plate(self, scene: Scene) -> _Plate:
-        from PIL import Image, ImageDraw
-
         width, height = len(scene.tiles[0]), len(scene.tiles)
         size = self.picture_size(scene)
         side = size[0] // max(width, height) // 2 * 2

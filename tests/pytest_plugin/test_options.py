@@ -12,7 +12,7 @@ from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.options import BY_KEY, OPTIONS, Option
-from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session.reporting import resume_command
 
 #: What only a session with a model may pay for.
@@ -37,7 +37,8 @@ def test_plain_pytest_loads_nothing_of_ours(pytester: pytest.Pytester) -> None:
             assert [name for name in {HEAVY!r} if name in sys.modules] == []
             ours = sorted(name for name in sys.modules if name.startswith("cheesebench"))
             assert ours == [
-                "cheesebench", "cheesebench.gymnasium_plugin", "cheesebench.options", "cheesebench.pytest_plugin"
+                "cheesebench", "cheesebench.gymnasium_plugin", "cheesebench.options", "cheesebench.pytest_options",
+                "cheesebench.pytest_plugin",
             ]
         """
     )

@@ -16,7 +16,9 @@ from cheesebench.interfaces import (
     AuditSettings,
     View,
 )
-from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import chances, lesions, validity
+from cheesebench.paradigms.arena.audit.runs import Runner, Tally
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 
 #: Parts that need a protocol with a 'success'.
 JUDGING: tuple[AuditPart, ...] = (
@@ -36,9 +38,6 @@ def audit(
     """Yield the findings of all rules on a paradigm, one part after the other; see
     ``interfaces.Auditable``.
     """
-    from cheesebench.paradigms.arena.audit import chances, lesions, validity
-    from cheesebench.paradigms.arena.audit.runs import Runner, Tally
-
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[
         Tally

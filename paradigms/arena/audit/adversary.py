@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, RUNNING, STAY
 from cheesebench.lesions import INTACT, Lesion
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.beliefs import (
     Belief,
     Cloud,
@@ -34,6 +33,7 @@ from cheesebench.paradigms.arena.audit.beliefs import (
 )
 from cheesebench.paradigms.arena.audit.runs import NO_WAY, events_of, is_judged, ways_of
 from cheesebench.paradigms.arena.audit.search import Search
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from cheesebench.interfaces import RUNNING, STAY, Scene, View
 from cheesebench.lesions import MOST_SCENES, Lesion
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.hypotheses import History, Hypothesis, Script
 from cheesebench.paradigms.arena.audit.relevance import Relevance
 from cheesebench.paradigms.arena.audit.search import (
@@ -27,6 +26,7 @@ from cheesebench.paradigms.arena.audit.search import (
     Search,
     SearchNode,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import NEVER, Program
 from cheesebench.paradigms.arena.schedule import Schedule

@@ -14,7 +14,6 @@ from cheesebench.interfaces import (
     AuditVerdict,
 )
 from cheesebench.lesions import Lesion
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.policies import (
     CYCLE,
     cycles,
@@ -34,6 +33,7 @@ from cheesebench.paradigms.arena.audit.runs import (
     shown,
     walk_subjects,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import Variable, walk
 

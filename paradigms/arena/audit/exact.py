@@ -31,7 +31,6 @@ from functools import reduce
 from typing import cast
 
 from cheesebench.interfaces import STAY
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.beliefs import (
     Cloud,
@@ -53,6 +52,7 @@ from cheesebench.paradigms.arena.audit.walks import (
     succeeded,
     without_deadlines,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.expressions import (
     ARITHMETIC_SIGNS,
     Binary,

@@ -9,9 +9,9 @@ from dataclasses import replace
 from itertools import islice
 
 from cheesebench.lesions import TRIAL, Lesion
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.walks import shares
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import Constant, Expression, Number
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec

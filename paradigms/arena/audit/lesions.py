@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
@@ -34,6 +33,7 @@ from cheesebench.paradigms.arena.audit.runs import (
     walk,
 )
 from cheesebench.paradigms.arena.audit.search import EQUAL
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT

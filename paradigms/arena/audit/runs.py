@@ -17,8 +17,8 @@ from multiprocessing import get_context
 from typing import TypeVar
 
 from cheesebench.interfaces import FORWARD, RUNNING, STAY, Scene, TrialResult, View
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.policies import Policy, policy
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule
 from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_frozen

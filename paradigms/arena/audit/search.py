@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
     NO_WAY,
@@ -25,6 +24,7 @@ from cheesebench.paradigms.arena.audit.runs import (
     lives_for,
     ways_of,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification

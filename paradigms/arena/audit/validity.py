@@ -24,7 +24,6 @@ from cheesebench.interfaces import (
     Tile,
     View,
 )
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED
 from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
@@ -47,6 +46,7 @@ from cheesebench.paradigms.arena.audit.search import (
     solve_subjects,
     temptations,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
 from cheesebench.paradigms.arena.tables import Geometry

@@ -15,13 +15,13 @@ from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
+import yaml
+
 from cheesebench import ACTIONS, Message, Part, Picture
 
 
 @lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
-    import yaml
-
     data: Mapping[str, Any] = yaml.safe_load(
         files("cheesebench.plugins.agents.llm")
         .joinpath("prompts.yaml")
