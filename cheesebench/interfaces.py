@@ -481,7 +481,7 @@ class ObservableSubject(Protocol):
 AuditVerdict = Literal["ok", "FAIL", "undecided", "note"]
 #: Parts of an audit.
 AuditPart = Literal[
-    "chance", "blind", "limit", "solvable", "rewards", "same-event", "draws", "leaks", "cues", "lesions", "animal"
+    "chance", "blind", "limit", "solvable", "rewards", "same-event", "draws", "leaks", "cues", "lesions", "memory", "animal"
 ]  # fmt: skip
 #: The parts of an audit, in their order.
 AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)

@@ -22,14 +22,14 @@ EFFORT = 0.05
 #: What is quick: the blind family and the planner take seconds or minutes for each
 #: protocol.
 BRIEF = tuple(
-    part for part in AUDIT_PARTS if part not in {"blind", "lesions", "animal"}
+    part for part in AUDIT_PARTS if part not in {"blind", "lesions", "memory", "animal"}
 )
 
 #: The nine as they were before their references could be compared: they are at fault.
 OLD = Path(__file__).parent / "fixtures" / "old_nine"
 #: What this test asks for is asked below of the protocols that have a reference of
 #: their own.
-ALL_BUT_ANIMAL = tuple(part for part in AUDIT_PARTS if part != "animal")
+ALL_BUT_ANIMAL = tuple(part for part in AUDIT_PARTS if part not in {"animal", "memory"})
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))

@@ -287,6 +287,51 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
+#: Prefix of the rules about how much memory a PASS needs.
+MEMORY = "memory: "
+
+
+def _is_passed_without(report: Mapping[str, Any]) -> bool:
+    """Return whether a subject was found that passes and remembers neither a place nor
+    what it did.
+    """
+    findings = report.get("findings")
+    return isinstance(findings, list) and any(
+        isinstance(one, dict)
+        and str(one.get("rule")).startswith(MEMORY)
+        and one.get("verdict") == "FAIL"
+        for one in findings
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A class of subjects with little memory that could pass, as far as was found."""
+
+    memory: str
+    """Such as ``outcome, 1 bit``."""
+    rate: float
+    bar: float
+
+
+def not_excluded(specification: Specification) -> Passing | None:
+    """Return the class with least memory that a PASS does not exclude, by a stored
+    audit; None: none was found, which is no proof, or none was looked for.
+    """
+    folder = real_path(Path(specification.path)).parent
+    for report in _reports(folder, specification):
+        for finding in report.get("findings", ()):
+            with suppress(TypeError, LookupError, ValueError, AttributeError):
+                rule, numbers = finding["rule"], finding["numbers"]
+                if rule.startswith(MEMORY) and numbers["passes"] is True:
+                    return Passing(
+                        rule.removeprefix(MEMORY),
+                        float(numbers["rate"]),
+                        float(numbers["bar"]),
+                    )
+    return None
+
+
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return what one audit says of the construct: nothing, where it has not tried all
     of its lesions.
@@ -302,6 +347,8 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
             most := numbers.get("at_most"), int | float
         ):
             tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
+    if _is_passed_without(report):
+        return "failed"
     named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
     # A row that the construct does not name is of an earlier amnesia.
     verdicts = {

@@ -40,7 +40,7 @@ def audit_protocol(
     """Return the audit of a protocol file in all installed views.
 
     ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all but
-    ``lesions``, which takes minutes and has to be asked for: ``parts=["lesions"]``),
+    ``lesions`` and ``memory``, which take minutes: ``parts=["lesions"]``),
     ``effort`` how long is planned; equal seeds give equal findings. Raises
     ProtocolError when the file has errors.
     """
@@ -50,7 +50,7 @@ def audit_protocol(
     wanted = tuple(
         part
         for part in AUDIT_PARTS
-        if (part in parts if parts is not None else part != "lesions")
+        if (part in parts if parts is not None else part not in ("lesions", "memory"))
     )
     settings = AuditSettings(trials=trials, seed=seed, parts=wanted, effort=effort)
     return audit_specification(specification, settings)

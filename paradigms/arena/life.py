@@ -515,6 +515,11 @@ class ArenaSubject:
         return self._pose
 
     @property
+    def look(self) -> Look:
+        """The present appearance of the arena."""
+        return self._look
+
+    @property
     def tables(self) -> Tables:
         """Present movement tables: doors and freeze of the current state."""
         return self._look.tables

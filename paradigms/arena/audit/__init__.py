@@ -16,7 +16,7 @@ from cheesebench.interfaces import (
     AuditSettings,
     View,
 )
-from cheesebench.paradigms.arena.audit import chances, lesions, validity
+from cheesebench.paradigms.arena.audit import chances, lesions, memory, validity
 from cheesebench.paradigms.arena.audit.runs import Runner, Tally
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 
@@ -29,6 +29,7 @@ JUDGING: tuple[AuditPart, ...] = (
     "rewards",
     "same-event",
     "lesions",
+    "memory",
 )
 
 
@@ -78,6 +79,7 @@ def audit(
             "draws": lambda: validity.audit_draws(paradigm, settings),
             "leaks": lambda: validity.audit_leaks(paradigm, views, settings),
             "lesions": lambda: lesions.audit_lesions(paradigm, settings, runner),
+            "memory": lambda: memory.audit_memory(paradigm, settings),
             "cues": lambda: validity.audit_cues(paradigm, views, settings),
         }
         for part in wanted:

@@ -1,0 +1,314 @@
+"""What a subject with little memory may aim for: a member of a group of places, counted
+from something that it sees.
+
+No name of the protocol is known here: members have ranks, clockwise from a zero (north,
+straight ahead, the own side, or a glyph that is not always at the same squares).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import NO_WAY, events_of, ways_of
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.scenes import canvas_of
+
+#: Glyphs of floor and walls, which point nowhere.
+PLAIN = "#. ~"
+#: What follows when the first member is reached: nothing, or the others in a direction.
+WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
+NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
+#: A direction shorter than this, in cells, is none.
+AT_THE_MIDDLE = 0.3
+#: What is seen at a moment: closed doors, shown glyphs and their numbers, text.
+Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
+Square = tuple[int, int]
+
+
+class Aim(NamedTuple):
+    """Members of a group in the order in which they are gone to; without a group, it
+    waits.
+    """
+
+    group: int = -1
+    zero: str = NORTH
+    first: int = 0
+    then: str = WAITS
+    """WAITS, CLOCKWISE, ANTICLOCKWISE, or the number of members of an arc, of which
+    the nearest comes first.
+    """
+    lit: str = ""
+    """Only members that show this glyph, if there are any."""
+    past: str = ""
+    """Only members visited in this trial (``old``), or only others (``new``)."""
+
+    def words(self, name: str) -> str:
+        if self.group < 0:
+            return "waits"
+        zero = self.zero
+        zero = zero if zero in (NORTH, AHEAD, OWN_SIDE) else f"glyph {zero}"
+        name = " ".join(filter(None, [self.past, name]))
+        name += f" that shows {self.lit}" if self.lit else ""
+        if self.then.isdigit():
+            return (
+                f"goes to the nearest {name} of {self.then} from number "
+                f"{self.first + 1} on, clockwise from {zero}, then to the others"
+            )
+        after = {
+            WAITS: "and waits",
+            CLOCKWISE: "then on clockwise",
+            ANTICLOCKWISE: "then on anticlockwise",
+        }[self.then]
+        return f"goes to {name} {self.first + 1}, clockwise from {zero}, {after}"
+
+
+def manners(members: int) -> list[str]:
+    """Return the ways to go on from a first member of so many."""
+    arcs = {arc for arc in (2, members // 4, members // 2, members) if arc > 1}
+    some = sorted(arcs) if members > 2 else []
+    return [WAITS, CLOCKWISE, ANTICLOCKWISE, *map(str, some)]
+
+
+class Places:
+    """The groups of places that may matter in a protocol, and where their members
+    are.
+    """
+
+    def __init__(self, paradigm: ArenaParadigm) -> None:
+        program = paradigm.program
+        self.geometry, self.states = program.geometry, program.states
+        self.judged = paradigm.specification.judged_blocks
+        self.ways = ways_of(program)
+        events, arena = events_of(program), self.geometry.arena
+        inside = {name for members in arena.groups.values() for name in members}
+        alone = tuple(name for name in events.everywhere if name not in inside)
+        self.groups: list[tuple[str, tuple[str, ...]]] = [
+            (name, tuple(members))
+            for name, members in arena.groups.items()
+            if {*members} & {*events.everywhere}
+        ]
+        self.groups += [("place", alone)] if alone else []
+        #: State -> numbers of the groups that its rules listen to.
+        self.of_state = {
+            state: [
+                number
+                for number, (_, members) in enumerate(self.groups)
+                if {*members} & {*names}
+            ]
+            or [*range(len(self.groups))]
+            for state, names in events.of_state.items()
+        }
+        names = [name for _, members in self.groups for name in members]
+        self.middle = {name: self.geometry.middle((name,)) for name in names}
+        self.cells = {name: {*self.geometry.cells_of((name,))} for name in names}
+        self.squares: dict[str, set[Square]] = {
+            name: {arena.cells[cell] for cell in self.cells[name]}
+            | {*arena.solids.get(name, ())}
+            for name in names
+        }
+        self._centre = [
+            _mean([self.middle[name] for name in members]) for _, members in self.groups
+        ]
+        self._canvas = canvas_of(arena)
+        self._glyphs: dict[object, dict[str, frozenset[Square]]] = {}
+        #: Glyph -> all sets of squares at which it was seen.
+        self.seen: dict[str, set[frozenset[Square]]] = {}
+
+    def bearing(self, group: int, square: tuple[float, float]) -> float | None:
+        """Return the direction of a square from the middle of a group, in degrees."""
+        x, y = self._centre[group]
+        dx, dy = square[0] - x, square[1] - y
+        if abs(dx) + abs(dy) < AT_THE_MIDDLE:
+            return None
+        return math.degrees(math.atan2(dx, -dy)) % 360
+
+    def from_centre(self, group: int, name: str) -> float:
+        return math.dist(self.middle[name], self._centre[group])
+
+    def glyphs(self, life: ArenaSubject) -> dict[str, frozenset[Square]]:
+        """Return the squares of each glyph in the present picture."""
+        look = life.look
+        if look.key not in self._glyphs:
+            found: dict[str, set[Square]] = {}
+            for row, tiles in enumerate(look.scene.tiles):
+                for column, tile in enumerate(tiles):
+                    if tile.glyph not in PLAIN:
+                        square = column + self._canvas.left, row + self._canvas.top
+                        found.setdefault(tile.glyph, set()).add(square)
+            self._glyphs[look.key] = {one: frozenset(at) for one, at in found.items()}
+            for glyph, squares in self._glyphs[look.key].items():
+                self.seen.setdefault(glyph, set()).add(squares)
+        return self._glyphs[look.key]
+
+    def zeros(self) -> list[str]:
+        """Return what ranks may be counted from, with the glyphs that are not always at
+        the same squares.
+        """
+        sizes = {glyph: max(map(len, at)) for glyph, at in self.seen.items()}
+        moving = [glyph for glyph, at in self.seen.items() if len(at) > 1]
+        return [
+            NORTH,
+            AHEAD,
+            OWN_SIDE,
+            *sorted(moving, key=lambda one: (sizes[one], one)),
+        ]
+
+    def here(self, life: ArenaSubject) -> set[str]:
+        cell = self.geometry.cell(life.pose)
+        return {name for name, cells in self.cells.items() if cell in cells}
+
+
+def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return (
+        sum(x for x, _ in points) / len(points),
+        sum(y for _, y in points) / len(points),
+    )
+
+
+class Moment:
+    """A moment of decision: what can be seen, and who can be reached."""
+
+    __slots__ = (
+        "_open",
+        "_orders",
+        "edges",
+        "judged",
+        "kind",
+        "life",
+        "memo",
+        "places",
+        "steps",
+        "visited",
+    )
+
+    def __init__(
+        self, places: Places, life: ArenaSubject, visited: frozenset[str]
+    ) -> None:
+        self.places, self.life, self.visited = places, life, visited
+        closed, _, shown, text = life.look.key
+        often = Counter(glyph for _, glyph in shown)
+        self.kind: Kind = len(closed), tuple(sorted(often.items())), text
+        self.judged = life.block in places.judged
+        #: Aim -> where it leads; aims of a state -> how the trial goes; aim -> how the
+        #: next step of an automaton goes.
+        self.edges: dict[int, Edge] = {}
+        self.memo: dict[tuple[int, ...], Passed] = {}
+        self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
+        self._orders: dict[tuple[int, str], dict[str, int]] = {}
+        self._open: dict[int, list[str]] = {}
+
+    def ranks(self, group: int, zero: str) -> dict[str, int]:
+        """Return each member's rank, clockwise from a zero (from north, where it is
+        not seen).
+        """
+        key = group, zero
+        if key not in self._orders:
+            places = self.places
+            start = self._direction(group, zero) or 0.0
+
+            def clockwise(name: str) -> tuple[float, float]:
+                way = places.bearing(group, places.middle[name]) or 0.0
+                turned = round(way - start, 2) % 360
+                apart = places.from_centre(group, name)
+                return 0.0 if turned > 359.9 else turned, apart
+
+            order = sorted(places.groups[group][1], key=clockwise)
+            self._orders[key] = {name: number for number, name in enumerate(order)}
+        return self._orders[key]
+
+    def _direction(self, group: int, zero: str) -> float | None:
+        places, geometry, pose = self.places, self.places.geometry, self.life.pose
+        if zero == NORTH:
+            return 0.0
+        if zero == AHEAD:
+            return 45.0 * geometry.heading(pose)
+        if zero == OWN_SIDE:
+            return places.bearing(group, geometry.arena.cells[geometry.cell(pose)])
+        found = [
+            math.radians(way)
+            for square in sorted(places.glyphs(self.life).get(zero, ()))
+            if (way := places.bearing(group, square)) is not None
+        ]
+        dx, dy = sum(map(math.sin, found)), sum(map(math.cos, found))
+        if abs(dx) + abs(dy) < 1e-6:
+            return None
+        return math.degrees(math.atan2(dx, dy)) % 360
+
+    def reachable(self, group: int) -> list[str]:
+        if group not in self._open:
+            life, places = self.life, self.places
+            listen, near = places.states[life.state].listen, life.pose >> 2
+            own = places.geometry.cell(life.pose)
+            self._open[group] = [
+                name
+                for name in places.groups[group][1]
+                if places.ways.to(life.tables, listen, name).actions[near] != NO_WAY
+                and own not in places.cells[name]
+            ]
+        return self._open[group]
+
+    def targets(self, aim: Aim) -> tuple[str, ...]:
+        """Return the places that are gone to, in order."""
+        if aim.group < 0:
+            return ()
+        names, squares = self.reachable(aim.group), self.places.squares
+        if aim.lit:
+            lit = self.places.glyphs(self.life).get(aim.lit, frozenset())
+            names = [name for name in names if squares[name] & lit] or names
+        if aim.past:
+            is_old = aim.past == "old"
+            names = [n for n in names if (n in self.visited) == is_old] or names
+        ranks = self.ranks(aim.group, aim.zero)
+        turn = -1 if aim.then == ANTICLOCKWISE else 1
+        after = {name: turn * (ranks[name] - aim.first) % len(ranks) for name in names}
+        if aim.then.isdigit():
+            near = self._by_nearness([n for n in names if after[n] < int(aim.then)])
+            return (
+                *near,
+                *self._by_nearness([n for n in names if n not in near], near),
+            )
+        order = sorted(names, key=after.__getitem__)
+        return tuple(order[:1] if aim.then == WAITS else order)
+
+    def _by_nearness(
+        self, names: Sequence[str], before: Sequence[str] = ()
+    ) -> list[str]:
+        middle, geometry = self.places.middle, self.places.geometry
+        here: tuple[float, float] = geometry.arena.cells[geometry.cell(self.life.pose)]
+        here = middle[before[-1]] if before else here
+        left, order = list(names), list[str]()
+        while left:
+            nearest = min(left, key=lambda one: round(math.dist(here, middle[one]), 3))
+            left.remove(nearest)
+            order.append(nearest)
+            here = middle[nearest]
+        return order
+
+
+class Edge(NamedTuple):
+    """Where an aim leads: the next moment, or (None) the end of the trial."""
+
+    next: Moment | None
+    reward: float
+    said: tuple[str, ...]
+    ended: tuple[int, str] | None
+    """Group and member where it ended."""
+    score: float | None
+    """What the trial counts, once it has ended and if it is judged."""
+    outcome: str = ""
+
+
+class Passed(NamedTuple):
+    """A trial: its score, the code of what was told, ranks of where it ended (one for
+    each zero), and the number of decisions.
+    """
+
+    score: float | None
+    code: int
+    ranks: tuple[int, ...]
+    depth: int
+    outcome: str

@@ -1,0 +1,148 @@
+"""How little memory passes: planted rules are found, and two traps are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.automata import (
+    Automaton,
+    Experience,
+    Memory,
+    Search,
+)
+from cheesebench.paradigms.arena.audit.memory import audit_memory
+from cheesebench.protocol import load_protocol, with_arena
+from cheesebench.protocol.validation import construct_status
+from tests.arenas import examine_text
+
+#: A chamber that is turned: the lever is told by a lamp, and may be the other one.
+CHAMBER = """
+version: 1
+paradigm: chamber
+arena:
+  map: |
+    ##A##
+    #...#
+    #.S.#
+    #...#
+    ##B##
+  legend: {A: {solid: north, glyph: "L"}, B: {solid: south, glyph: "L"}, S: centre}
+  groups: {lever: [north, south]}
+  landmarks: {east: {at: [4, 2]}, west: {at: [0, 2]}}
+  headings: 4
+vars: {active: none}
+draw:
+  contingency: {per: subject, order: balanced, of: {place: [0, 1]}}
+  turn: {per: trial, of: {turn: [0, 1], c1: [east, west], c2: [west, east]}}
+start: {at: centre, face: random}
+trial:
+  limit: 20
+  start: choice
+  show: {c1: "1", c2: "2"}
+  states:
+    choice:
+      set: {active: "member(lever, (place + turn) % 2 + 1)"}
+      rules:
+        - {press: active, reward: 1, end: fed}
+        - {press: lever, end: unfed}
+schedule: {main: {trials: 20}}
+success: last == fed
+margin: 0.1
+reference: [{measure: success, value: 0.75, status: made up}]
+construct: {name: choice, kind: learning, abolished_by: [{lesion: anhedonia, at_most: 0.5}]}
+"""
+TWO_IN_A_ROW = ("success: last == fed", "success: recent(fed, 2) == 2")
+
+
+def chamber(*changes: tuple[str, str]) -> ArenaParadigm:
+    text = CHAMBER
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    specification, found = examine_text(text, "chamber.protocol.yaml")
+    assert specification is not None, found
+    return ArenaParadigm(specification)
+
+
+def rows(paradigm: ArenaParadigm, effort: float = 0.1) -> dict[str, AuditFinding]:
+    settings = AuditSettings(effort=effort)
+    found = audit_memory(paradigm, settings)
+    return {one.rule.removeprefix("memory: "): one for one in found}
+
+
+def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
+    tmp_path: Path,
+) -> None:
+    paradigm = chamber()
+    found = rows(paradigm)
+    outcome, nothing = found["outcome, 1 bit"], found["nothing"]
+    assert nothing.numbers["rate"] == pytest.approx(0.5, abs=0.05)
+    assert nothing.verdict == found["any, 1 bit"].verdict == "note"
+    assert outcome.numbers["rate"] == pytest.approx(0.75, abs=0.05)
+    assert outcome.verdict == "FAIL"
+    assert outcome.numbers["passes"] is True
+    assert "unpaid -> 2" in outcome.text or "unpaid -> 1" in outcome.text
+    assert "no proof" in outcome.text
+    assert float(str(found["any, 1 bit"].numbers["rate"])) > 0.95
+
+    path = tmp_path / "chamber.protocol.yaml"
+    path.write_text(CHAMBER, encoding="utf-8")
+    specification = with_arena(load_protocol(path))
+    proved = {
+        "rule": "lesion: anhedonia",
+        "verdict": "ok",
+        "numbers": {"at_most": 0.5},
+    }
+    told = {"rule": outcome.rule, "verdict": "FAIL", "numbers": dict(outcome.numbers)}
+    for findings, status in (([proved], "validated"), ([proved, told], "failed")):
+        report = {"sha256": specification.sha256, "findings": findings}
+        (tmp_path / "chamber.audit.json").write_text(json.dumps(report))
+        assert construct_status(specification) == status
+
+
+def test_equal_seeds_find_equal_rules() -> None:
+    first, second = (
+        Search(Experience(chamber(), 2, 200), Memory("any", 2), 1, 5000).find()
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_two_in_a_row_are_scored_as_they_are_lived() -> None:
+    world = Experience(chamber(TWO_IN_A_ROW), 5, 200)
+    _, automaton = Search(world, Memory("any", 2), 1, 30_000).find()
+    for number, (passed, trials) in enumerate(world.play(automaton)):
+        assert trials == 10, number
+        assert passed == pytest.approx(round(passed), abs=0.01)
+
+
+def test_moments_are_of_many_lives() -> None:
+    """In the moments of one life, all aims that miss what it was dealt look alike."""
+    world = Experience(chamber(), 3, 200)
+    (sample,) = world.samples.values()
+    assert len({id(one.life.values) for one in sample}) == len(sample)
+    assert len({one.life.values["place"] for one in sample}) == 2
+    # With each lever, counted from each lamp: 2 levers from north and from lamp 1.
+    zeros = {(aim.zero, aim.first) for (aims,) in [world.aims] for aim in aims}
+    assert len(zeros) >= 5
+
+
+@pytest.mark.parametrize(("name", "key"), [("outcome", 1), ("place", 2)])
+def test_what_a_table_lacks_is_not_the_state_that_it_was_in(
+    name: str, key: int
+) -> None:
+    world = Experience(chamber(), 3, 200)
+    memory = Memory(name, 2)  # type: ignore[arg-type]
+    search = Search(world, memory, 0, 1000)
+    automaton = Automaton(memory, [[0, 0]])
+    search._score(automaton)
+    by_state: dict[tuple[int, ...], set[int]] = {}
+    for at, following in automaton.table.items():
+        by_state.setdefault(at[1:], set()).add(following)
+    assert by_state
+    assert all(len(following) == 1 for following in by_state.values())
