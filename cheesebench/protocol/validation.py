@@ -304,34 +304,6 @@ def _is_passed_without(report: Mapping[str, Any]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """A class of subjects with little memory that could pass, as far as was found."""
-
-    memory: str
-    """Such as ``outcome, 1 bit``."""
-    rate: float
-    bar: float
-
-
-def not_excluded(specification: Specification) -> Passing | None:
-    """Return the class with least memory that a PASS does not exclude, by a stored
-    audit; None: none was found, which is no proof, or none was looked for.
-    """
-    folder = real_path(Path(specification.path)).parent
-    for report in _reports(folder, specification):
-        for finding in report.get("findings", ()):
-            with suppress(TypeError, LookupError, ValueError, AttributeError):
-                rule, numbers = finding["rule"], finding["numbers"]
-                if rule.startswith(MEMORY) and numbers["passes"] is True:
-                    return Passing(
-                        rule.removeprefix(MEMORY),
-                        float(numbers["rate"]),
-                        float(numbers["bar"]),
-                    )
-    return None
-
-
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return what one audit says of the construct: nothing, where it has not tried all
     of its lesions.

@@ -31,6 +31,9 @@ JUDGING: tuple[AuditPart, ...] = (
     "lesions",
     "memory",
 )
+#: The search for subjects with little memory has to be asked for: it takes minutes, and
+#: proves nothing.
+USUAL = tuple(part for part in AUDIT_PARTS if part != "memory")
 
 
 def audit(
@@ -48,7 +51,7 @@ def audit(
     wanted = [
         part
         for part in AUDIT_PARTS
-        if part != "animal" and (settings.parts is None or part in settings.parts)
+        if part != "animal" and part in (settings.parts or USUAL)
     ]
     if paradigm.specification.success is None:
         wanted = [part for part in wanted if part not in JUDGING]
