@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import NO_WAY, events_of, ways_of
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import canvas_of
 

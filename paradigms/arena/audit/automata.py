@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.audit.aims import (
     Aim,
     Edge,
@@ -35,6 +34,7 @@ from cheesebench.paradigms.arena.audit.runs import (
     lives_for,
     rate,
 )
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol.expressions import (
     Binary,

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
-from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.audit.aims import Kind, Moment
 from cheesebench.paradigms.arena.audit.automata import (
     NOWHERE,
@@ -22,6 +21,7 @@ from cheesebench.paradigms.arena.audit.automata import (
 )
 from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.audit.runs import shown
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 
 #: Trials whose beginnings are kept, and steps of the search of one class, for an effort
