@@ -386,17 +386,16 @@ def test_the_probe_finds_what_no_retry_can_mend(
         probe({"tiny": laboratory.model(server)}, tmp_path)
     with FakeServer(Answer(status=429)) as server:
         probe({"tiny": laboratory.model(server)}, tmp_path)
-    for usage in (
-        {},
-        {"prompt_tokens": 0, "completion_tokens": -3},
-        {"total_tokens": 99},
-    ):
+    for usage in ({}, {"prompt_tokens": 0, "completion_tokens": -3}):
         with FakeServer(Answer(text="READY", usage=usage)) as server:
             probe({"tiny": laboratory.model(server)}, tmp_path)
             with pytest.raises(
                 OptionError, match="does not report the tokens of its replies"
             ):
                 probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
+    # A total alone counts as reply: a budget is never passed unseen.
+    with FakeServer(Answer(text="READY", usage={"total_tokens": 99})) as server:
+        probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
 
 
 def test_all_attempts_of_the_probe_have_one_deadline(
