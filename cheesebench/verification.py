@@ -4,11 +4,12 @@ trial, lived again, comes out as it was recorded.
 
 from __future__ import annotations
 
-from cheesebench.errors import RunLogError
+from cheesebench.errors import RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.records import PERSON
+from cheesebench.records import CellPlan
 from cheesebench.statistics.wording import plural
 
 
@@ -40,16 +41,25 @@ def replay(log: RunLog, plugins: PluginManager) -> int:
 
 
 def check_calls(log: RunLog) -> None:
-    """Raise RunLogError for trials of a model that was never called, unless it is an
-    agent, a baseline for dialogues, or a person.
+    """Raise RunLogError for trials of a language model that was never called. An agent
+    may be defined where only pytest finds it (a ``conftest.py``), so an unknown name is
+    none.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
-    without = {PERSON, *plugins.agents, *plugins.respondents}
     for plan in log.plans():
-        if plan.key in called or plan.model.split(":")[0] in without:
+        if plan.key in called or not _is_language_model(plan, plugins):
             continue
         if any(not one.missing for life in log.trials_by_subject(plan) for one in life):
             raise RunLogError(
-                f"{log.path} has trials of {plan.model}, but not one call to it, and no agent of that name is installed. "
-                "Install the agent's plugin, or leave the run out."
+                f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
             )
+
+
+def _is_language_model(plan: CellPlan, plugins: PluginManager) -> bool:
+    if plan.model in plugins.agents or plan.model in plugins.respondents:
+        return False
+    try:
+        resolve_model(plugins, plan.model)
+    except UnknownNameError:
+        return bool(plan.agent)
+    return True

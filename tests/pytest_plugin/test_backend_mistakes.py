@@ -182,7 +182,7 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
         ),
         (
             "return ChatReply(text='', finish='done')",
-            "returned finish='done', but * expected: stop, length, other. *",
+            "returned finish='done', but * expected: stop, length, unread, other. *",
         ),
         (
             "raise ChatFaultError('too_many', KEY)",
