@@ -430,22 +430,25 @@ def run(
     resume=ID)`` continues it, and no finished trial is lost.
 
     Parameters:
-        models: One name or several, as ``--model`` takes them. protocols: Names, files
-        or directories; by default the nine paradigms. design: How many subjects and
-        trials (``--design``); by default what suits the model. subjects: Number of
-        subjects of each cell, instead of the design's. seed: Seed of the run; by
-        default it is drawn (``run.manifest``). view: One view or several, instead of
-        the design's own. results: Directory of the runs, ``results`` by default.
+        models: One name or several, as ``--model`` takes them.
+        protocols: Names, files or directories; by default the nine paradigms.
+        design: How many subjects and trials (``--design``); by default what suits the
+            model.
+        subjects: Number of subjects of each cell, instead of the design's.
+        seed: Seed of the run; by default it is drawn (``run.manifest``).
+        view: One view or several, instead of the design's own.
+        results: Directory of the runs, ``results`` by default.
         plugins: Modules or objects with hooks (agents, backends, views), in addition to
-        those that are installed. progress: Whether to show progress, or a function that
-        is called with each line of it; by default it is shown
+            those that are installed.
+        progress: Whether to show progress, or a function that is called with each line
+            of it; by default it is shown
             on a terminal and in a notebook.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
-        ``control="blind"``, ...
+            ``control="blind"``, ...
 
     Raises:
         CheeseBenchError: For a mistake in the arguments, before anything is run; the
-        message names a remedy.
+            message names a remedy.
     """
     given = given_options(
         models,

@@ -22,7 +22,8 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
 
     Raises:
         OSError: also for a file that is not regular, because reading it could block
-        indefinitely. ValueError: for an invalid file name.
+            indefinitely.
+        ValueError: for an invalid file name.
     """
     with open(
         os.open(

@@ -61,11 +61,11 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
 
     Args:
         env: an environment whose observations are texts (any view that draws no
-        pictures).
+            pictures).
 
     Raises:
         OptionError: if its observations are not texts, or if it is a vector
-        environment.
+            environment.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any]) -> None:
@@ -95,7 +95,7 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
 
         Raises:
             OptionError: if the text cannot come from this environment (it is from
-            another protocol or view).
+                another protocol or view).
         """
         return self._encode(observation)
 
@@ -132,7 +132,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Args:
         env: an environment of one subject. For many at once, ``gymnasium.make_vec(...,
-        wrappers=[WholeLife])``.
+            wrappers=[WholeLife])``.
 
     Raises:
         OptionError: if it is a vector environment, or none of CheeseBench's.

@@ -114,7 +114,7 @@ def verdict(
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
-        Every Eval Ever, a CSV file with
+            Every Eval Ever, a CSV file with
             the columns subject, item and score (and task), or a directory of such logs.
         second: Another of these, with the same items.
         value: The number that the mean score is compared with instead.

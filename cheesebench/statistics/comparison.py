@@ -607,7 +607,7 @@ def compare_runs(
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
-        trials differ), or the runs have
+            trials differ), or the runs have
             nothing in common.
     """
     pairs, only = match_runs(first, second, models=models, protocols=protocols)

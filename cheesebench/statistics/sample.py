@@ -449,7 +449,7 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
 
     Raises:
         ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or
-        ``block:NAME,NAME``).
+            ``block:NAME,NAME``).
     """
     kind, _, argument = estimand.partition(":")
     compared = tuple(record for record in records if record.compared)

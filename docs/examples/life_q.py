@@ -34,9 +34,10 @@ class LifeQ:
     """Q-learning over texts, from the first step of a life to its last.
 
     Args:
-        context: what CheeseBench gives an agent; only its seed is used. rate: learning
-        rate, from 0 to 1. exploration: share of random actions in the first trial; it
-        falls with the root of the number of trials.
+        context: what CheeseBench gives an agent; only its seed is used.
+        rate: learning rate, from 0 to 1.
+        exploration: share of random actions in the first trial; it falls with the root
+            of the number of trials.
     """
 
     def __init__(self, context: AgentContext, rate: float, exploration: float) -> None:

@@ -74,14 +74,15 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     no current trial.
 
     Args:
-        view: name of a registered view. subject: number of the subject whose life this
-        is. ``reset(options={"subject": n})`` changes it; so does the
+        view: name of a registered view.
+        subject: number of the subject whose life this is. ``reset(options={"subject":
+            n})`` changes it; so does the
             attribute ``subject`` at the next reset, which a vector environment sets in
-            each lane (``set_attr``).
+                each lane (``set_attr``).
         render_mode: ``"ansi"`` makes ``render`` return the current observation as text
-        (of a picture, the text alone);
+            (of a picture, the text alone);
             ``"rgb_array"`` makes it return the arena from above (in a view of pictures,
-            the observation) as pixels.
+                the observation) as pixels.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
