@@ -482,7 +482,7 @@ def _replies() -> Iterator[Hostility]:
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
     filters = ("content_filter", "SAFETY", "content-filter", "contentFilter")
-    for finish in (*filters, "content_filter: PROHIBITED_CONTENT", "RECITATION"):
+    for finish in (*filters, "content_filter: SPII", "RECITATION"):
         for name, content in (("empty", None), ("broken", "ACTIONS: ST")):
             steps = _reply(choice_finish_reason=finish, message_content=content)
             kind = f"finish-{finish.replace(': ', '-')}-{name}"

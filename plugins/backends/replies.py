@@ -106,7 +106,7 @@ def reply_in(
     said = _said(message, call, body)
     usage, doubt = count_tokens(answer.get("usage"))
     if not (said.text or said.thoughts or call is not None):
-        _check_empty(choice, usage, answer.get("usage"), finish, body)
+        _check_empty(choice, answer.get("usage"), finish, body)
     return ChatReply(
         text=replace_surrogates(said.text),
         reasoning=replace_surrogates(said.thoughts),
@@ -237,8 +237,7 @@ def _arguments(message: Mapping[str, Any]) -> str | None:
 
 def _check_empty(
     choice: Mapping[str, Any],
-    usage: Usage,
-    counted: Any,
+    usage: Any,
     finish: Finish | None,
     body: bytes | bytearray,
 ) -> None:
@@ -255,7 +254,7 @@ def _check_empty(
         raise _malformed(f"The reply has no content{held}", body)
     if finish == "unread":  # the model's own call, of which the server shows nothing
         return
-    if isinstance(counted, Mapping) and counted and not usage.completion:
+    if _wrote_nothing(usage):
         raise _malformed("The reply is empty (0 tokens)", body)
     if finish is None:
         said = quoted(str(choice.get("finish_reason")), 60)
@@ -390,6 +389,14 @@ def _with_cache(
     kept = min(cached, prompt)
     doubt = f"{cache:,} tokens of the cache, but {prompt:,} of the prompt"
     return prompt, kept, min(written, prompt - kept), doubt
+
+
+def _wrote_nothing(usage: Any) -> bool:
+    """Return whether a server counts no token of a reply, whatever its total says."""
+    counts = dict(_counts(usage))
+    said = [counts[name] for name in _COUNTS["completion"] if name in counts]
+    thought = [counts[name] for name in _COUNTS["reasoning"] if name in counts]
+    return bool(said) and not any((*said, *thought))
 
 
 def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:

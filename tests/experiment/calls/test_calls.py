@@ -386,7 +386,11 @@ def test_the_probe_finds_what_no_retry_can_mend(
         probe({"tiny": laboratory.model(server)}, tmp_path)
     with FakeServer(Answer(status=429)) as server:
         probe({"tiny": laboratory.model(server)}, tmp_path)
-    for usage in ({}, {"prompt_tokens": 0, "completion_tokens": -3}):
+    for usage in (
+        {},
+        {"prompt_tokens": 0, "completion_tokens": -3},
+        {"total_tokens": "many"},
+    ):
         with FakeServer(Answer(text="READY", usage=usage)) as server:
             probe({"tiny": laboratory.model(server)}, tmp_path)
             with pytest.raises(

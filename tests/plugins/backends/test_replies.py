@@ -183,6 +183,11 @@ def test_an_empty_reply_is_a_reply() -> None:
             {"completion_tokens": 9},
         ),
         ({"content": None}, {"completion_tokens": 0}),
+        ({"content": ""}, {"output_tokens": 0}),
+        (
+            {"content": None},
+            {"prompt_tokens": 90, "completion_tokens": 0, "total_tokens": 100},
+        ),
         ({"content": ""}, {"completion_tokens": 0}),
         ({"content": []}, None),
         ({"content": [None]}, None),
