@@ -482,10 +482,12 @@ def _replies() -> Iterator[Hostility]:
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
     filters = ("content_filter", "SAFETY", "content-filter", "contentFilter")
-    for finish in (*filters, "content_filter: SPII", "RECITATION"):
+    all_filters = (*filters, "content_filter: PROHIBITED_CONTENT", "RECITATION")
+    for number, finish in enumerate(all_filters):
         for name, content in (("empty", None), ("broken", "ACTIONS: ST")):
             steps = _reply(choice_finish_reason=finish, message_content=content)
-            kind = f"finish-{finish.replace(': ', '-')}-{name}"
+            # A name that fits into a line of pytest.
+            kind = f"filter-{number}-{name}"
             yield Hostility(kind, "refused", "content filter", steps)
     empty: Mapping[str, Any] = {
         "part-a-text": [{"type": "text", "content": "ACTIONS: STAY"}], "parts-none": [],

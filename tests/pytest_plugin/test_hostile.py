@@ -58,7 +58,7 @@ SOME = (
         "status-500",
         "status-400",
         "quota-of-a-month",
-        "finish-SAFETY-empty",
+        "filter-1-empty",
         "nothing-but-audio",
         "finish-timeout",
         "status-401",
