@@ -111,7 +111,8 @@ def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
             .groupby(["subject", "session"])
             .value.mean()
         )
-        means = own.groupby("session").mean()
+        # Nothing can succeed in the probe, the last session.
+        means = own.groupby("session").mean().drop(6)
         assert list(found.points) == list(means.index)
         assert all(
             math.isclose(value, means[point])
