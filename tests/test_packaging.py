@@ -4,17 +4,20 @@ to nothing for us.
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
-    "tool"
-]["setuptools"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
 MAPPING: dict[str, str] = SETUPTOOLS["package-dir"]
 PACKAGES: list[str] = SETUPTOOLS["packages"]
 
@@ -74,6 +77,35 @@ def test_light_at_import(module: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def with_what_they_need(requirements: Iterable[str]) -> set[str]:
+    """Return the names of distributions and of all that they are installed with."""
+    found: set[str] = set()
+    left = [Requirement(one) for one in requirements]
+    while left:
+        one = left.pop()
+        name = canonicalize_name(one.name)
+        if name not in found and (one.marker is None or one.marker.evaluate()):
+            found.add(name)
+            left += map(Requirement, importlib.metadata.requires(name) or ())
+    return found
+
+
+def test_everything_that_plugs_in_loads_without_any_extra() -> None:
+    needed = with_what_they_need(PYPROJECT["project"]["dependencies"])
+    needed.add(canonicalize_name(PYPROJECT["project"]["name"]))
+    absent = sorted(
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if not {canonicalize_name(owner) for owner in owners} & needed
+    )
+    assert "xdist" in absent
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r})); "
+        "from cheesebench.plugin_manager import PluginManager; PluginManager()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("order", ["cheesebench, gymnasium", "gymnasium, cheesebench"])

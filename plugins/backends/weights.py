@@ -23,9 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import huggingface_hub
-from huggingface_hub import try_to_load_from_cache
-
 from cheesebench import (
     BackendContext,
     OptionError,
@@ -386,9 +383,15 @@ def _has_hub() -> bool:
     return importlib.util.find_spec("huggingface_hub") is not None
 
 
+def _hub_client() -> Any:
+    return importlib.import_module("huggingface_hub")
+
+
 def _on_disk(hub: HubFile) -> Path | None:
     """Return the file in the hub's own cache, if it is there."""
-    found = try_to_load_from_cache(hub.repository, hub.name, revision=hub.revision)
+    found = _hub_client().try_to_load_from_cache(
+        hub.repository, hub.name, revision=hub.revision
+    )
     return Path(found) if isinstance(found, str) else None
 
 
@@ -416,7 +419,7 @@ def _downloaded(wanted: Weights, hub: HubFile) -> Path:
 def _download(wanted: Weights, hub: HubFile) -> Path:
     try:
         return Path(
-            huggingface_hub.hf_hub_download(
+            _hub_client().hf_hub_download(
                 hub.repository,
                 hub.name,
                 revision=hub.revision,
@@ -435,7 +438,7 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
 
 def _bar(progress: Callable[[str], None]) -> Any:
     """Return a bar that the hub's client fills, a line each time that it is drawn."""
-    base: Any = importlib.import_module("huggingface_hub.utils").tqdm
+    base: Any = _hub_client().utils.tqdm
 
     class Bar(base):  # type: ignore[misc]
         def __init__(self, *values: Any, **settings: Any) -> None:
