@@ -342,7 +342,9 @@ class Connection(Protocol):
 
     A connection may also have ``async def facts(self) -> ServerFacts``: it is called
     before the first call, limits the calls in flight, and warns of prompts that are too
-    long.
+    long. It may have ``async def progress(self) -> object``: anything that changes
+    while the server works, and None where it does not say. A call is then given up when
+    nothing has changed for ``--cheese-timeout``, and not for being slow.
     """
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -503,7 +505,9 @@ class ModelAgentSpec:
     (which raises ValueError). ``instructions`` returns what a person is told in place
     of the system prompt (``cheesebench people``), from the view's explanation of its
     observations. ``form`` returns the form that replies must have under these settings,
-    ``remembers`` what a subject remembers by, in words.
+    ``remembers`` what a subject remembers by, in words, ``reply_tokens`` how many
+    tokens a reply takes at most: the limit where neither the user nor the model's entry
+    has one (None: the setting ``max_tokens``).
     """
 
     name: str
@@ -515,6 +519,7 @@ class ModelAgentSpec:
     instructions: Callable[[str], str] | None = None
     form: Callable[[Mapping[str, Any]], AnswerForm | None] = lambda settings: None
     remembers: Callable[[Mapping[str, Any]], str] = lambda settings: ""
+    reply_tokens: Callable[[Mapping[str, Any]], int | None] = lambda settings: None
     summary: str = ""
     kind: ClassVar[AgentKind] = "model agent"
 

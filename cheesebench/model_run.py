@@ -658,7 +658,8 @@ class ModelRun:
             said = f" ({fault})" if fault else ""
             self._tell_at_once(
                 f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting up to "
-                f"{self.settings.calls.patience.request:g} s for each (--cheese-timeout; --reply-tokens makes replies shorter)."
+                f"{self.settings.calls.patience.request:g} s for each, or as long as a server says that it writes "
+                "(--cheese-timeout; --reply-tokens makes replies shorter)."
             )
 
     def mention_news(self) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: Characters of a reply in the list of calls.
 EXCERPT = 50
 #: Parts of a plan's settings that the head of a call does not repeat.
-_ELSEWHERE = ("backend", "id", "served", "dropped", "reasoning")
+_ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
 _HEADERS = (
     "call",
     "trial",

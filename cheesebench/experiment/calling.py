@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import (
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -736,6 +737,40 @@ class Patience:
     retries: int = 6
 
 
+async def in_time(
+    connection: Connection, request: ChatRequest, patience: float, most: float
+) -> ChatReply:
+    """Return the reply, or raise TimeoutError after ``patience`` seconds. A server that
+    says what it does is waited for as long as it does something, ``most`` seconds in
+    all.
+    """
+    progress = getattr(connection, "progress", None)
+    limit = patience if progress is None else most
+    # The backend keeps the time too; whatever it forgets, nothing hangs.
+    async with asyncio.timeout(limit + 5) as end:
+        call = connection.complete(replace(request, timeout=limit))
+        if progress is None:
+            return await call
+        watch = asyncio.create_task(_end_idle(progress, patience, end))
+        try:
+            return await call
+        finally:
+            watch.cancel()
+
+
+async def _end_idle(
+    progress: Callable[[], Awaitable[object]], patience: float, end: asyncio.Timeout
+) -> None:
+    seen: object = None
+    while True:
+        await asyncio.sleep(patience)
+        now = await progress()
+        if now is None or now == seen:
+            end.reschedule(asyncio.get_running_loop().time())
+            return
+        seen = now
+
+
 #: Replies, and subjects that gave them, without one that could be read, after which no
 #: other is asked for: nothing would change.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
@@ -1205,11 +1240,7 @@ class Caller:
         began = time.monotonic()
         channel.in_flight += 1
         try:
-            # The backend keeps the time too; whatever it forgets, nothing hangs.
-            async with asyncio.timeout(timeout + 5):
-                reply = await server.connection.complete(
-                    replace(request, timeout=timeout)
-                )
+            reply = await in_time(server.connection, request, timeout, left)
         except TimeoutError:
             server.limiter.objected(None)
             late = ChatFaultError("timeout", f"no reply within {timeout:g} s")

@@ -198,6 +198,9 @@ def _shown(value: Any) -> str:
 #: Limit of a reply of a reasoning model, whose thoughts count, unless its entry has
 #: one.
 REASONING_TOKENS = 8192
+#: Tokens that end a turn, as text: a model whose server does not know its own runs on.
+#: Four, which every server takes.
+TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
 def language_model(
@@ -231,11 +234,9 @@ def language_model(
         **asker.settings,
         **{name: _typed(asker, name, value) for name, value in wanted.items()},
     }
-    if "max_tokens" not in wanted and (
-        most := entry.max_tokens or (REASONING_TOKENS if entry.reasoning else None)
-    ):
-        values["max_tokens"] = most
     asker.check(values)
+    if "max_tokens" not in wanted and (most := _reply_tokens(entry, asker, values)):
+        values["max_tokens"] = most
     able = {
         "temperature": backend.capabilities.temperature,
         "seed": backend.capabilities.seed,
@@ -274,6 +275,7 @@ def language_model(
             "id": entry.id,
             "served": {**entry.served, **(served or {})},
             "dropped": dropped,
+            "stop": _stop(entry, backend),
             "reasoning": entry.reasoning,
             "memory": asker.remembers(values),
             **({"trained_on": list(entry.trained_on)} if entry.trained_on else {}),
@@ -281,6 +283,25 @@ def language_model(
         base_urls=addresses(base_url) or addresses(wishes.get("base_url")),
         options=wishes,
     )
+
+
+def _reply_tokens(
+    entry: ModelEntry, asker: ModelAgentSpec, values: Mapping[str, Any]
+) -> int | None:
+    """Return the limit of a reply where the user gives none; None: the agent's
+    default.
+    """
+    if entry.max_tokens or entry.reasoning:
+        return entry.max_tokens or REASONING_TOKENS
+    return asker.reply_tokens(values)
+
+
+def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
+    """Return the tokens at which a reply is to end, for a server of one's own: others
+    refuse more than they know.
+    """
+    takes = backend.serve is not None and backend.capabilities.stop
+    return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -298,6 +319,9 @@ def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any
             f"The model '{model.entry.name}' does not support a temperature, so it cannot be varied."
         )
     agent.check(values)
+    limit = model.settings.get("max_tokens")
+    if limit == agent.reply_tokens(model.settings) and "max_tokens" not in changes:
+        values["max_tokens"] = agent.reply_tokens(values)
     return {**model.settings, **values, "memory": agent.remembers(values)}
 
 

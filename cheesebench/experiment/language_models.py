@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Coroutine,
     Iterable,
@@ -146,6 +147,9 @@ class CheckedConnection:
             self._connection = checked(
                 spec.connect(context), Connection, f"{self._who}: connect returned"
             )
+        self.progress: Callable[[], Awaitable[object]] | None = getattr(
+            self._connection, "progress", None
+        )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError as the backend did."""

@@ -489,6 +489,7 @@ class _Talk:
                 temperature=settings.get("temperature"),
                 max_tokens=settings.get("max_tokens"),
                 seed=seed,
+                stop=tuple(settings.get("stop", ())),
             ),
             conversation=f"{self._origin:016x}",
             extra=settings["served"],

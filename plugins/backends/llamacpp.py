@@ -46,6 +46,8 @@ from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 CONTEXT = 16384
 #: Seconds until the server must be healthy: a large file is read from a slow disk.
 STARTUP_TIMEOUT = 600.0
+#: Seconds until it says what it does: it does not between the 2,048 tokens of a batch.
+BATCH_TIME = 120.0
 #: Environment variables that reach the server: of the system and of accelerators. Keys
 #: of other services do not.
 _NEEDED = re.compile(
@@ -93,7 +95,8 @@ def serve(context: BackendContext) -> StartedServer:
     server.facts = {
         "file": path.name,
         "bytes": path.stat().st_size,
-        "sha256": digest(path),
+        # What the entry says has just been checked.
+        "sha256": options.get("sha256", "").lower() or digest(path),
         "xllamacpp": importlib.metadata.version("xllamacpp"),
         "slots": slots,
         "threads": threads,
@@ -152,13 +155,23 @@ def main() -> None:
     del server
 
 
+class LlamaServer(ChatCompletions):
+    """llama.cpp's server: it says how far each of its calls is."""
+
+    async def progress(self) -> object:
+        """Return what its slots hold, which every token changes; None if it does not
+        say.
+        """
+        return await self.get_json("/slots", BATCH_TIME)
+
+
 def connect(context: BackendContext) -> Connection:
     check_served(context.entry.served)
     if context.base_url is None:
         raise OptionError(
             "No llama.cpp server was started or named. Give the address of one with --base-url."
         )
-    return ChatCompletions(context.base_url, constrains=True)
+    return LlamaServer(context.base_url, constrains=True)
 
 
 def ready(context: BackendContext) -> str:

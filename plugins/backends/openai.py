@@ -203,23 +203,26 @@ class ChatCompletions:
 
     async def _get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path; an empty one if there is none."""
+        found = await self.get_json(path, FACTS_TIMEOUT)
+        return found if isinstance(found, dict) else {}
+
+    async def get_json(self, path: str, timeout: float) -> Any:
+        """Return the JSON value at a path, or None if there is none in so many
+        seconds.
+        """
         import aiohttp
 
         try:
             async with (
-                asyncio.timeout(FACTS_TIMEOUT),
+                asyncio.timeout(timeout),
                 self._session.get(
                     self._url.with_path(path), allow_redirects=False, proxy=self._proxy
                 ) as response,
             ):
-                found = (
-                    json.loads(await _read(response, MAX_BODY))
-                    if response.status == 200
-                    else {}
-                )
+                body = await _read(response, MAX_BODY)
+                return json.loads(body) if response.status == 200 else None
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+            return None
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
         if self._constrains and request.form is not None:

@@ -8,6 +8,7 @@ recorded, and can be varied.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +86,8 @@ SETTINGS: Mapping[str, Any] = {
     "images_in_history": True,
     # Sampling, read where the model is called.
     "temperature": 0.7,
-    "max_tokens": 512,
+    # Without a value it follows from the others (`reply_tokens`).
+    "max_tokens": 256,
 }
 #: Of ``llm-tools``: the same, and how it answers.
 TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
@@ -259,6 +261,20 @@ COUNTS = (
     *("ran_on", "unknown_items", "dropped_actions"),
     *("interrupted", "interrupted_actions", *ACTIONS),
 )
+
+
+def reply_tokens(settings: Mapping[str, Any]) -> int:
+    """Return how many tokens the longest reply takes that the prompt asks for: a name
+    of an action takes up to 7, English 1 for every 3 characters, labels some 30.
+
+    A prompt that has the reply begin with its reasoning, or one of the user's own,
+    leaves as many again for that.
+    """
+    actions: int = settings["actions"]
+    learnings: int = settings["learnings"]
+    reasons = settings["prompt"] not in variants() or settings["prompt"] == "cot"
+    asked = 7 * actions + learnings / 3 + 30
+    return 16 * math.ceil((2 * asked if reasons else asked) / 16)
 
 
 class _Past:
@@ -576,6 +592,7 @@ LLM = ModelAgentSpec(
     memory="life",
     instructions=instructions,
     remembers=memory_line,
+    reply_tokens=reply_tokens,
     summary="asks a language or vision model: observations in, learnings and actions out",
 )
 LLM_TOOLS = replace(

@@ -6,13 +6,28 @@ The real one, with a real model, is in tests/local.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import json
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cheesebench import BackendContext, CheeseBenchError, ModelEntry, OptionError
+from cheesebench import (
+    BackendContext,
+    ChatRequest,
+    CheeseBenchError,
+    Message,
+    ModelEntry,
+    OptionError,
+)
+from cheesebench.experiment.calling import in_time
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends import llamacpp
 from cheesebench.plugins.backends.llamacpp import LLAMACPP, connect, serve
@@ -97,3 +112,72 @@ def test_the_shipped_model_is_small_enough_for_its_context() -> None:
     assert entry.backend == "llamacpp"
     assert entry.context is not None
     assert entry.context < llamacpp.CONTEXT
+
+
+class Slow(ThreadingHTTPServer):
+    """Answers a call after ``seconds``, and says what its slot holds until it stops."""
+
+    def __init__(self, seconds: float, works: float) -> None:
+        super().__init__(("127.0.0.1", 0), SlowHandler)
+        self.seconds, self.works = seconds, works
+        self.began = time.monotonic()
+
+
+class SlowHandler(BaseHTTPRequestHandler):
+    server: Slow
+
+    def do_GET(self) -> None:
+        if self.path == "/slots" and self.server.works:
+            worked = min(time.monotonic() - self.server.began, self.server.works)
+            self.send([{"id": 0, "n_prompt_tokens": int(worked * 1000)}])
+        else:
+            self.send_error(404)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(self.server.seconds)
+        message = {"role": "assistant", "content": "ACTIONS: STAY"}
+        with suppress(OSError):  # the caller may have gone
+            self.send({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    def send(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def asked(directory: Path, server: Slow, patience: float) -> str:
+    """Return what a slow server answers to a call of so much patience, or the fault."""
+
+    async def ask() -> str:
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        connection = connect(replace(context(directory), base_url=url))
+        request = ChatRequest(model="tiny", messages=(Message("user", ("?",)),))
+        try:
+            return (await in_time(connection, request, patience, 60.0)).text
+        except TimeoutError:
+            return "given up"
+        finally:
+            await connection.close()
+
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        return asyncio.run(ask())
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_server_that_writes_is_waited_for_and_one_that_hangs_is_not(
+    tmp_path: Path,
+) -> None:
+    assert asked(tmp_path, Slow(seconds=3.0, works=60.0), 0.7) == "ACTIONS: STAY"
+    assert asked(tmp_path, Slow(seconds=6.0, works=1.0), 0.7) == "given up"
+    assert asked(tmp_path, Slow(seconds=3.0, works=0.0), 0.7) == "given up"

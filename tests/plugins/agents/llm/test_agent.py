@@ -249,8 +249,18 @@ def test_it_is_registered_with_its_settings() -> None:
         "reasoning_in_history": False,
         "images_in_history": True,
         "temperature": 0.7,
-        "max_tokens": 512,
+        "max_tokens": 256,
     }
+
+
+def test_the_limit_of_a_reply_follows_from_what_is_asked_for() -> None:
+    spec = PluginManager().model_agents["llm"]
+    default = spec.settings
+    assert spec.reply_tokens(default) == default["max_tokens"]
+    assert spec.reply_tokens({**default, "actions": 16}) == 320
+    assert spec.reply_tokens({**default, "learnings": 0, "actions": 1}) == 48
+    assert spec.reply_tokens({**default, "prompt": "cot"}) == 512
+    assert spec.reply_tokens({**default, "prompt": "Do what you like."}) == 512
 
 
 @pytest.mark.parametrize(
