@@ -42,6 +42,7 @@ from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import (
     DrawSpec,
     EffectsSpec,
+    FinishSpec,
     RuleSpec,
     Specification,
     StateSpec,
@@ -80,37 +81,72 @@ class Relevance:
     def __init__(
         self, program: Program, lesion: Lesion = INTACT, view: View | None = None
     ) -> None:
-        specification = self._specification = program.specification
+        self._specification = program.specification
         self._program, self._lesion, self._view = program, lesion, view
-        is_blind = lesion.sees_nothing
-        scope = {
-            name: variable.per for name, variable in specification.variables.items()
-        }
-        scope |= {
-            column: draw.per for draw in specification.draws for column in draw.columns
-        }
-        written = self.written = {
+        self.written = {
             name for one in program.all_effects() for name in written_by(one)
         }
-        passed_on, later = {""}, set[str]()
-        while (
-            passed_on != later
-        ):  # what a later trial reads may make this one read more
-            passed_on = later
-            self._flow = {
-                one.name: Flow(program, lesion, one.name, passed_on)
-                for one in specification.schedule
-            }
-            named = {name for flow in self._flow.values() for name in flow.named}
-            later = passed_on | {
-                name for name in named & written if scope.get(name, "trial") != "trial"
-            }
         self._keys: dict[tuple[str, str], Key] = {}
         self._numbers: dict[Hashable, int] = {}
         self._tabulated: dict[Hashable, int] = {}
         self._forms: dict[Hashable, int] = {}
+        self._flow = self._flows()
         asked = [site for flow in self._flow.values() for site in flow.asked]
         trees = [tree for tree, _, _ in asked]
+        self._read_traces(trees)
+        self._read_variables()
+        self._read_draws()
+        self._read_dates(asked)
+        #: Whether later trials depend on what a subject does.
+        self.behaviour = (
+            self.carry
+            or any(block.criteria for block in self._specification.schedule)
+            or self.last
+            or self.past
+            or bool(self.written & {*self.kept})
+        )
+        #: Whether every state in which a trial begins places the subject, so that its
+        #: earlier pose does not matter.
+        self.placed_on_entry = self._is_placed_on_entry()
+        #: States in which a blind subject only waits for the end of the trial: its pose
+        #: does not matter.
+        self.stuck = self._stuck(trees)
+        self._failed = {
+            name
+            for name, one in self._specification.states.items()
+            if _lose(one.rules, self._specification)
+        }
+
+    def _flows(self) -> dict[str, Flow]:
+        """Return the flow of each block: what a later trial reads may make an earlier
+        one read more.
+        """
+        passed_on: set[str] = set()
+        while True:
+            flows = {
+                one.name: Flow(self._program, self._lesion, one.name, passed_on)
+                for one in self._specification.schedule
+            }
+            named = set().union(*(flow.named for flow in flows.values()))
+            later = {name for name in named & self.written if self._lasts(name)}
+            if later <= passed_on:
+                return flows
+            passed_on = passed_on | later
+
+    def _lasts(self, name: str) -> bool:
+        """Return whether a variable, a counter or a column is there for more than a
+        trial.
+        """
+        if name in self._specification.variables:
+            return self._specification.variables[name].per != "trial"
+        return any(
+            draw.per != "trial"
+            for draw in self._specification.draws
+            if name in draw.columns
+        )
+
+    def _read_traces(self, trees: Sequence[Expression]) -> None:
+        specification = self._specification
         #: Whether a rule, an end or success reads where the subject has been, or the
         #: steps of the trial.
         self.trace = any(map(reads_trace, trees))
@@ -121,52 +157,46 @@ class Relevance:
         if self.trace and (timed := _timed_places(trees, specification)) is not None:
             self.trace = False
             self.timed_places = {places: number for number, places in enumerate(timed)}
-            self.timed = [
-                [bool(one) for one in program.geometry.inside(places)]
-                for places in timed
-            ]
-        self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
+            inside = self._program.geometry.inside
+            self.timed = [[bool(one) for one in inside(places)] for places in timed]
+        nodes = [node for tree in trees for node in walk(tree)]
+        self.clock = BuiltIn("steps") in nodes
         self._visited = any(
-            isinstance(one, Call) and one.function == "where"
-            for tree in trees
-            for one in walk(tree)
+            isinstance(one, Call) and one.function == "where" for one in nodes
         )
-        judged = [
-            tree
-            for name in specification.judged_blocks
-            for tree, _, _ in self._flow[name].asked
-        ]
         #: Whether in trials that are judged anything but the events tells where the
         #: subject is, was, or for how long.
-        self.way = any(map(reads_clock, judged))
-        self.variables = [
-            name for name in (*scope, *specification.counters) if name in named
-        ]
-        keeping = [
-            name for draw in specification.draws for name in variables(draw.keep_if)
-        ]
-        keeping += [
-            column
-            for draw in specification.draws
-            if draw.keep_if is not None
-            for column in draw.columns
-        ]
-        lasting = [
-            name for name in self.variables if scope.get(name, "trial") != "trial"
-        ]
+        self.way = any(
+            reads_clock(tree)
+            for name in specification.judged_blocks
+            for tree, _, _ in self._flow[name].asked
+        )
+
+    def _read_variables(self) -> None:
+        specification = self._specification
+        named = set().union(*(flow.named for flow in self._flow.values()))
+        columns = [column for draw in specification.draws for column in draw.columns]
+        known = dict.fromkeys(
+            [*specification.variables, *columns, *specification.counters]
+        )
+        self.variables = [name for name in known if name in named]
+        lasting = [name for name in self.variables if self._lasts(name)]
+        changed = [name for name in lasting if name in self.written]
         #: What later trials depend on, and a trial may change; and what it leaves as it
         #: is.
-        self.kept = list(
-            dict.fromkeys([*(name for name in lasting if name in written), *keeping])
-        )
+        self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
+
+    def _read_draws(self) -> None:
+        specification = self._specification
+        anew = [one for one in specification.draws if _begins_anew(one, specification)]
+        repeating = {*_repeating(specification)}
         #: Block -> draws that nothing in it reads.
         self.unread = {
             name: frozenset(
                 draw.name
-                for draw in specification.draws
-                if _begins_anew(draw, specification)
-                and not {*draw.columns} & ({*keeping} | flow.named)
+                for draw in anew
+                if repeating.union(flow.named).isdisjoint(draw.columns)
             )
             for name, flow in self._flow.items()
         }
@@ -176,86 +206,62 @@ class Relevance:
         #: For each state, the events in which chance may play a part, and whether it
         #: may without an event.
         self.chance = {
-            name: self._chance(program, state)
-            for name, state in specification.states.items()
+            name: self._chance(state) for name, state in specification.states.items()
         }
+
+    def _read_dates(self, asked: Sequence[Asked]) -> None:
+        specification = self._specification
+        guards = [one.guard for one in specification.entry]
+        repeated = [one.keep_if for one in specification.draws]
         # A draw that is repeated until it fits where the subject is hangs on how the
         # last trial ended.
-        stays = [*(one.keep_if for one in specification.draws)]
-        stays += [
-            one.guard
-            for one in specification.entry
-            if BuiltIn("state") in walk(one.guard)
-        ]
-        self.carry = specification.start.carry or any(map(_reads_where, stays))
-        begun = [
-            *(entry.guard for entry in specification.entry),
-            *(draw.keep_if for draw in specification.draws),
-        ]
-        self.last = any(
-            BuiltIn("last") in walk(tree)
-            for tree in (*begun, *(one[0] for one in asked if not one[2]))
+        by_state = [one for one in guards if BuiltIn("state") in walk(one)]
+        self.carry = specification.start.carry or any(
+            map(_reads_where, [*repeated, *by_state])
         )
+        begun = [node for tree in (*guards, *repeated) for node in walk(tree)]
+        during = [
+            node for tree, _, is_end in asked if not is_end for node in walk(tree)
+        ]
+        self.last = BuiltIn("last") in begun or BuiltIn("last") in during
+        nodes = [*begun, *(node for tree, _, _ in asked for node in walk(tree))]
         #: Whether it matters how each of the earlier trials ended.
-        self.past = any(
-            isinstance(node, Recent) for tree in (*begun, *trees) for node in walk(tree)
-        )
-        read = {
-            node.name
-            for tree in (*begun, *trees)
-            for node in walk(tree)
-            if isinstance(node, BuiltIn)
-        }
+        self.past = any(isinstance(node, Recent) for node in nodes)
+        read = {node.name for node in nodes if isinstance(node, BuiltIn)}
         #: Whether the subject's number is read, so that it may be known.
         self.subject = "subject" in read
         #: What is read of the trial's place in the schedule: it stays for the trial,
         #: and differs between like trials.
         self.dates = [name for name in ("block", "session", "trial") if name in read]
-        until = any(block.criteria for block in specification.schedule)
-        #: Whether later trials depend on what a subject does.
-        self.behaviour = (
-            self.carry
-            or until
-            or self.last
-            or self.past
-            or bool(written & {*self.kept})
-        )
-        #: Whether every state in which a trial begins places the subject, so that its
-        #: earlier pose does not matter.
+
+    def _is_placed_on_entry(self) -> bool:
+        specification = self._specification
         first = [specification.states[one.name].entry for one in specification.entry]
-        told = [
-            *(one.guard for one in specification.entry),
-            *(effects.reward for effects in first),
-        ]
-        told += [
+        values = [
             one.value
             for effects in first
             for one in effects.assignments
             if one.variable in self.variables
         ]
-        self.placed_on_entry = not (
-            program.geometry.member_at or any(map(_reads_where, told))
-        ) and all(effects.place is not None for effects in first)
-        #: States in which a blind subject only waits for the end of the trial: its pose
-        #: does not matter.
+        guards = [one.guard for one in specification.entry]
+        rewards = [effects.reward for effects in first]
+        if self._program.geometry.member_at or any(
+            map(_reads_where, (*guards, *rewards, *values))
+        ):
+            return False
+        return all(effects.place is not None for effects in first)
+
+    def _stuck(self, trees: Sequence[Expression]) -> set[str]:
+        specification = self._specification
         is_told = (
             self.carry
             or any(map(_reads_where, trees))
             or any(one.go for one in specification.finish)
+            or any(rule.target is not None for rule in specification.watch)
         )
-        is_told = is_told or any(
-            rule.target is not None for rule in specification.watch
-        )
-        self.stuck = {
-            name
-            for name, one in specification.states.items()
-            if is_blind and not is_told and _is_stuck(one)
-        }
-        self._failed = {
-            name
-            for name, one in specification.states.items()
-            if _lose(one.rules, specification)
-        }
+        if is_told or not self._lesion.sees_nothing:
+            return set()
+        return {name for name, one in specification.states.items() if _is_stuck(one)}
 
     def counts_at(self, pose: int) -> bool:
         return any(inside[pose] for inside in self.timed)
@@ -336,45 +342,36 @@ class Relevance:
         flow = self._flow[block]
         sites, changing = flow.ahead(state)
         live = [name for name in flow.live[state] if name in changing or name == "it"]
-        tables, pictures, vain = list[Tabulated](), list[Tabulated](), list[Tabulated]()
-        dates: dict[str, None] = {}
-        still: dict[str, None] = {}
-        for name in (
-            self.kept
-        ):  # later trials read these, even where nothing of this one does any more
-            if name not in changing:
-                tables.append(_value_of(name))
-                still[name] = None
+        # Later trials read what is kept, even where nothing of this one does any more.
+        still = [name for name in self.kept if name not in changing]
+        tables = list(map(_value_of, still))
+        pictures, vain = list[Tabulated](), list[Tabulated]()
+        dates: list[str] = []
         for site in dict.fromkeys(sites):
             if isinstance(site, StateSpec):
                 names = self._program.states[site.name].shows
-                if {*names} & changing:
-                    tables += [
-                        _value_of(name) for name in names if name not in changing
-                    ]
+                fixed = [name for name in names if name not in changing]
+                still += fixed
+                if len(fixed) < len(names):
+                    tables += map(_value_of, fixed)
+                elif site.name in self._failed:
+                    vain.append(self._look(site.name))
                 else:
-                    (vain if site.name in self._failed else pictures).append(
-                        self._look(site.name)
-                    )
-                still |= dict.fromkeys(name for name in names if name not in changing)
+                    pictures.append(self._look(site.name))
                 continue
             tree, members, is_end = site
             for part in _largest(tree, changing, bool(members), is_end=is_end):
                 tables.append(_table(part, members))
-                still |= dict.fromkeys(variables(part))
-                dates |= dict.fromkeys(
-                    node.name for node in walk(part) if isinstance(node, BuiltIn)
-                )
-        read = tuple(name for name in dates if name in DATES)
-        form = self._forms.setdefault((state, *live, *sites), len(self._forms))
+                still += variables(part)
+                dates += _dates(part)
         return Key(
-            tuple(live),
-            tuple(still),
-            read,
-            tuple(tables),
-            tuple(pictures),
-            tuple(vain),
-            form,
+            live=tuple(live),
+            still=tuple(dict.fromkeys(still)),
+            dates=tuple(dict.fromkeys(dates)),
+            tables=tuple(tables),
+            pictures=tuple(pictures),
+            vain=tuple(vain),
+            form=self._forms.setdefault((state, *live, *sites), len(self._forms)),
         )
 
     def _look(self, name: str) -> Tabulated:
@@ -392,46 +389,45 @@ class Relevance:
 
         return look
 
-    def _chance(self, program: Program, state: StateSpec) -> tuple[int, bool]:
-        specification, compiled = program.specification, program.states[state.name]
+    def _chance(self, state: StateSpec) -> tuple[int, bool]:
+        specification, program = self._specification, self._program
         pairs = [
-            *zip(state.rules, compiled.rules, strict=True),
+            *zip(state.rules, program.states[state.name].rules, strict=True),
             *zip(specification.watch, program.watch, strict=True),
         ]
-        finished = [
-            specification.states[one.go] for one in specification.finish if one.go
-        ]
-        mask, by_itself = (
-            0,
-            any(
-                _scatters(one, specification)
-                for one in (state.each, specification.each)
-            ),
+        mask = 0
+        by_itself = any(
+            _scatters(one, specification) for one in (state.each, specification.each)
         )
         for rule, listening in pairs:
-            others = [specification.states[rule.go]] if rule.go else []
-            entered = [
-                effects
-                for other in (*others, *finished)
-                for effects in (other.entry, other.each)
-            ]
-            draws = any(other.name in self._drawing for other in (*others, *finished))
-            if (
-                draws
-                or rule.p is not None
-                or any(
-                    _scatters(one, specification) for one in (rule.effects, *entered)
-                )
-            ):
+            if self._is_chancy(rule):
                 mask |= listening.mask
                 by_itself = by_itself or not listening.mask
         return mask, by_itself
+
+    def _is_chancy(self, rule: RuleSpec) -> bool:
+        """Return whether chance plays a part when a rule fires, or in what follows from
+        it at once.
+        """
+        specification = self._specification
+        names = [one.go for one in specification.finish if one.go]
+        names += [rule.go] if rule.go else []
+        entered = [specification.states[name] for name in names]
+        happens = [rule.effects, *(one.entry for one in entered)]
+        happens += [one.each for one in entered]
+        return (
+            rule.p is not None
+            or not self._drawing.isdisjoint(names)
+            or any(_scatters(one, specification) for one in happens)
+        )
 
 
 #: An expression, the members that `it` may be in it (none: as it is), and whether it is
 #: asked once the trial has ended.
 Asked = tuple[Expression, tuple[str, ...], bool]
 Site = Asked | StateSpec
+#: Names of states, and rules that fire in them.
+Ways = Sequence[tuple[str, RuleSpec]]
 
 
 def written_by(effects: EffectsSpec) -> tuple[str, ...]:
@@ -450,46 +446,10 @@ class Flow:
         assigned = [one for own in program.all_effects() for one in own.assignments]
         written = {one.variable for one in assigned}
         self._is_plain = all(_is_defined(one.value, written) for one in assigned)
-        self._pays, self._sees = (
-            not lesion.feels_no_reward,
-            not (lesion.sees_nothing or lesion.sees_pose_only),
-        )
-        self._watch = [
-            rule for rule in specification.watch if not _is_false(rule.guard, block)
-        ]
-        finish = [
-            one for one in specification.finish if not _is_false(one.guard, block)
-        ]
-        self._finish = [one.guard for one in finish if one.guard is not None]
-        criteria = [
-            one.condition
-            for own in specification.schedule
-            if own.name == block
-            for one in own.criteria
-        ]
-        self._asked = [
-            tree for tree in (specification.success, *criteria) if tree is not None
-        ]
-        states = specification.states
-        self._rules = {
-            name: [
-                *self._watch,
-                *(rule for rule in state.rules if not _is_false(rule.guard, block)),
-            ]
-            for name, state in states.items()
-        }
-        finished = {one.go for one in finish if one.go}
-        self._next = {
-            name: finished | {rule.go for rule in rules if rule.go}
-            for name, rules in self._rules.items()
-        }
-        self._at_end = {name for tree in self._asked for name in self._names(tree)} - {
-            "last"
-        }
-        self._at_end |= {
-            name for draw in specification.draws for name in variables(draw.keep_if)
-        }
-        self._at_end |= passed_on
+        self._pays = not lesion.feels_no_reward
+        self._sees = not (lesion.sees_nothing or lesion.sees_pose_only)
+        self._read_rules()
+        self._at_end = passed_on | self._read_at_end()
         self._facing = (
             {specification.start.face} if specification.start.face_variable else set()
         )
@@ -503,50 +463,93 @@ class Flow:
                 self._columns.setdefault(name, set()).update(draw.columns)
         #: State -> what may be read from there on before it is set; and from just
         #: before it is entered.
-        self.live: dict[str, set[str]] = {name: set() for name in states}
-        self._before: dict[str, set[str]] = {name: set() for name in states}
-        change = True
-        while change:
-            change = False
-            for name, state in states.items():
-                now = self._in_state(state)
-                before = self._back(state.entry, now) - self._columns.get(name, set())
-                change = (
-                    change or now != self.live[name] or before != self._before[name]
-                )
-                self.live[name], self._before[name] = now, before
-        entered = self._entered()
-        self.named = {name for one in entered for name in self._before[one]} - passed_on
-        sites = [site for one in entered for site in self.ahead(one)[0]]
-        sites += [
-            site
-            for one in entered
-            for site in self._effect_sites(states[one].entry, self.live[one], ())
-        ]
+        self.live: dict[str, set[str]] = {name: set() for name in specification.states}
+        self._before: dict[str, set[str]] = {name: set() for name in self.live}
+        while self._read_further():
+            pass
+        sites = self._sites()
         #: All expressions that may decide anything.
         self.asked = [site for site in sites if not isinstance(site, StateSpec)]
-        self.named |= {name for tree, _, _ in self.asked for name in self._names(tree)}
-        self.named -= {"it", "last"}
-        self.named |= {
-            name
-            for site in sites
-            if isinstance(site, StateSpec)
-            for name in self._shown(site)
+        self.named = self._named(sites, passed_on)
+
+    def _read_rules(self) -> None:
+        """Find what may happen in this block, and what is asked when a trial ends."""
+        specification, block = self._specification, self._block
+
+        def may_hold(one: RuleSpec | FinishSpec) -> bool:
+            return not _is_false(one.guard, block)
+
+        self._watch = [*filter(may_hold, specification.watch)]
+        finish = [*filter(may_hold, specification.finish)]
+        self._finish = [one.guard for one in finish if one.guard is not None]
+        criteria = [
+            one.condition
+            for own in specification.schedule
+            if own.name == block
+            for one in own.criteria
+        ]
+        self._asked = [
+            tree for tree in (specification.success, *criteria) if tree is not None
+        ]
+        self._rules = {
+            name: [*self._watch, *filter(may_hold, state.rules)]
+            for name, state in specification.states.items()
         }
-        self.named |= self._facing | {
-            name for one in specification.entry for name in variables(one.guard)
+        finished = {one.go for one in finish if one.go}
+        self._next = {
+            name: finished | {rule.go for rule in rules if rule.go}
+            for name, rules in self._rules.items()
         }
+
+    def _read_at_end(self) -> set[str]:
+        """Return what is read when a trial has ended."""
+        asked = {name for tree in self._asked for name in self._names(tree)}
+        repeated = [one.keep_if for one in self._specification.draws]
+        return asked.difference({"last"}).union(*map(variables, repeated))
+
+    def _read_further(self) -> bool:
+        """Work out once more, from what is read later, what is read from each state on;
+        return whether that has changed anything.
+        """
+        changed = False
+        for name, state in self._specification.states.items():
+            now = self._in_state(state)
+            before = self._back(state.entry, now) - self._columns.get(name, set())
+            changed = changed or (now, before) != (self.live[name], self._before[name])
+            self.live[name], self._before[name] = now, before
+        return changed
+
+    def _sites(self) -> list[Site]:
+        """Return all that may be read in a trial."""
+        entered = self._entered()
+        sites = [site for one in entered for site in self.ahead(one)[0]]
+        for one in entered:
+            entry = self._specification.states[one].entry
+            sites += self._effect_sites(entry, self.live[one], ())
+        return sites
+
+    def _named(self, sites: Iterable[Site], passed_on: set[str]) -> set[str]:
+        """Return the variables, counters and columns that may be read in a trial."""
+        specification = self._specification
         start, limit = specification.start.at, specification.limit
-        self.named |= {start.name} if start.variable else set()
-        self.named |= {limit} if isinstance(limit, str) else set()
-        for draw in reversed(
-            specification.draws
-        ):  # a draw from a set that lasts matters
-            self.named |= (
-                {draw.sample}
-                if draw.sample is not None and self.named & {*draw.columns}
-                else set()
-            )
+        named = {name for one in self._entered() for name in self._before[one]}
+        named -= passed_on
+        for site in sites:
+            if not isinstance(site, StateSpec):
+                named |= self._names(site[0])
+        named -= {"it", "last"}
+        for site in sites:
+            if isinstance(site, StateSpec):
+                named |= self._shown(site)
+        named |= self._facing
+        named.update(*(variables(one.guard) for one in specification.entry))
+        named |= {start.name} if start.variable else set()
+        named |= {limit} if isinstance(limit, str) else set()
+        # A draw from a set that lasts matters.
+        for draw in reversed(specification.draws):
+            if draw.sample is not None and not named.isdisjoint(draw.columns):
+                named.add(draw.sample)
+        return named
 
     def is_placed(self, state: str) -> bool:
         """Return whether a subject is put somewhere, always alike, when it enters a
@@ -576,38 +579,40 @@ class Flow:
         """Return whether the reward that comes with the first picture of a state is
         always the same.
         """
-        states, own, first_only = (
-            self._specification.states,
-            self._specification,
-            self._only_begun(),
-        )
-        finishes = any(
-            one.go == state for one in own.finish
-        )  # then whatever has fired may have led there
+        own = self._specification
+        # Then whatever has fired may have led there.
+        finishes = any(one.go == state for one in own.finish)
         ways = [
             (one, rule)
             for one, rules in self._rules.items()
             for rule in rules
             if rule.go == state or (finishes and not rule.end)
         ]
-        # A state in which a trial begins, and which only waits, is not chosen.
-        chosen = [
-            rule
-            for one, rule in ways
-            if not self._program.states[one].waits or one not in first_only
-        ]
-        first = {rule.effects.reward for rule in chosen} | (
-            {None} if finishes else set()
+        first = self._chosen_rewards(ways) | ({None} if finishes else set())
+        is_one = len(first) <= 1 and all(
+            isinstance(one, Number | Constant | None) for one in first
         )
-        more = [
-            own.each.reward,
-            states[state].entry.reward,
-            *(rule.effects.reward for rule in self._watch),
-        ]
+        return not self._pays or (is_one and not self._is_paid_more(state, ways))
+
+    def _chosen_rewards(self, ways: Ways) -> set[Expression | None]:
+        """Return the rewards of rules by which a subject may choose to come. A state in
+        which a trial begins, and which only waits, is not chosen.
+        """
+        first_only, states = self._only_begun(), self._program.states
+        return {
+            rule.effects.reward
+            for one, rule in ways
+            if one not in first_only or not states[one].waits
+        }
+
+    def _is_paid_more(self, state: str, ways: Ways) -> bool:
+        """Return whether anything but those rules is paid on the way into a state."""
+        own, states = self._specification, self._specification.states
+        more = [own.each.reward, states[state].entry.reward]
+        more += [rule.effects.reward for rule in self._watch]
         more += [states[one].each.reward for one, _ in ways]
         more += [states[rule.go].entry.reward for _, rule in ways if rule.go]
-        plain = all(isinstance(one, Number | Constant | None) for one in first)
-        return not self._pays or (plain and len(first) <= 1 and not any(more))
+        return any(more)
 
     def _is_moved(self, state: str) -> bool:
         happens = [rule.effects for rule in self._rules[state]]
@@ -669,7 +674,7 @@ class Flow:
         """Return where something may be read from a state on, and the variables that
         may change until the end.
         """
-        states = self._specification.states
+        states, each = self._specification.states, self._specification.each
         entered = self._reachable(self._next[state])
         sites: list[Site] = [(tree, (), True) for tree in self._asked]
         sites += [(tree, (), False) for tree in self._finish]
@@ -680,34 +685,30 @@ class Flow:
             if name in entered:
                 sites += self._effect_sites(one.entry, self.live[name], ())
             for rule in self._rules[name]:
-                if self._is_idle(rule, self.live[name]):
-                    continue
-                members: tuple[str, ...] = ()
-                if rule.target is not None:
-                    members = tuple(self._program.targets(rule.target, rule.trigger))
-                    sites += (
-                        [(Variable(rule.target.name), (), False)]
-                        if rule.target.variable
-                        else []
-                    )
-                sites += [
-                    (tree, members, False)
-                    for tree in (rule.guard, rule.p, rule.after)
-                    if tree is not None
-                ]
-                sites += self._effect_sites(
-                    rule.effects, self._after(rule, name), members
-                )
-        sites += self._effect_sites(
-            self._specification.each, set().union(*self.live.values()), ()
-        )
-        happens = [
-            self._specification.each,
-            *(rule.effects for one in (state, *entered) for rule in self._rules[one]),
-        ]
-        happens += [states[one].each for one in (state, *entered)] + [
-            states[one].entry for one in entered
-        ]
+                if not self._is_idle(rule, self.live[name]):
+                    sites += self._rule_sites(rule, name)
+        sites += self._effect_sites(each, set().union(*self.live.values()), ())
+        return sites, self._changing(state, entered)
+
+    def _rule_sites(self, rule: RuleSpec, state: str) -> Iterator[Site]:
+        members: tuple[str, ...] = ()
+        if rule.target is not None:
+            members = tuple(self._program.targets(rule.target, rule.trigger))
+            if rule.target.variable:
+                yield Variable(rule.target.name), (), False
+        for tree in (rule.guard, rule.p, rule.after):
+            if tree is not None:
+                yield tree, members, False
+        yield from self._effect_sites(rule.effects, self._after(rule, state), members)
+
+    def _changing(self, state: str, entered: Sequence[str]) -> set[str]:
+        """Return the variables that may change from a state on, where these others may
+        be entered.
+        """
+        states = self._specification.states
+        happens = [self._specification.each, *(states[one].entry for one in entered)]
+        for name in (state, *entered):
+            happens += [states[name].each, *(one.effects for one in self._rules[name])]
         # Once it has been entered, what is drawn stays as it is, even if the state is
         # entered again.
         drawn = [
@@ -715,61 +716,44 @@ class Flow:
             for one, names in self._columns.items()
             if one in entered and state not in self._behind(one)
         ]
-        return sites, {name for one in happens for name in written_by(one)}.union(
-            *drawn
-        )
+        return {name for one in happens for name in written_by(one)}.union(*drawn)
 
     def _first_read(self, draw: DrawSpec) -> str | None:
         """Return the last state before whose entry nothing asks for a draw; None: it is
         asked for at once.
         """
-        states, entered = self._specification.states, self._entered()
+        specification, columns = self._specification, {*draw.columns}
         if (
-            not _begins_anew(draw, self._specification)
+            not _begins_anew(draw, specification)
             or draw.order != "random"
             or any(row[0] is None for row in draw.rows)
+            or columns & self._read_anywhere()
         ):
             return None
-        common = (
-            [tree for rule in self._watch for tree in self._asked_by(rule)]
-            + self._finish
-            + self._asked
-        )
-        common += [
-            one.guard for one in self._specification.entry if one.guard is not None
-        ]
-        common += self._of_effects(self._specification.each)
-        start: set[object] = {
-            *self._facing,
-            self._specification.start.at.name,
-            self._specification.limit,
-        }
-        start |= {
-            name
-            for one in self._specification.draws
-            for name in (one.sample, *variables(one.keep_if))
-        }
-        if {*draw.columns} & (
-            start | {name for tree in common for name in variables(tree)}
-        ):
-            return None
+        states, entered = specification.states, self._entered()
         reading = {
-            name
-            for name, one in states.items()
-            if {*draw.columns} & self._read_in_state(one)
+            name for name, one in states.items() if columns & self._read_in_state(one)
         }
+        following = {one for first in entered for one in self._next[first]}
         found = []
         for name in states:
             after = self._behind(name)
-            before = {
-                *entered,
-                *self._reachable(
-                    {one for first in entered for one in self._next[first]}, {name}
-                ),
-            }
+            before = {*entered, *self._reachable(following, {name})}
             if reading <= after and not before & after and not reading & before:
                 found.append((len(after), name))
         return min(found, default=(0, None))[1]
+
+    def _read_anywhere(self) -> set[str]:
+        """Return what may be read in any state, or before the first."""
+        specification = self._specification
+        trees = [tree for rule in self._watch for tree in self._asked_by(rule)]
+        trees += [*self._finish, *self._asked, *self._of_effects(specification.each)]
+        names = {name for tree in trees for name in variables(tree)}
+        names.update(*(variables(one.guard) for one in specification.entry))
+        names.update(*(variables(one.keep_if) for one in specification.draws))
+        names |= {one.sample for one in specification.draws if one.sample is not None}
+        names |= {specification.start.at.name, str(specification.limit)}
+        return names | self._facing
 
     def _behind(self, state: str) -> set[str]:
         return {state, *self._reachable(self._next[state])}
@@ -854,33 +838,26 @@ class Flow:
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
     def _in_state(self, state: StateSpec) -> set[str]:
-        found = (
-            self._at_end
-            | self._shown(state)
-            | {name for tree in self._finish for name in self._names(tree)}
-        )
+        found = self._at_end | self._shown(state)
+        found.update(*map(self._names, self._finish))
         for effects in (state.each, self._specification.each):
             found |= self._back(effects, self.live[state.name])
-        for one in self._next[state.name]:
-            found |= (
-                self._before[one]
-                if any(end.go == one for end in self._specification.finish)
-                else set()
-            )
+        finished = {end.go for end in self._specification.finish}
+        for one in finished & self._next[state.name]:
+            found |= self._before[str(one)]
         for rule in self._rules[state.name]:
-            if self._is_idle(rule, found | self.live[state.name]):
-                continue
-            read = self._back(rule.effects, self._after(rule, state.name))
-            read |= {
-                name
-                for tree in (rule.guard, rule.p, rule.after)
-                for name in self._names(tree)
-            }
-            if rule.target is not None:
-                read -= {"it"}  # it becomes the member that the rule is about
-                read |= {rule.target.name} if rule.target.variable else set()
-            found |= read
+            if not self._is_idle(rule, found | self.live[state.name]):
+                found |= self._by_rule(rule, state.name)
         return found
+
+    def _by_rule(self, rule: RuleSpec, state: str) -> set[str]:
+        """Return what may be read from before a rule is tried on."""
+        read = self._back(rule.effects, self._after(rule, state))
+        read.update(*map(self._names, (rule.guard, rule.p, rule.after)))
+        if rule.target is None:
+            return read
+        # It becomes the member that the rule is about.
+        return (read - {"it"}) | ({rule.target.name} if rule.target.variable else set())
 
     def _is_idle(self, rule: RuleSpec, live: set[str]) -> bool:
         if rule.go or rule.end or rule not in self._watch or self._specification.finish:
@@ -925,6 +902,18 @@ class Flow:
         ]
         for tree in (*outcomes, *values):
             yield tree, members, False
+
+
+def _repeating(specification: Specification) -> list[str]:
+    """Return what decides whether a draw is repeated, and the columns of such draws."""
+    repeated = [draw for draw in specification.draws if draw.keep_if is not None]
+    read = [name for draw in repeated for name in variables(draw.keep_if)]
+    return [*read, *(column for draw in repeated for column in draw.columns)]
+
+
+def _dates(tree: Expression) -> list[str]:
+    names = [node.name for node in walk(tree) if isinstance(node, BuiltIn)]
+    return [name for name in names if name in DATES]
 
 
 def _value_of(name: str) -> Tabulated:

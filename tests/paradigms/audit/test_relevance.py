@@ -326,16 +326,16 @@ BY_LUCK = "{enter: right, p: 0.5, end: good}, {enter: right, end: bad}"
 #: place, and what then goes wrong.
 FAULTS = {
     "what a kept draw leaves to later trials": (
-        "for name in self.kept:  #",
-        "for name in ():  #",
+        "[name for name in self.kept if name not in changing]",
+        "[]",
         small(
             "{act: FORWARD, place: box, end: good}",
             draw="a: {per: subject, keep_if: last == good, of: {a: [left, right]}}",
         ).replace("at: box, face: E", "at: a, face: E, carry: true"),
     ),
     "what is written for a later trial": (
-        "named & written if",
-        "set() & written if",
+        "named & self.written if",
+        "set() & self.written if",
         small(
             "{act: FORWARD, if: u == 1, reward: 1}, {enter: right, set: {u: b}, end: good}"
         ),
@@ -368,13 +368,13 @@ FAULTS = {
         small(END, "success: v == 1", more=", watch: [{act: FORWARD, set: {v: b}}]"),
     ),
     "how the trial before ended": (
-        'self.last = any(BuiltIn("last")',
-        'self.last = False and any(BuiltIn("last")',
+        'self.last = BuiltIn("last") in begun or BuiltIn("last") in during',
+        "self.last = False",
         small(f"{{act: FORWARD, if: last == good, reward: 1}}, {BY_LUCK}"),
     ),
     "which trial it is": (
-        "for name in dates if name in DATES)",
-        "for name in dates if name in ())",
+        "return [name for name in names if name in DATES]",
+        "return []",
         small(f"{{act: FORWARD, if: trial == 2 and b == 1, reward: 1}}, {END}"),
     ),
 }
