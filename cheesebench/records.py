@@ -245,6 +245,7 @@ class ReferenceValue:
     sessions ``over``: with ``n_animals``, two groups of subjects are compared. Without
     it and without an interval the value is used as a constant. ``kind`` is
     ``"analogy"`` if the source measured a different event from ``success``.
+    ``training``: trials before what is judged and in it, of an animal and of a subject.
     """
 
     value: float
@@ -258,6 +259,7 @@ class ReferenceValue:
     species: str = ""
     source: str = ""
     status: str = ""
+    training: str = ""
     measured: Measured | None = None
 
 

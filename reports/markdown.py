@@ -286,6 +286,7 @@ def origin(animals: ReferenceValue) -> str:
         f"{name}{shown(animals.value)}",
         kind,
         spread,
+        animals.training,
         animals.species,
         animals.source,
         animals.status,

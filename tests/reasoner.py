@@ -240,6 +240,18 @@ def kind_of(seen: Sequence[str]) -> str:
     return "radial"
 
 
+#: What may announce a shock.
+SIGNALS = ("tone", "clicks", "light")
+
+
+def signal_of(there: Picture) -> str | None:
+    """Return the signal that is heard or seen."""
+    for word in ("TONE", "CLICKS"):
+        if word in there.words:
+            return word.lower()
+    return "light" if there.spots("*") else None
+
+
 class Mind:
     """The facts that follow from a prompt, and what to do."""
 
@@ -264,8 +276,10 @@ class Mind:
         )
         self.now = self.picture(seen)
         learn = getattr(self, f"learn_{self.kind}")
-        last: Moment | None = None
-        for one in self.lives:
+        # What came before its own notes is in them.
+        new = len(list(moments(told[-1:]))) if noted else len(self.lives)
+        last = self.lives[-new - 1] if new < len(self.lives) else None
+        for one in self.lives[-new:]:
             if one.head == "NEW TRIAL":
                 self.facts = {
                     name: value for name, value in self.facts.items() if name.isupper()
@@ -359,10 +373,10 @@ class Mind:
             elif from_.at.get(ahead) == "o" and one.reward == 1:
                 self.add("BAITED", from_.in_room(ahead))
 
-    def add(self, name: str, place: list[float]) -> None:
+    def add(self, name: str, one: list[float] | str) -> None:
         known = self.facts.setdefault(name, [])
-        if place not in known:
-            known.append(place)
+        if one not in known:
+            known.append(one)
 
     def do_radial(self) -> list[int]:
         cups = self.now.spots("o")
@@ -437,13 +451,7 @@ class Mind:
         return self.now.way(self.now.in_picture(good) if good else self.guess(levers))
 
     def learn_shuttle(self, one: Moment, there: Picture, last: Moment | None) -> None:
-        if (
-            signal := "tone"
-            if "TONE" in there.words
-            else "light"
-            if there.spots("*")
-            else None
-        ):
+        if signal := signal_of(there):
             self.facts.setdefault("from", "W" if there.me[1] < 4 else "E")
             self.facts |= {"signal": signal, "over": 0}
         elif before := self.facts.get("signal"):
@@ -455,20 +463,15 @@ class Mind:
             elif self.facts["over"] > 1 and self.facts["from"] == (
                 "W" if there.me[1] < 4 else "E"
             ):
-                self.facts.setdefault(
-                    "DANGER", {"tone": "light", "light": "tone"}[before]
-                )
+                self.add("SAFE", before)
+                left = [one for one in SIGNALS if one not in self.facts["SAFE"]]
+                if len(left) == 1:
+                    self.facts.setdefault("DANGER", left[0])
             if self.facts["over"] > 1:
                 del self.facts["signal"], self.facts["from"]
 
     def do_shuttle(self) -> list[int]:
-        signal = (
-            "tone"
-            if "TONE" in self.now.words
-            else "light"
-            if self.now.spots("*")
-            else None
-        )
+        signal = signal_of(self.now)
         if signal is None or signal != self.facts.get("DANGER"):
             return (
                 [2 if self.now.heading < 4 else 1]

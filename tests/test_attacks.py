@@ -224,7 +224,7 @@ def test_without_landmarks_all_turns_look_alike(name: str, edition: str) -> None
 
 
 @cache
-def on_time(pose: int, slack: int = 8) -> dict[int, tuple[int, ...]]:
+def on_time(pose: int, slack: int = 5) -> dict[int, tuple[int, ...]]:
     """Return a way for each set of sites (as bits) that some way from ``pose`` enters
     before the budgets for them.
     """
@@ -254,22 +254,18 @@ def on_time(pose: int, slack: int = 8) -> dict[int, tuple[int, ...]]:
     return {entered: way for (_, entered), way in ways.items()}
 
 
-def test_no_way_of_swimming_is_in_time_for_three_of_eight_places() -> None:
+def test_no_way_of_swimming_is_in_time_for_more_of_eight_places() -> None:
     geometry = compiled("morris_water_maze").program.geometry
     poses = [
         geometry.pose(*one)
         for one in itertools.product(geometry.arena.cells_of("inner"), (0, 1))
     ]
-    most = [
-        [max(map(int.bit_count, on_time(pose, slack))) for pose in poses]
-        for slack in (8, 9)
-    ]
-    assert most[0] == [2] * 42  # the others by quarter turns
-    assert Counter(most[1]) == {2: 40, 3: 2}
-    assert {
-        at_most("morris_water_maze", lesion)
-        for lesion in ("hide=landmarks", "blind", "amnesia=trial")
-    } == {0.26}
+    # The other releases by quarter turns.
+    most = [max(map(int.bit_count, on_time(pose))) for pose in poses]
+    assert Counter(most) == {1: 24, 2: 18}
+    share = sum(most) / len(most) / 8
+    for lesion in ("hide=landmarks", "blind", "amnesia=trial"):
+        assert share <= at_most("morris_water_maze", lesion) < share + 0.01
 
 
 def test_blind_in_the_radial_maze_even_who_is_told_all_baits_cannot_choose() -> None:
@@ -363,7 +359,7 @@ HOPES: dict[str, Callable[[Sense, list[str], str], float]] = {
 
 @pytest.mark.parametrize("lesion", ["hide=landmarks", "amnesia=trial"])
 @pytest.mark.parametrize("hope", HOPES)
-def test_without_landmarks_or_memory_two_of_eight_places_are_reached_in_time(
+def test_without_landmarks_or_memory_no_more_places_are_reached_in_time(
     hope: str, lesion: str
 ) -> None:
     def policy(sense: Sense) -> Sequence[int]:
@@ -379,7 +375,8 @@ def test_without_landmarks_or_memory_two_of_eight_places_are_reached_in_time(
         return ways[max(ways, key=worth)]
 
     share, trials, _ = rate("morris_water_maze", lesion, policy, end_at_goal)
-    assert abs(share - 0.25) < 3 * math.sqrt(0.25 * 0.75 / trials)
+    most = 10 / 56  # one place, from six of fourteen releases two
+    assert abs(share - most) < 3 * math.sqrt(most * (1 - most) / trials)
 
 
 def by_landmarks(sense: Sense) -> Sequence[int]:

@@ -23,7 +23,7 @@ from cheesebench.errors import OptionError
 from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.references import in_words
-from cheesebench.protocol.specification import ReferenceSpec
+from cheesebench.protocol.specification import Dose, ReferenceSpec
 from cheesebench.statistics.wording import BETTER
 
 #: A line of a card (label and text), and a card: its title, and sections of such lines
@@ -39,8 +39,10 @@ _INTRODUCTION = """\
 This page lists every number that a verdict compares a model with. A *measured* value has a spread between animals, or
 an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
 ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from the one that counts as a
-success here. Read how a number was obtained before you quote a verdict: this page has the beginning, and `cheesebench
-reference NAME` prints the rest, with the curve by session, what is preserved and what is simplified.
+success here. *Training* is the number of trials before what is judged and in it, of an animal (median) and of a subject
+here. Each measured number is that of one laboratory. Read how a number was obtained before you quote a verdict: this
+page has the beginning, and `cheesebench reference NAME` prints the rest, with the curve by session, what is preserved
+and what is simplified.
 """
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
@@ -130,6 +132,8 @@ def markdown(specifications: Iterable[Specification]) -> str:
         "animals",
         "species",
         "kind",
+        "training: animals",
+        "training: here",
     ]
     table = "\n".join(
         f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows]
@@ -174,6 +178,8 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
         str(reference.n_animals or "not stated"),
         species,
         reference.kind,
+        _escape(str(reference.dose or "not stated")),
+        str(specification.dose or "varies"),
     ]
 
 
@@ -206,7 +212,11 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
             sections[0][1].append(("references", f"as for {same[0]}"))
         else:
             sections += [
-                (f"{r.measure} = {round(r.value, 3):g}", _facts(r)) for r in references
+                (
+                    f"{r.measure} = {round(r.value, 3):g}",
+                    _facts(r, specification.dose),
+                )
+                for r in references
             ]
         shown.setdefault(specification.name, references)
         yield f"{specification.name}: {specification.title}", sections
@@ -248,7 +258,7 @@ def _estimand(estimand: str) -> str:
     }.get(kind, "all trials")
 
 
-def _facts(reference: ReferenceSpec) -> Facts:
+def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
     interval = reference.interval
     facts = [
         ("kind", reference.kind),
@@ -262,6 +272,10 @@ def _facts(reference: ReferenceSpec) -> Facts:
         (
             "animals",
             "not stated" if reference.n_animals is None else str(reference.n_animals),
+        ),
+        (
+            "training",
+            f"animals {reference.dose or 'not stated'}, here {here or 'varies'} (before what is judged + in it)",
         ),
         ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),

@@ -851,6 +851,16 @@ class Counted(DocumentModel):
     at_most: Number = Field(description="Highest value of a trial that passes.")
 
 
+class Dose(DocumentModel):
+    """How much training an animal had: before what is judged, and in it."""
+
+    before: Annotated[int, Field(ge=0)] = Field(
+        description="Trials of an animal before those that the value covers."
+    )
+    judged: Count = Field(description="Trials of an animal that the value covers.")
+    of: Text = Field("trials", description="What is counted: trials, pokes, shocks.")
+
+
 class Reference(DocumentModel):
     """A number measured on animals, with its provenance."""
 
@@ -914,6 +924,10 @@ class Reference(DocumentModel):
     )
     where: Expression | None = Field(
         None, description="Only trials for which this holds are compared."
+    )
+    dose: Dose | None = Field(
+        None,
+        description="How much training the animals had; counted (medians) from `animals` if absent.",
     )
     species: Text | None = Field(
         None, description="Species and strain, if not the protocol's."

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from typing import Literal
 
 from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.csv_files import columns_of, row_of
 from cheesebench.protocol.expressions import Classes
-from cheesebench.protocol.specification import ReferenceSpec, Specification
+from cheesebench.protocol.specification import Dose, ReferenceSpec, Specification
 from cheesebench.source import Node
 
 #: Numbers that differ by at most this much are equal when rounded to two digits.
@@ -174,6 +175,24 @@ class _Resolver:
             better=written.better,
             margin=written.margin,
             range=written.range,
+            dose=self._dose(rows, sessions),
+        )
+
+    def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
+        """Return how much training the animals had: as written, else medians over
+        those whose trials are counted.
+        """
+        if (written := self.written.dose) is not None:
+            return Dose(written.before, written.judged, written.of)
+        if self.written.measure != "success" or not rows:
+            return None
+        earlier = set(range(1, max(sessions))) - {*sessions}
+        judged, before = _trials(rows, {*sessions}), _trials(rows, earlier)
+        if not judged:
+            return None
+        return Dose(
+            round(statistics.median(before[animal] for animal in judged)),
+            round(statistics.median(judged.values())),
         )
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
@@ -474,6 +493,15 @@ class _Computed:
         self, value: float | None = None, sd: float | None = None, n: int | None = None
     ) -> None:
         self.value, self.sd, self.n = value, sd, n
+
+
+def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:
+    """Return the trials of each animal in these sessions."""
+    found = Counter[str]()
+    for animal, session, trials, _ in rows:
+        if session in sessions:
+            found[animal] += trials
+    return found
 
 
 def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -1288,7 +1288,7 @@ def canonical(plain: Mapping[str, Any]) -> str:
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     if isinstance(references := relevant.get("reference"), list):
-        said = {"species", "source", "status"}
+        said = {"species", "source", "status", "dose"}
         relevant["reference"] = [
             {k: v for k, v in one.items() if k not in said} for one in references
         ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cheesebench.diagnostics import Diagnostic, Diagnostics, Position
 from cheesebench.errors import ProtocolError
@@ -242,6 +242,19 @@ class ConstructSpec:
     spared_by: tuple[Lesion, ...]
 
 
+class Dose(NamedTuple):
+    """Trials of one subject before what is judged, and in it; ``of``: what is
+    counted.
+    """
+
+    before: int
+    judged: int
+    of: str = "trials"
+
+    def __str__(self) -> str:
+        return f"{self.before} + {self.judged} {self.of}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSpec:
     """A value measured on animals. ``over`` are the sessions that ``value`` covers;
@@ -249,8 +262,9 @@ class ReferenceSpec:
 
     ``sd`` is the standard deviation between animals of each animal's own rate,
     ``curve`` the mean by session (from 1) and ``curve_sd`` the standard deviation
-    between animals in each. With ``better`` the verdict is about this measure, with
-    ``margin`` and ``range`` (None: it has no bounds) in its unit.
+    between animals in each. ``dose`` is the animals' own, None if unknown. With
+    ``better`` the verdict is about this measure, with ``margin`` and ``range`` (None:
+    it has no bounds) in its unit.
     """
 
     measure: str
@@ -269,6 +283,7 @@ class ReferenceSpec:
     better: Literal["higher", "lower", "alike"] | None = None
     margin: float | None = None
     range: tuple[float, float] | None = None
+    dose: Dose | None = None
 
     @property
     def bar(self) -> float:
@@ -433,6 +448,17 @@ class Specification(BaseSpecification):
             for n, (block, trials) in enumerate(self.sessions, 1)
             if block in blocks
         }
+
+    @property
+    def dose(self) -> Dose | None:
+        """Trials of a subject up to the last judged one; None if they depend on the
+        subject.
+        """
+        judged = self.judged_sessions
+        if self.sessions_vary or not judged:
+            return None
+        lived = sum(trials for _, trials in self.sessions[: max(judged)])
+        return Dose(lived - sum(judged.values()), sum(judged.values()))
 
     @property
     def judged_sessions(self) -> dict[int, int]:

@@ -365,10 +365,9 @@ def test_mistakes_in_animals_of_a_measure(
 @pytest.mark.parametrize(
     ("name", "sessions", "value", "sd", "animals"),
     [
-        ("morris_water_maze", range(1, 6), 0.549, 0.155, 35),
-        ("morris_water_maze", [5], 0.779, 0.233, 35),
-        ("morris_water_maze", [8], 0.943, 0.137, 35),
-        ("operant_chamber", range(1, 6), 0.723, 0.112, 35),
+        ("morris_water_maze", [4, 5], 0.671, 0.239, 35),
+        ("operant_chamber", [3, 4, 5], 0.700, 0.137, 35),
+        ("place_preference", [5], 0.810, 0.392, 991),
         ("t_maze", [6, 7, 8], 0.7975, 0.041, 10),
         ("t_maze", [7, 8], 0.793, 0.064, 10),
         ("../classics/animals/five_choice", range(1, 7), 0.462, 0.081, 126),
@@ -417,7 +416,7 @@ def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
     budgets, longest = [], 0.0
     for subject in range(32):
         life = ArenaSubject(maze.program, DARKNESS, 0, subject)
-        while life.begin_trial() is not None and life.block == "acquisition":
+        while life.begin_trial() is not None and life.block != "probe":
             while life.state == "ready":
                 life.step(STAY)
             budgets.append(life.values["budget"])
@@ -429,21 +428,23 @@ def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
     assert len(budgets) == 640
     assert statistics.mean(budgets) / longest == pytest.approx(stated, abs=0.01)
     for row in table("morris_water_maze"):
-        assert int(row["within_1_5"]) <= int(row["passed"]) <= int(row["within_1_72"])
+        assert int(row["passed"]) <= int(row["within_1_5"]) <= int(row["within_1_64"])
 
 
 def test_rats_and_models_are_counted_by_one_definition() -> None:
     maze = with_arena(load_protocol(SHIPPED / "barnes_maze.protocol.yaml"))
     counted: dict[str, list[bool]] = {}
     for row in table("barnes_maze"):
-        counted.setdefault(row["animal"], []).append(int(row["primary_errors"]) <= 7)
+        if int(row["session"]) in (4, 5):
+            own = counted.setdefault(row["animal"], [])
+            own.append(int(row["primary_errors"]) <= 7)
     rates = [statistics.mean(own) for own in counted.values()]
     assert maze.reference is not None
     assert maze.reference.n_animals == 16
     assert maze.reference.value == pytest.approx(statistics.mean(rates))
     [found] = ArenaParadigm(maze).audit([], AuditSettings(parts=("same-event",)))
-    assert (found.verdict, found.numbers["trials"]) == ("ok", 1080)
-    assert 0.1 < found.numbers["counted"] / 1080 < 0.5  # type: ignore[operator]
+    assert (found.verdict, found.numbers["trials"]) == ("ok", 1008)
+    assert 0.1 < found.numbers["counted"] / 1008 < 0.5  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
