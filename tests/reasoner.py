@@ -19,7 +19,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ from cheesebench import (
     ModelEntry,
     hookimpl,
 )
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import Catalogue, with_arena
 from tests.reasoner_eyes import ARROWS, PICTURE, STEPS, Eyes
 
 NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
@@ -495,14 +497,68 @@ class Mind:
         return [*way, *[3] * 8]
 
 
-def think(messages: Sequence[Message]) -> str:
+class Tourist(Mind):
+    """The best that can be done with what is seen now: tours, reflexes and habits."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        super().__init__(messages[:1] + messages[-1:])
+        self.facts = {}
+
+    def tour(self, stops: Sequence[Spot], avoid: Iterable[Spot] = ()) -> list[int]:
+        """Return the way to the nearest stop, or from one to the next clockwise."""
+        if self.now.me in stops:
+            after = stops[(stops.index(self.now.me) + 1) % len(stops)]
+            return self.now.way(after, avoid)
+        ways = [way for stop in stops if (way := self.now.way(stop, avoid))]
+        return min(ways, key=len, default=[3])
+
+    def do_morris(self) -> list[int]:
+        return self.tour(places_in_the_pool())
+
+    def do_barnes(self) -> list[int]:
+        ring, _ = self.now.ring()
+        return self.tour(ring, ring)
+
+    def do_star(self) -> list[int]:
+        cups = sorted(self.now.spots("o"), key=partial(math.dist, self.now.me))
+        return self.now.way(cups[-1])
+
+    def do_dnms(self) -> list[int]:
+        return self.now.way(shown[0]) if (shown := self.now.spots("O")) else [3]
+
+    def do_operant(self) -> list[int]:
+        return self.now.way(min(self.now.spots("L"), key=self.now.in_room))
+
+    def do_shuttle(self) -> list[int]:
+        self.facts["DANGER"] = "tone"
+        return super().do_shuttle()
+
+    def do_preference(self) -> list[int]:
+        self.facts["SIDE"] = "west"
+        return super().do_preference()
+
+
+@cache
+def places_in_the_pool() -> list[Spot]:
+    """Return where the platform of the water maze can be in its picture, clockwise."""
+    catalogue = Catalogue(PluginManager().protocol_directories)
+    arena = with_arena(catalogue.find("morris_water_maze")).arena
+    cells = [arena.cells_of(site)[0] for site in arena.groups["site"]]
+    return [(arena.cells[cell][1], arena.cells[cell][0]) for cell in cells]
+
+
+#: Who answers, by model.
+MINDS = {"ideal": Mind, "tourist": Tourist}
+
+
+def think(messages: Sequence[Message], model: str = "ideal") -> str:
     """Return the reply to a prompt."""
-    return Mind(messages).reply()
+    return MINDS[model](messages).reply()
 
 
 class _Connection:
     async def complete(self, request: ChatRequest) -> ChatReply:
-        return ChatReply(text=think(request.messages))
+        return ChatReply(text=think(request.messages, request.model))
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -527,8 +583,11 @@ def cheesebench_backends() -> Iterable[BackendSpec]:
 
 @hookimpl
 def cheesebench_models() -> Iterable[ModelEntry]:
-    """Return its only model."""
-    return [ModelEntry(name="ideal", backend="reasoner", id="ideal", images=True)]
+    """Return its models."""
+    return [
+        ModelEntry(name=name, backend="reasoner", id=name, images=True)
+        for name in MINDS
+    ]
 
 
 def judged(
@@ -537,12 +596,13 @@ def judged(
     learnings: int,
     results: Path | str,
     view: str = "ascii_2d",
+    model: str = "ideal",
 ) -> Any:
     """Run it through the real path with this memory, in the default design; return its
     row of ``Run.verdicts``.
     """
     run = cheesebench.run(
-        "ideal",
+        model,
         protocol,
         results=results,
         seed=0,
