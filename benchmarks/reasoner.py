@@ -28,6 +28,7 @@ ROWS = [
     *((view, "3-7", 500) for view in VIEWS),
     *(("ascii_2d", history, 500) for history in ("0", "3", "10")),
     *(("ascii_2d", history, 0) for history in ("3", "0")),
+    ("ascii_2d, tourist", "0", 0),
 ]
 Row = tuple[str, str, int]
 
@@ -36,9 +37,10 @@ def cell(protocol: str, row: Row) -> str:
     """Return what it comes to on one protocol: ``96 P`` (per cent of trials, and the
     verdict).
     """
-    view, history, learnings = row
+    seen, history, learnings = row
+    view, _, model = seen.partition(", ")
     with tempfile.TemporaryDirectory() as results:
-        found = judged(protocol, history, learnings, results, view)
+        found = judged(protocol, history, learnings, results, view, model or "ideal")
     return f"{100 * found.rate:.0f} {found.verdict[0]}"
 
 
@@ -62,7 +64,7 @@ def main() -> None:
     cells = shown(PAGE.read_text(encoding="utf-8"))
     for row in ROWS:
         own = cells.setdefault(row, {})
-        if row[0] in (options.view or VIEWS):
+        if row[0].partition(",")[0] in (options.view or VIEWS):
             own |= {
                 protocol: cell(protocol, row) for protocol in options.protocols or NINE
             }

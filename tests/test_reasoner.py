@@ -53,10 +53,14 @@ def test_the_table_of_the_page_says_so() -> None:
         encoding="utf-8"
     )
     table = page.split("<!-- reasoner -->\n")[1].split("\n\n")[0].splitlines()
-    head, _, *rows = [
+    head, _, *rows, tourist = [
         [part.strip() for part in line.strip("|").split("|")] for line in table
     ]
     assert head[3:] == list(NINE)
+    assert tourist[0] == "ascii_2d, tourist"
+    # A habit of one lever is all or nothing, and that is hard to judge.
+    cells = zip(NINE, tourist[3:], strict=True)
+    assert {name for name, cell in cells if "F" not in cell} == {"operant_chamber"}
     assert [row[:3] for row in rows] == [
         [view, history, str(learnings)] for view, history, learnings, _ in ROWS
     ]
