@@ -411,9 +411,10 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
                 else life.values[specification.limit]
             )
             effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
-            solutions, before = search.solve(life, effort), life.twin()
+            solutions = search.solve(life, effort)
             shortest = solutions.shortest
-            _finish(life, shortest)
+            # A success may need the trial before: "this press and the one before".
+            _finish(life, shortest or solutions.best_failure)
             if is_judged(life.result(), specification) is None:
                 continue
             count -= 1
@@ -423,8 +424,7 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
                     found.unsolved
                     or f"seed {own_seed}, subject {subject}, trial {number + 1}"
                 )
-                _finish(before, solutions.best_failure)
-                found.failures[before.result().outcome] += 1
+                found.failures[life.result().outcome] += 1
             else:
                 _count(found, shortest, float(limit))
     return found
