@@ -137,7 +137,7 @@ def test_gymnasium_makes_it(name: str) -> None:
 @every_view
 def test_equal_seeds_give_equal_lives(name: str, view: str) -> None:
     life = random_life(name, view, seed=5)
-    assert len(life) > STEPS / 4
+    assert len(life) > STEPS / 8
     assert life == random_life(name, view, seed=5)
 
 
