@@ -1,7 +1,8 @@
 """Respondents that play whole runs through the real path, behind a server of their own:
 four kinds, from bad to good.
 
-``hopeless`` writes words that hold no action, ``weak`` walks at random, ``ratlike`` and
+``hopeless`` writes words that hold no action, but for the first one of its life (who
+never acts is not asked on), ``weak`` walks at random, ``ratlike`` and
 ``competent`` do what a solver finds, except in a quarter and in a twentieth of their
 trials, where they walk at random. The server tells subjects apart by the seeds of their
 calls, and lives each life along with the run, so that the solver sees what is going on.
@@ -35,7 +36,7 @@ from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, Call
 from cheesebench.trial_loop import TrialLoop
 
-#: Share of trials in which a respondent walks at random; None: it never says an action.
+#: Share of trials in which a respondent walks at random; None: it says an action once.
 LAPSES: Mapping[str, float | None] = {
     "hopeless": None,
     "weak": 1.0,
@@ -146,6 +147,8 @@ class Player:
 
     def _say(self) -> str:
         if LAPSES[self.kind] is None:
+            if self.calls == 1:
+                return "ACTIONS: STAY"
             return " ".join(self._chance.choices(_WORDS, k=10)) + "."
         if self._walks:
             chosen = self._chance.choices(ACTIONS, k=MOST)
