@@ -24,6 +24,8 @@ from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import Dose, ReferenceSpec
+from cheesebench.records import ReferenceValue
+from cheesebench.statistics.question import Question
 from cheesebench.statistics.wording import BETTER
 
 #: A line of a card (label and text), and a card: its title, and sections of such lines
@@ -40,9 +42,10 @@ This page lists every number that a verdict compares a model with. A *measured* 
 an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
 ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from the one that counts as a
 success here. *Training* is the number of trials before what is judged and in it, of an animal (median) and of a subject
-here. Each measured number is that of one laboratory. Read how a number was obtained before you quote a verdict: this
-page has the beginning, and `cheesebench reference NAME` prints the rest, with the curve by session, what is preserved
-and what is simplified.
+here. Each measured number is that of one laboratory. *No verdict* are the rates that no number of subjects decides,
+because the animals' own mean has an error. Read how a number was obtained before you quote a verdict: this page has the
+beginning, and `cheesebench reference NAME` prints the rest, with the curve by session, what is preserved and what is
+simplified.
 """
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
@@ -134,6 +137,7 @@ def markdown(specifications: Iterable[Specification]) -> str:
         "kind",
         "training: animals",
         "training: here",
+        "no verdict",
     ]
     table = "\n".join(
         f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows]
@@ -180,7 +184,23 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
         reference.kind,
         _escape(str(reference.dose or "not stated")),
         str(specification.dose or "varies"),
+        _undecided(specification, reference),
     ]
+
+
+def _undecided(specification: Specification, reference: ReferenceSpec) -> str:
+    """Return the rates that no number of subjects decides."""
+    if reference is not specification.judged or reference.better is not None:
+        return ""
+    margin = specification.document.margin
+    animals = ReferenceValue(
+        value=reference.value,
+        interval=reference.interval,
+        n_animals=reference.n_animals,
+        sd=reference.sd,
+    )
+    low, high = Question(animals, -margin, -margin).undecided()
+    return f"{low:.2f} to {high:.2f}" if high > low else f"{low:.2f}"
 
 
 def _beginning(text: str) -> str:
@@ -214,7 +234,12 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
             sections += [
                 (
                     f"{r.measure} = {round(r.value, 3):g}",
-                    _facts(r, specification.dose),
+                    _facts(r, specification.dose)
+                    + [
+                        ("no verdict", f"{zone}, whatever the number of subjects")
+                        for zone in [_undecided(specification, r)]
+                        if zone
+                    ],
                 )
                 for r in references
             ]

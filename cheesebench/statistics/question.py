@@ -201,6 +201,14 @@ class Question:
     fails: float
     alike: bool = False
 
+    def undecided(self) -> tuple[float, float]:
+        """Return the rates between which no number of subjects gives a verdict, because
+        of the animals' own error: above, all could PASS, and below, FAIL.
+        """
+        below = reference_limits(self.reference, FAIL_TAIL)[0]
+        above = reference_limits(self.reference, PASS_TAIL)[1]
+        return below + self.fails, above + self.passes
+
     def play(
         self,
         low: ArrayLike,
