@@ -272,6 +272,8 @@ class Construct:
     lesions, ``"searched"`` if it has only not refuted them, ``"failed"`` if it has, and
     ``"declared"`` without one. ``doubt``: why none could validate it. ``leaves``: the
     lesion that leaves most of those that are not named, and what the audit found.
+    ``passed_by``: the subject with least memory that the audit found to pass, in words,
+    and its rate.
     """
 
     name: str
@@ -279,6 +281,7 @@ class Construct:
     status: Literal["validated", "searched", "failed", "declared"] = "declared"
     doubt: str = ""
     leaves: tuple[str, float] | None = None
+    passed_by: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

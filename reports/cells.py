@@ -576,9 +576,27 @@ def validity_in_full(cell: CellResult) -> str:
         lesions += (
             f"; of the lesions that it does not name, {lesion} leaves {percent(rate)}"
         )
-    reason = f". {construct.doubt.removesuffix('.')}" if construct.doubt else ""
+    reasons = [construct.doubt.removesuffix("."), passed_by(cell).removesuffix(".")]
+    reason = "".join(f". {one}" for one in reasons if one)
     return (
         f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
+    )
+
+
+def passed_by(cell: CellResult) -> str:
+    """Return what a PASS does not exclude: the subject with least memory that the audit
+    found to pass.
+    """
+    construct, reference = cell.plan.construct, cell.plan.reference
+    found = construct.passed_by if construct is not None else None
+    if found is None or reference is None or cell.verdict != Verdict.PASS:
+        return ""
+    remembers, rate = found
+    shown = number if cell.plan.measured is not None else percent
+    bar = reference.value + wording.bar(cell.plan)
+    return (
+        f"A PASS does not exclude a subject with {remembers} ({shown(rate)}; PASS "
+        f"from {shown(bar)})."
     )
 
 

@@ -145,8 +145,16 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
-    """Return what stands below the verdicts: the mean ability, and how to read it."""
-    return [*filter(None, [cells.mean_ability(model)]), *cells.ability_footnotes(own)]
+    """Return what stands below the verdicts: the mean ability, how to read it, and what
+    a PASS does not exclude.
+    """
+    simple = [
+        f"{clean(cell.plan.label)}: {found}"
+        for cell in own
+        if (found := cells.passed_by(cell))
+    ]
+    mean = [*filter(None, [cells.mean_ability(model)])]
+    return [*mean, *cells.ability_footnotes(own), *simple]
 
 
 def _grid(found: Grid, width: int) -> str:

@@ -19,12 +19,14 @@ from cheesebench.auditing import audit_specification
 from cheesebench.interfaces import AuditSettings
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.validation import (
+    MEMORY,
     RULE,
     SAID,
     SUFFIX,
     applies,
     construct_status,
     most_left,
+    simple_subjects,
 )
 from website.installed import CATALOGUE
 from website.markup import code, escape, table
@@ -66,10 +68,10 @@ def store(specification: Specification, report: Mapping[str, Any]) -> None:
 
 def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return verdict and numbers of each lesion of a kept report."""
-    found = report["findings"]
     return {
         one["rule"].removeprefix(RULE): {**one["numbers"], "verdict": one["verdict"]}
-        for one in found
+        for one in report["findings"]
+        if one["rule"].startswith(RULE)
     }
 
 
@@ -101,15 +103,18 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
 def measure(
     specification: Specification, effort: float = 1.0, seed: int = 0
 ) -> dict[str, Any]:
-    """Return the ceilings of one protocol."""
+    """Return the ceilings of one protocol, and how much memory a PASS needs."""
     settings = AuditSettings(
-        seed=seed, parts=("lesions",), effort=effort, processes=os.cpu_count() or 1
+        seed=seed,
+        parts=("lesions", "memory"),
+        effort=effort,
+        processes=os.cpu_count() or 1,
     )
     report = audit_specification(specification, settings)
     findings = [
         {"rule": one.rule, "verdict": one.verdict, "numbers": dict(one.numbers)}
         for one in report.findings
-        if one.rule.startswith(RULE)
+        if one.rule.startswith((RULE, MEMORY))
     ]
     marks = {"sha256": report.sha256, "life_sha256": report.life_sha256}
     return {
@@ -140,9 +145,24 @@ def lesions(specification: Specification) -> str:
         ]
         for name, row in rows_of(entry).items()
     ]
-    return f"{heading}. Best pass rate under each lesion:\n\n" + table(
-        ["lesion", "best pass rate", "limit", "by session"], rows
+    return "".join(
+        [
+            f"{heading}. Best pass rate under each lesion:\n\n",
+            table(["lesion", "best pass rate", "limit", "by session"], rows),
+            *memory(specification),
+        ]
     )
+
+
+def memory(specification: Specification) -> list[str]:
+    """Return the sentence of how much memory a PASS needs, if that was searched."""
+    found = [
+        f"{one.words} {one.rate:.2f}"
+        for one in simple_subjects(specification)
+        if not one.is_within
+    ]
+    bar = "" if specification.bar is None else f" PASS from {specification.bar:.3f}."
+    return [f"\nFound with little memory: {'; '.join(found)}.{bar}\n"] if found else []
 
 
 #: Why a classic has no construct, or none that an audit could validate; and why no

@@ -44,6 +44,7 @@ from cheesebench.protocol.validation import (
     doubts,
     idle_sessions,
     most_left,
+    passed_by,
 )
 from cheesebench.records import (
     GOAL,
@@ -593,6 +594,7 @@ def _construct(specification: Specification) -> Construct | None:
         status=construct_status(specification),
         doubt=doubt,
         leaves=most_left(specification),
+        passed_by=passed_by(specification),
     )
 
 

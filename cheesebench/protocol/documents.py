@@ -1015,6 +1015,18 @@ class Construct(DocumentModel):
         list[str | LesionKeys],
         BeforeValidator(as_list, json_schema_input_type=str | list[str | LesionKeys]),
     ] = Field(default_factory=list, description="Lesions that must not matter.")
+    allows: Annotated[
+        list[Literal["nothing", "outcome"]],
+        BeforeValidator(
+            as_list,
+            json_schema_input_type=Literal["nothing", "outcome"]
+            | list[Literal["nothing", "outcome"]],
+        ),
+    ] = Field(
+        default_factory=list,
+        description="Subjects that may pass although they remember neither a place nor what they did: `nothing`, "
+        "without a memory, or `outcome`, with one for what the last trial paid.",
+    )
 
 
 class Twins(DocumentModel):

@@ -985,7 +985,11 @@ class EvidenceBuilder(Lookup):
             ) is not None:
                 spared.append(lesion)
         return ConstructSpec(
-            construct.name, construct.kind, tuple(abolished), tuple(spared)
+            construct.name,
+            construct.kind,
+            tuple(abolished),
+            tuple(spared),
+            tuple(construct.allows),
         )
 
     def _lesion(

@@ -233,13 +233,15 @@ class StartSpec:
 @dataclass(frozen=True, slots=True)
 class ConstructSpec:
     """The construct: ``abolished_by`` pairs each lesion with the highest pass rate
-    allowed under it.
+    allowed under it; ``allows`` names classes of subjects with little memory that may
+    pass.
     """
 
     name: str
     kind: str
     abolished_by: tuple[tuple[Lesion, float], ...]
     spared_by: tuple[Lesion, ...]
+    allows: tuple[str, ...] = ()
 
 
 class Dose(NamedTuple):
@@ -329,6 +331,18 @@ class Specification(BaseSpecification):
     construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
     """Where each of ``document.tests`` stands."""
+
+    @property
+    def bar(self) -> float | None:
+        """The pass rate, or mean of the measure, from which a PASS is possible; None
+        without a reference.
+        """
+        judged = self.judged
+        if judged is None:
+            return None
+        if judged.better is not None:
+            return judged.bar
+        return judged.value - self.document.margin
 
     @property
     def most_calls(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cheesebench.errors import OptionError
 from cheesebench.files import read_bytes
@@ -243,12 +243,17 @@ def idle_sessions(specification: Specification) -> tuple[int, ...]:
 
 def _findings_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what an audit found under each lesion, by the lesion's text."""
+    return {str(one["rule"]).removeprefix(RULE): one for one in _rows(report, RULE)}
+
+
+def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the findings of a report whose rules begin so."""
     findings = report.get("findings")
-    return {
-        rule.removeprefix(RULE): one
+    return [
+        one
         for one in (findings if isinstance(findings, list) else ())
-        if isinstance(one, dict) and (rule := str(one.get("rule"))).startswith(RULE)
-    }
+        if isinstance(one, dict) and str(one.get("rule")).startswith(prefix)
+    ]
 
 
 def most_left(specification: Specification) -> tuple[str, float] | None:
@@ -289,18 +294,87 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
 
 #: Prefix of the rules about how much memory a PASS needs.
 MEMORY = "memory: "
+#: Classes of subjects that remember neither places nor what they did.
+FORBIDDEN = ("nothing", "outcome")
+#: What subjects of each class remember between trials, from the least on.
+_REMEMBERS: Mapping[str, str] = {
+    "nothing": "no memory of earlier trials",
+    "outcome": "memory only for what the last trial paid",
+    "place": "{} for where the last trial ended",
+    "any": "{}",
+}
 
 
-def _is_passed_without(report: Mapping[str, Any]) -> bool:
-    """Return whether a subject was found that passes and remembers neither a place nor
-    what it did.
+class Simple(NamedTuple):
+    """The best subject found in a class with little memory: its rate in fresh lives,
+    and the lower end of a 99 % interval.
     """
-    findings = report.get("findings")
-    return isinstance(findings, list) and any(
-        isinstance(one, dict)
-        and str(one.get("rule")).startswith(MEMORY)
-        and one.get("verdict") == "FAIL"
-        for one in findings
+
+    kind: str
+    states: int
+    is_within: bool
+    rate: float
+    low: float
+
+    @property
+    def words(self) -> str:
+        """What it has, as in *one bit of memory*."""
+        bits = {2: "one bit of memory", 4: "two bits of memory"}.get(self.states, "")
+        words = _REMEMBERS[self.kind].format(bits)
+        return words + (" within the trial" if self.is_within else "")
+
+
+def simple_subjects(specification: Specification) -> list[Simple]:
+    """Return what the stored audits found with little memory, the least memory first;
+    all memory within the trial is left out: every subject has it.
+    """
+    found = [
+        one
+        for report in _reports(
+            real_path(Path(specification.path)).parent, specification
+        )
+        for one in map(_simple, _rows(report, MEMORY))
+        if one is not None
+    ]
+    return sorted(found, key=lambda one: (one.states, [*_REMEMBERS].index(one.kind)))
+
+
+def _simple(finding: Mapping[str, Any]) -> Simple | None:
+    try:
+        numbers = finding["numbers"]
+        kind, within = str(numbers["class"]), numbers["clock"] == "trial"
+        rate, low = float(numbers["rate"]), float(numbers["low"])
+        found = Simple(kind, int(numbers["states"]), within, rate, low)
+        known = kind in _REMEMBERS and not numbers["within"]
+    except (TypeError, LookupError, ValueError):
+        return None
+    return found if known and found.words else None
+
+
+def passed_by(specification: Specification) -> tuple[str, float] | None:
+    """Return what the subject with least memory has that is surely above the bar, and
+    its rate; None where none was found.
+    """
+    bar = specification.bar
+    for one in simple_subjects(specification) if bar is not None else ():
+        if one.low > bar:
+            return one.words, one.rate
+    return None
+
+
+def _is_passed_without(specification: Specification, report: Mapping[str, Any]) -> bool:
+    """Return whether a subject was found that surely passes and remembers neither a
+    place nor what it did, though the construct does not allow it.
+    """
+    construct, bar = specification.construct, specification.bar
+    if construct is None or bar is None:
+        return False
+    return any(
+        one is not None
+        and one.kind in FORBIDDEN
+        and one.kind not in construct.allows
+        and one.low > bar
+        for one in map(_simple, _rows(report, MEMORY))
     )
 
 
@@ -319,7 +393,7 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
             most := numbers.get("at_most"), int | float
         ):
             tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
-    if _is_passed_without(report):
+    if _is_passed_without(specification, report):
         return "failed"
     named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
     # A row that the construct does not name is of an earlier amnesia.

@@ -176,6 +176,7 @@ class Moment:
         "_open",
         "_orders",
         "edges",
+        "happened",
         "judged",
         "kind",
         "life",
@@ -183,6 +184,7 @@ class Moment:
         "places",
         "steps",
         "visited",
+        "waited",
     )
 
     def __init__(
@@ -196,6 +198,10 @@ class Moment:
         #: Aim -> where it leads; aims of a state -> how the trial goes; aim -> how the
         #: next step of an automaton goes.
         self.edges: dict[int, Edge] = {}
+        #: Places gone to in order, up to where something happened -> where they lead;
+        #: and places at which nothing did.
+        self.happened: dict[tuple[str, ...], Edge] = {}
+        self.waited: dict[tuple[str, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
         self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
         self._orders: dict[tuple[int, str], dict[str, int]] = {}

@@ -65,7 +65,7 @@ IN_VAIN = 8
 #: Costs in steps of a life: of a copy of a life, and of looking a trial up.
 COPY, LOOK_UP = 4.0, 0.1
 #: Trials of fresh lives, the steps for them, and the fewest balanced groups.
-FRESH, CONFIRMED, FEWEST = 5000, 600_000, 4
+FRESH, CONFIRMED, FEWEST = 2500, 300_000, 4
 #: Of what a trial costs beside its steps, where it is really lived.
 TRIAL = 15.0
 NOWHERE = -1
@@ -123,6 +123,7 @@ class Experience:
         self._chance = random.Random(f"{seed}|memory")
         self._seed, self._trials = seed, trials
         self.lives: list[list[Moment | Edge]] = []
+        self._without_choice: dict[int, Passed] = {}
         self.samples: dict[Kind, list[Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._collect()
@@ -205,7 +206,7 @@ class Experience:
         return found
 
     def _effect(self, moment: Moment, aim: Aim) -> object:
-        edge = self.walk(moment, moment.targets(aim), self._twin(moment))
+        edge = self.walked(moment, aim)
         pose = None if edge.next is None else edge.next.life.pose
         return edge.reward, edge.ended, edge.score, pose
 
@@ -241,7 +242,7 @@ class Experience:
         for kind, number in self.number.items():
             for moment in self.samples[kind][:20]:
                 for aim in self.aims[number][:TRIED]:
-                    yield self.walk(moment, moment.targets(aim), self._twin(moment))
+                    yield self.walked(moment, aim)
 
     def _is_independent(self) -> bool:
         """Return whether trials of lives that were led otherwise begin, and go on, as
@@ -285,7 +286,7 @@ class Experience:
         done: list[object] = []
         reached: Moment | None = moment
         while reached is not None:
-            edge = self.walk(reached, reached.targets(aim), self._twin(reached))
+            edge = self.walked(reached, aim)
             score = None if self.reads_outcomes else edge.score
             done.append((edge.reward, edge.said, edge.ended, edge.outcome, score))
             reached, aim = edge.next, Aim(0)
@@ -318,6 +319,26 @@ class Experience:
         """Go to places in order, then wait, up to the next moment or the end."""
         return Walk(self, moment, life).go(targets)
 
+    def walked(self, moment: Moment, aim: Aim) -> Edge:
+        """Return where an aim leads from a copy of the moment.
+
+        Aims that begin with the same places, up to where something happens, lead to the
+        same: that is walked once.
+        """
+        targets = moment.targets(aim)
+        for number in range(1, len(targets) + 1):
+            if (known := moment.happened.get(targets[:number])) is not None:
+                return known
+        if (known := moment.waited.get(targets)) is not None:
+            return known
+        walk = Walk(self, moment, self._twin(moment))
+        edge = walk.go(targets)
+        if walk.followed is None:
+            moment.waited[targets] = edge
+        else:
+            moment.happened[targets[: walk.followed]] = edge
+        return edge
+
     def score(self, life: ArenaSubject) -> float | None:
         """Return what the trial that has ended counts; None: it is not judged."""
         if self.measure is None:
@@ -344,9 +365,7 @@ class Experience:
     def edge(self, moment: Moment, number: int) -> Edge:
         found = moment.edges.get(number)
         if found is None:
-            aim = self.aim(moment, number)
-            found = self.walk(moment, moment.targets(aim), self._twin(moment))
-            moment.edges[number] = found
+            found = moment.edges[number] = self.walked(moment, self.aim(moment, number))
         return found
 
     def aim(self, moment: Moment, number: int) -> Aim:
@@ -391,27 +410,36 @@ class Experience:
         lives = self._trials_of if automaton.memory.clock == "trial" else self._life_of
         for roots in self.lives:
             self.spent += LOOK_UP * len(roots)
-            scores = [one for one in lives(automaton, roots) if one is not None]
-            yield sum(scores), len(scores)
+            yield lives(automaton, roots)
 
     def _life_of(
         self, automaton: Automaton, roots: Sequence[Moment | Edge]
-    ) -> Iterator[float | None]:
-        state, aims, earlier = 0, automaton.of_state(), Outcomes()
+    ) -> tuple[float, int]:
+        state, aims, zero = 0, automaton.of_state(), automaton.zero
+        following, earlier = automaton.table.get, Outcomes()
+        total, judged = 0.0, 0
         for root in roots:
             if isinstance(root, Edge):
-                code = self.code(root.reward, root.said)
-                passed = Passed(
-                    root.score, code, self.ranks_of_nowhere, 0, root.outcome
-                )
+                passed = self._untouched(root)
             else:
                 passed = root.memo.get(aims[state]) or self.trial(root, aims[state])
             score = passed.score
             if self.reads_outcomes:
                 score = self._with(earlier, passed.outcome, score)
-            yield None if score is None else score + PROGRESS * passed.depth
-            at = state, passed.code, passed.ranks[automaton.zero]
-            state = automaton.table.get(at, state)
+            if score is not None:
+                total += score + PROGRESS * passed.depth
+                judged += 1
+            state = following((state, passed.code, passed.ranks[zero]), state)
+        return total, judged
+
+    def _untouched(self, root: Edge) -> Passed:
+        """Return a trial in which there is nothing to decide."""
+        found = self._without_choice.get(id(root))
+        if found is None:
+            code = self.code(root.reward, root.said)
+            found = Passed(root.score, code, self.ranks_of_nowhere, 0, root.outcome)
+            self._without_choice[id(root)] = found
+        return found
 
     def _with(
         self, earlier: Outcomes, outcome: str, score: float | None
@@ -423,8 +451,9 @@ class Experience:
 
     def _trials_of(
         self, automaton: Automaton, roots: Sequence[Moment | Edge]
-    ) -> Iterator[float | None]:
+    ) -> tuple[float, int]:
         aims, earlier = automaton.of_state(), Outcomes()
+        total, judged = 0.0, 0
         for root in roots:
             if isinstance(root, Moment) and not (root.judged or self.reads_outcomes):
                 continue
@@ -432,7 +461,10 @@ class Experience:
             score = edge.score
             if self.reads_outcomes:
                 score = self._with(earlier, edge.outcome, score)
-            yield None if score is None else score + PROGRESS * depth
+            if score is not None:
+                total += score + PROGRESS * depth
+                judged += 1
+        return total, judged
 
     def _trial_of(
         self,
@@ -557,6 +589,8 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited = set(moment.visited)
         self._total, self._reached = 0.0, ""
+        #: How many places were gone to when something happened; None: all, in vain.
+        self.followed: int | None = None
 
     @property
     def _goes_on(self) -> bool:
@@ -568,9 +602,10 @@ class Walk:
 
     def go(self, targets: tuple[str, ...]) -> Edge:
         life, places = self._life, self._places
-        for name in targets:
+        for number, name in enumerate(targets, 1):
             self._go_to(name)
             if not self._goes_on:
+                self.followed = number
                 break
         while self._goes_on and not life.waiting:
             self._step(STAY)

@@ -22,13 +22,11 @@ from cheesebench.paradigms.arena.audit.automata import (
 from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.audit.runs import shown
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
-from cheesebench.protocol import Specification
+from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
 #: Trials whose beginnings are kept, and steps of the search of one class, for an effort
 #: of 1 and trials of a full audit.
 KEPT, STEPS, FULL = 400, 350_000, 2000
-#: Classes without which a subject has neither memory of places nor of acts.
-FORBIDDEN = ("nothing", "outcome")
 
 
 def audit_memory(
@@ -42,7 +40,7 @@ def audit_memory(
         text = "the verdict asks for a low measure, which is not searched for"
         yield AuditFinding("memory", "note", text, {})
         return
-    bar = bar_of(paradigm.specification)
+    bar = paradigm.specification.bar
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = Experience(paradigm, settings.seed + 15 * APART, KEPT)
     found: list[tuple[float, Automaton]] = []
@@ -57,16 +55,6 @@ def audit_memory(
         if settings.progress:
             settings.progress(f"{finding.rule}: {shown(fresh.value)}")
         yield finding
-
-
-def bar_of(specification: Specification) -> float | None:
-    """Return the value from which a PASS is possible; None without a reference."""
-    about = specification.judged
-    if about is None:
-        return None
-    if about.better is not None:
-        return about.bar
-    return about.value - specification.document.margin
 
 
 def classes(world: Experience) -> list[Memory]:
@@ -132,10 +120,12 @@ def _finding(
     passes = bar is not None and fresh.value > bar
     if bar is not None:
         text += f"; PASS from {shown(bar)}: {'PASS' if passes else 'no PASS'}"
-    is_forbidden = memory.name in FORBIDDEN and not memory.within
-    if bar is not None and is_forbidden and fresh.low > bar:
-        verdict = "FAIL"
+    if memory.name in FORBIDDEN and not memory.within and fresh.low > (bar or 1):
+        construct = world.specification.construct
+        is_allowed = construct is not None and memory.name in construct.allows
+        verdict = "note" if is_allowed else "FAIL"
         text += ", though it remembers neither a place nor what it did"
+        text += "; the file allows it" if is_allowed else ""
     rule = words(world, automaton, used)
     text += f". It {rule}. The best of {tried} rules that were tried: no proof that none is better"
     numbers: dict[str, object] = {
@@ -143,7 +133,7 @@ def _finding(
         "class": memory.name, "states": memory.states, "clock": memory.clock, "within": memory.within,
         "passes": passes, "tried": tried, "rule": rule,
     }  # fmt: skip
-    return AuditFinding(f"memory: {name_of(memory)}", verdict, text, numbers)
+    return AuditFinding(f"{MEMORY}{name_of(memory)}", verdict, text, numbers)
 
 
 # -- the rule in words
