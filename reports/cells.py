@@ -283,6 +283,16 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     return notes
 
 
+def training(cells: Iterable[CellResult]) -> str:
+    """Return how much training animals and subjects have; empty where none is known."""
+    said = [
+        f"{cell.plan.label} {own.training.removeprefix('training: ')}"
+        for cell in cells
+        if (own := cell.plan.reference) is not None and own.training
+    ]
+    return f"Training (before what is judged + in it): {'; '.join(said)}." * bool(said)
+
+
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
     """Return a row for each value of each answer that subjects have for life."""
     rows: list[tuple[str, ...]] = []

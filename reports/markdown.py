@@ -479,8 +479,8 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "remarks",
     )
     drawn = table(headers, rows, right=("rate", "95 %", *own, difference, "margin"))
-    notes = [escape(note) for note in words.ability_footnotes(cells)]
-    return "\n\n".join([drawn, *notes])
+    notes = [*words.ability_footnotes(cells), words.training(cells)]
+    return "\n\n".join([drawn, *map(escape, filter(None, notes))])
 
 
 def _meanings(cells: Sequence[CellResult]) -> str:

@@ -153,8 +153,8 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         for cell in own
         if (found := cells.passed_by(cell))
     ]
-    mean = [*filter(None, [cells.mean_ability(model)])]
-    return [*mean, *cells.ability_footnotes(own), *simple]
+    mean, training = cells.mean_ability(model), cells.training(own)
+    return [*filter(None, [mean, *cells.ability_footnotes(own), training, *simple])]
 
 
 def _grid(found: Grid, width: int) -> str:

@@ -356,10 +356,10 @@ def passed_by(specification: Specification) -> tuple[str, float] | None:
     its rate; None where none was found.
     """
     bar = specification.bar
-    for one in simple_subjects(specification) if bar is not None else ():
-        if one.low > bar:
-            return one.words, one.rate
-    return None
+    if bar is None:
+        return None
+    passing = (one for one in simple_subjects(specification) if one.low > bar)
+    return next(((one.words, one.rate) for one in passing), None)
 
 
 def _is_passed_without(specification: Specification, report: Mapping[str, Any]) -> bool:
