@@ -335,7 +335,7 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
     """Return the bound of ``Stages``, in seconds; raise ``TooManyError`` where a rule
-    reads the way.
+    reads the way, or the trial hangs on earlier ones.
     """
     if adversary.world.relevance.way:
         raise TooManyError
@@ -350,6 +350,8 @@ def by_walks(adversary: Adversary, effort: float) -> float:
 def _relaxed(
     adversary: Adversary, value: Callable[[Parts], float], effort: float
 ) -> float:
+    if _hangs_on_the_past(adversary.world):
+        raise TooManyError
     if _forgets(adversary.world):
         return max(map(value, _beginnings(adversary, effort)))
     means, values = [], dict[int, float]()

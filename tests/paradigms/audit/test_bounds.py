@@ -4,6 +4,7 @@ less than somebody else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
 from cheesebench.paradigms.arena.audit.exact import by_walks, from_anywhere, upper_bound
 from cheesebench.paradigms.arena.audit.lesions import Ceiling, shared
-from cheesebench.paradigms.arena.audit.walks import without_deadlines
+from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadlines
 from cheesebench.protocol import load_protocol, with_arena
 from tests.arenas import TWO_ARMS, examine_text
 
@@ -44,6 +45,15 @@ def bound(name: str, lesion: str) -> float | None:
 )
 def test_a_ceiling_is_proven(name: str, lesion: str, ceiling: float) -> None:
     assert bound(name, lesion) == pytest.approx(ceiling)
+
+
+@pytest.mark.parametrize("bound_of", [from_anywhere, by_walks])
+def test_there_is_no_bound_of_one_trial_where_two_must_succeed(
+    bound_of: Callable[[Adversary, float], float],
+) -> None:
+    paradigm = ArenaParadigm(with_arena(CATALOGUE.find("operant_chamber")))
+    with pytest.raises(TooManyError):
+        bound_of(Adversary(paradigm, Lesion.parse("blind"), 1.0), 1.0)
 
 
 @pytest.mark.parametrize(

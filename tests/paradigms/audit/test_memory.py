@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import automata
 from cheesebench.paradigms.arena.audit.automata import (
     Automaton,
     Experience,
@@ -17,7 +20,7 @@ from cheesebench.paradigms.arena.audit.automata import (
 )
 from cheesebench.paradigms.arena.audit.memory import audit_memory
 from cheesebench.protocol import load_protocol, with_arena
-from cheesebench.protocol.validation import construct_status
+from cheesebench.protocol.validation import construct_status, passed_by
 from tests.arenas import examine_text
 
 #: A chamber that is turned: the lever is told by a lamp, and may be the other one.
@@ -56,6 +59,7 @@ margin: 0.1
 reference: [{measure: success, value: 0.75, status: made up}]
 construct: {name: choice, kind: learning, abolished_by: [{lesion: anhedonia, at_most: 0.5}]}
 """
+ALLOWED = ("kind: learning,", "kind: learning, allows: outcome,")
 TWO_IN_A_ROW = ("success: last == fed", "success: recent(fed, 2) == 2")
 
 
@@ -103,6 +107,17 @@ def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
         report = {"sha256": specification.sha256, "findings": findings}
         (tmp_path / "chamber.audit.json").write_text(json.dumps(report))
         assert construct_status(specification) == status
+    # The file may allow it; what a PASS does not exclude is said all the same.
+    path.write_text(CHAMBER.replace(*ALLOWED), encoding="utf-8")
+    allowing = with_arena(load_protocol(path))
+    assert allowing.sha256 == specification.sha256
+    assert construct_status(allowing) == "validated"
+    for one in (specification, allowing):
+        words, rate = passed_by(one) or ("", 0.0)
+        assert words == "memory only for what the last trial paid"
+        assert rate == outcome.numbers["rate"]
+    row = rows(chamber(ALLOWED), 0.02)["outcome, 1 bit"]
+    assert row.verdict == "note"
 
 
 def test_equal_seeds_find_equal_rules() -> None:
@@ -113,12 +128,24 @@ def test_equal_seeds_find_equal_rules() -> None:
     assert first == second
 
 
-def test_two_in_a_row_are_scored_as_they_are_lived() -> None:
+@pytest.mark.parametrize("name", ["outcome", "place", "any"])
+def test_two_in_a_row_are_scored_as_they_are_lived(
+    name: Literal["outcome", "place", "any"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(automata, "JUDGED", 20)  # all trials of a life
     world = Experience(chamber(TWO_IN_A_ROW), 5, 200)
-    _, automaton = Search(world, Memory("any", 2), 1, 30_000).find()
-    for number, (passed, trials) in enumerate(world.play(automaton)):
-        assert trials == 10, number
-        assert passed == pytest.approx(round(passed), abs=0.01)
+    search = Search(world, Memory(name, 2), 1, 2000)
+    seeds = [(seed, subject) for seed, subject, _ in world._seeds()]
+    seeds = [one for first in range(4) for one in seeds[first::4]]
+    seen = set()
+    for _ in range(6):
+        automaton = search._start(is_first=False)
+        search._spell_out(automaton)
+        for own, (passed, trials) in zip(seeds, world.play(automaton), strict=True):
+            real, number = world.live(automaton, *own, Counter())
+            assert (round(passed), trials) == (real, number)
+            seen.add(real)
+    assert len(seen) > 2
 
 
 def test_moments_are_of_many_lives() -> None:
