@@ -81,6 +81,25 @@ def test_reports_say_what_was_validated(
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_a_pass_says_what_it_does_not_exclude(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    construct = dataclasses.replace(CONSTRUCT, passed_by=("one bit of memory", 0.75))
+    animals = ReferenceValue(value=0.7, source="x", training="training: animals 6 + 4")
+    plan = make_plan("pool", construct=construct, reference=animals, margin=0.1)
+
+    def report(rate: float) -> str:
+        run = summarise_run({"options": {}}, [plan], make_trials(plan, rate))
+        text = PluginManager().reporters[name].render(run)
+        return html.unescape(" ".join(text.split()))
+
+    said = "A PASS does not exclude a subject with one bit of memory (75 %; PASS from 60 %)"
+    assert said in report(1.0)
+    assert said not in report(0.0)
+    assert "animals 6 + 4" in report(0.0)
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
 def test_a_construct_that_its_lesions_cannot_show_is_not_validated(
     make_plan: MakePlan, make_trials: MakeTrials, name: str
 ) -> None:
