@@ -183,6 +183,7 @@ class Moment:
         "memo",
         "places",
         "steps",
+        "told",
         "visited",
         "waited",
     )
@@ -204,6 +205,8 @@ class Moment:
         self.waited: dict[tuple[str, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
         self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
+        #: Where a trial ended -> its ranks, one for each zero.
+        self.told: dict[tuple[int, str], tuple[int, ...]] = {}
         self._orders: dict[tuple[int, str], dict[str, int]] = {}
         self._open: dict[int, list[str]] = {}
 

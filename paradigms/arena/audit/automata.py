@@ -124,6 +124,7 @@ class Experience:
         self._seed, self._trials = seed, trials
         self.lives: list[list[Moment | Edge]] = []
         self._without_choice: dict[int, Passed] = {}
+        self._coded: dict[tuple[float, tuple[str, ...]], int] = {}
         self.samples: dict[Kind, list[Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._collect()
@@ -353,6 +354,12 @@ class Experience:
 
     def code(self, reward: float, said: tuple[str, ...]) -> int:
         """Return a number for what a trial, or a part of one, paid and said."""
+        known = self._coded.get((reward, said))
+        if known is None:
+            known = self._coded[reward, said] = self._code(reward, said)
+        return known
+
+    def _code(self, reward: float, said: tuple[str, ...]) -> int:
         if reward > WIN:
             is_best = reward > self._best / 2 + 1e-9 or self._best <= WIN
             what = "well paid" if is_best else "paid"
@@ -384,8 +391,12 @@ class Experience:
         """Return where it ended, from each zero."""
         if ended is None:
             return self.ranks_of_nowhere
-        group, name = ended
-        return tuple(moment.ranks(group, zero)[name] for zero in self.zeros)
+        found = moment.told.get(ended)
+        if found is None:
+            group, name = ended
+            found = tuple(moment.ranks(group, zero)[name] for zero in self.zeros)
+            moment.told[ended] = found
+        return found
 
     # -- scoring
 
