@@ -501,7 +501,7 @@ class Tourist(Mind):
     """The best that can be done with what is seen now: tours, reflexes and habits."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        super().__init__(messages[:1] + messages[-1:])
+        super().__init__([messages[0], messages[-1]])
         self.facts = {}
 
     def tour(self, stops: Sequence[Spot], avoid: Iterable[Spot] = ()) -> list[int]:
