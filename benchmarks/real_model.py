@@ -31,7 +31,6 @@ from common import NINE, specifications
 
 from cheesebench.experiment.cells import cells_of, find_design, language_model
 from cheesebench.experiment.language_models import (
-    base_urls,
     connected,
     start_servers,
     stop_servers,
@@ -200,9 +199,8 @@ def collect(each: int) -> Iterator[dict[str, str]]:
                 model = language_model(
                     plugins, entry, settings={"max_tokens": tokens, "prompt": prompt}
                 )
-                model = connected({MODEL: model}, base_urls({MODEL: model}, servers))[
-                    MODEL
-                ]
+                urls = {name: server.base_url for name, server in servers.items()}
+                model = connected({MODEL: model}, urls)[MODEL]
                 wanted = CellRequest(
                     model=MODEL,
                     plugins=plugins,

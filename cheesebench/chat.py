@@ -312,10 +312,9 @@ class BackendContext:
 
     ``directory`` is the run's, for log files; ``options`` are those of the entry and of
     the command line (strings if from the command line: ``--backend-option
-    NAME=VALUE``); ``base_url`` is that of the command line or of the started server
-    (one of them, if there are several: each has a connection); ``capacity`` is the
-    maximum number of calls in flight there. ``progress`` is called with lines to show
-    while ``serve`` is working.
+    NAME=VALUE``); ``base_url`` is that of the command line or of the started server;
+    ``capacity`` is the maximum number of calls in flight there. ``progress`` is called
+    with lines to show while ``serve`` is working.
     """
 
     entry: ModelEntry
@@ -370,9 +369,7 @@ class Server(Protocol):
     """
 
     base_url: str
-    """Its URL, as for ``--base-url``: with commas between them if there are several
-    servers.
-    """
+    """Its URL, as for ``--base-url``."""
 
     def stop(self) -> None:
         """Stop it and all of its processes; return when they have ended."""

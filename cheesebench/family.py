@@ -157,7 +157,7 @@ class LanguageModel:
     ``settings`` (JSON values) has every parameter of agent and model that can affect a
     reply, and ``dropped``, the parameters that are not sent because the model or its
     backend does not accept them. They are stored in, and read from, the plan of each
-    cell. ``base_urls`` are its servers; none where the backend starts one or knows its
+    cell. ``base_url`` is its server; None where the backend starts one or knows its
     own.
     """
 
@@ -165,7 +165,7 @@ class LanguageModel:
     backend: BackendSpec
     agent: ModelAgentSpec
     settings: Mapping[str, Any]
-    base_urls: tuple[str, ...] = ()
+    base_url: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

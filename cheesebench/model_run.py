@@ -32,7 +32,6 @@ from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.language_models import (
     CallOptions,
     LanguageModels,
-    base_urls,
     call_options,
     check_prices,
     connected,
@@ -381,7 +380,8 @@ class ModelRun:
         self._servers: dict[str, Server] = {}
         #: Seconds without a reply at the last such line.
         self._silence_said = 0.0
-        self._base_urls: dict[str, list[str]] = {}
+        #: Of the servers that were started, by model.
+        self._base_urls: dict[str, str] = {}
         #: With ``--shard``: the cells of all shards.
         self.whole: Sequence[Cell] = []
 
@@ -487,11 +487,12 @@ class ModelRun:
         try:
             self._servers = start_servers(models, self.log.directory, self._tell)
             record_servers(self.log, self._servers)
-            self._base_urls |= base_urls(models, self._servers)
+            self._base_urls |= {
+                name: server.base_url for name, server in self._servers.items()
+            }
             contexts = probe(
                 connected(models, self._base_urls),
                 self.log.directory,
-                self._tell,
                 timeout=self.settings.calls.patience.request,
                 pictures=any(
                     isinstance(self.plugins.view(name), PictureView)

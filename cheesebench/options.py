@@ -334,11 +334,9 @@ OPTIONS = (
     ),
     Option(
         name="base-url",
-        help="Address of the model's server; repeatable (or use commas) for several servers, which share the subjects.",
+        help="Address of the model's server.",
         metavar="URL",
         example="http://127.0.0.1:8000/v1",
-        repeatable=True,
-        commas=True,
         recorded=True,
         overridable=True,
         trusted_only=True,

@@ -1,4 +1,4 @@
-"""One call to a model: budget, limits, the choice of a server, retries."""
+"""One call to a model: budget, limits, retries."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ import itertools
 import math
 import random
 import re
-import socket
 import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from cheesebench.chat import (
     FATAL,
@@ -351,314 +349,12 @@ class Budget:
             )
 
 
-#: Kinds of journal entries: about a server, and about a call that is retried.
-NoticeKind = Literal["server", "retry"]
-Notify = Callable[[NoticeKind, str], None]
+#: Is given a line about a call that is retried.
+Notify = Callable[[str], None]
 #: Faults that tell of a crowd rather than of a call.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
-#: Seconds until a dead server is tried again; doubled each time, up to LONGEST_ABSENCE.
-FIRST_ABSENCE, LONGEST_ABSENCE = 1.0, 60.0
-#: Calls in a row that a server has to break (status 500, no JSON) to count as dead: one
-#: may break it by what it asks.
-BROKEN = 3
-#: Seconds for which a server has to do nothing but refuse, to count as dead.
-REFUSING = 60.0
 #: Seconds of a pause that is worth a line, and until the next such line.
 NOTICED, HUSH = 1.5, 60.0
-
-
-@dataclass(slots=True, eq=False)
-class ModelServer:
-    """One server of a model. ``name`` is its scheme, host and port; empty where the
-    backend knows the only one.
-    """
-
-    name: str
-    connection: Connection | None
-    limiter: Limiter
-    #: Subjects that are at home here, and those that are guests.
-    subjects: int = 0
-    guests: int = 0
-    #: Calls that it has answered.
-    calls: int = 0
-    up: bool = True
-    #: Whether it is not asked again in this session: its key or its model is a wrong
-    #: one.
-    retired: bool = False
-    #: When it is tried again while it is dead, and the pause before that.
-    retry_at: float = 0.0
-    absence: float = field(default_factory=lambda: FIRST_ABSENCE)
-    #: When it last came up, and when it last answered.
-    up_since: float = 0.0
-    answered_at: float = 0.0
-    #: Faults since then, and when the first of them came.
-    faults: int = 0
-    failing_since: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
-class Stay:
-    """Where a subject's calls go: its home; its host while the home is dead; a dead
-    server that it tries again.
-    """
-
-    home: ModelServer | None = None
-    host: ModelServer | None = None
-    trying: ModelServer | None = None
-
-
-class ServerPool:
-    """The servers of one model, at least one. For one event loop.
-
-    ``tell`` is given a kind of the journal and a line: ``server`` when one dies or
-    comes back, ``retry`` when a call is tried again.
-    """
-
-    def __init__(
-        self, servers: Sequence[ModelServer], tell: Notify = lambda kind, line: None
-    ) -> None:
-        self.servers = tuple(servers)
-        self._tell = tell
-        #: Until when (monotonic) nothing more is said of calls that are tried again.
-        self._hushed_until = 0.0
-
-    def server_for(self, stay: Stay) -> ModelServer:
-        """Return who is asked next for a subject. A dead server is asked only if no
-        other is left, or to try it.
-        """
-        if len(self.servers) == 1:
-            return self.servers[0]
-        if stay.trying is not None:
-            return stay.trying
-        if stay.home is None:
-            # All subjects of a dead server may have ended meanwhile: then a new subject
-            # tries it.
-            due = next(
-                (
-                    server
-                    for server in self.servers
-                    if not server.up and self._is_due(server)
-                ),
-                None,
-            )
-            stay.home = due or self._fewest()
-            stay.home.subjects += 1
-            if due is not None:
-                stay.trying = due
-                return due
-        if stay.home.up:
-            self._leave(stay)
-            return stay.home
-        if self._is_due(stay.home):
-            stay.trying = stay.home
-            return stay.home
-        if stay.host is None or not stay.host.up:
-            self._leave(stay)
-            if not any(server.up for server in self.servers):
-                return self._next_tried()
-            stay.host = self._fewest()
-            stay.host.guests += 1
-        return stay.host
-
-    def answered(self, server: ModelServer) -> None:
-        """A reply has come; a dead server is up again."""
-        now = time.monotonic()
-        server.calls += 1
-        server.faults, server.answered_at = 0, now
-        if not server.up and not server.retired:
-            server.up, server.up_since = True, now
-            self._tell("server", f"{server.name} answers again.")
-
-    def failed(self, server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
-        """A call that was sent at ``sent`` (monotonic) has failed; return whether
-        another server can take it at once.
-
-        It can if this server is dead and that one is up.
-        """
-        if len(self.servers) == 1 or fault.kind not in TRANSIENT:
-            return False
-        now = time.monotonic()
-        server.failing_since = server.failing_since if server.faults else now
-        server.faults += 1
-        if server.up and _is_death(server, fault, sent):
-            self._lose(server, str(fault))
-        elif not server.up:
-            self._is_due(server)  # where none is up, the next one is tried next
-        return not server.up and any(other.up for other in self.servers)
-
-    def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
-        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable,
-        and at most once a minute.
-        """
-        now = time.monotonic()
-        if pause < NOTICED or now < self._hushed_until:
-            return
-        self._hushed_until = now + HUSH
-        of = "" if most is None else f" of {most}"
-        self._tell("retry", f"{text}; retry {retry}{of} in {pause:.0f} s")
-
-    def retire(self, server: ModelServer, text: str) -> bool:
-        """Never ask a server again; return whether there are others."""
-        if len(self.servers) == 1:
-            return False
-        if not server.retired:
-            server.retired = True
-            self._lose(server, text)
-        return not all(other.retired for other in self.servers)
-
-    def resume(self) -> None:
-        for server in self.servers:
-            server.limiter.resume()
-
-    @property
-    def none_left(self) -> str:
-        """Words for an error where all of several servers are dead; else nothing."""
-        dead = len(self.servers) > 1 and not any(server.up for server in self.servers)
-        return (
-            f"none of the {len(self.servers)} servers answers; the last one said: "
-            if dead
-            else ""
-        )
-
-    def load(self) -> str:
-        """Return how many subjects and calls each server has had, as a line for the
-        journal.
-        """
-        return "; ".join(
-            f"{server.name or 'the server'}: {server.subjects} subjects, {server.calls} calls"
-            for server in self.servers
-        )
-
-    def _lose(self, server: ModelServer, text: str) -> None:
-        now = time.monotonic()
-        if now - server.up_since > LONGEST_ABSENCE:
-            server.absence = (
-                FIRST_ABSENCE  # one that comes and goes is tried more and more rarely
-            )
-        server.up, server.retry_at = False, now + server.absence
-        # Subjects that queue at this server need not wait any longer.
-        server.limiter.resume()
-        up = sum(other.up for other in self.servers)
-        rest = (
-            f"its subjects go on with the other {up}"
-            if up > 1
-            else "its subjects go on with the other one"
-        )
-        self._tell(
-            "server",
-            f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})",
-        )
-
-    def _fewest(self) -> ModelServer:
-        """Return the server with the fewest subjects, the first of those in the list,
-        among those that are up.
-        """
-        up = [server for server in self.servers if server.up]
-        return min(
-            up or [self._next_tried()],
-            key=lambda server: server.subjects + server.guests,
-        )
-
-    def _next_tried(self) -> ModelServer:
-        """Return the server to ask where none is up."""
-        return min(self.servers, key=lambda server: (server.retired, server.retry_at))
-
-    def _is_due(self, server: ModelServer) -> bool:
-        """Return whether a dead server is to be tried now; the caller must then try
-        it.
-        """
-        now = time.monotonic()
-        if server.retired or now < server.retry_at:
-            return False
-        server.retry_at, server.absence = (
-            now + server.absence,
-            min(2 * server.absence, LONGEST_ABSENCE),
-        )
-        return True
-
-    @staticmethod
-    def _leave(stay: Stay) -> None:
-        if stay.host is not None:
-            stay.host.guests -= 1
-            stay.host = None
-
-
-def _is_death(server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
-    """Return whether a fault says that the server is dead, and not only that a call
-    went wrong.
-    """
-    if sent < server.up_since:  # an earlier death
-        return False
-    if fault.kind == "connection":
-        return True
-    if fault.kind == "timeout":  # others may well be answered in the meantime
-        return server.answered_at < sent
-    if fault.kind in THROTTLES:
-        return time.monotonic() - server.failing_since > REFUSING
-    return server.faults >= BROKEN
-
-
-def addresses(given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return the URLs that an option, or a started server, names: one or several, also
-    with commas between them.
-    """
-    texts = [given] if isinstance(given, str) else list(given or ())
-    return tuple(
-        dict.fromkeys(
-            url for text in texts for part in text.split(",") if (url := part.strip())
-        )
-    )
-
-
-def server_name(url: str | None) -> str:
-    """Return scheme, host and port of a URL: what may be said about a server without
-    giving anything away.
-    """
-    try:
-        parts = urlsplit(url or "")
-        host = (
-            f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        )
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return ""
-    return f"{parts.scheme}://{host}{port}" if parts.scheme and host else ""
-
-
-def each_address(url: str) -> tuple[str, ...]:
-    """Return one URL for each server behind a name; the URL itself where it stands for
-    one.
-
-    A plain name (``http://vllm:8000/v1``) that the name service resolves to several
-    private addresses of one kind is that of several servers, such as the pods of a
-    headless service in Kubernetes. A name with a certificate, and a public one, is one
-    server: behind it is a balancer of its own.
-    """
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or 80
-        found = (
-            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            if parts.scheme == "http"
-            else []
-        )
-    except (OSError, ValueError):
-        return (url,)
-    # A machine may have an address of either kind; in the order of their numbers, which
-    # is the same for everybody.
-    kind = min((family for family, *_ in found), default=None)
-    ips = sorted(
-        {
-            ipaddress.ip_address(where[0])
-            for family, *_, where in found
-            if family == kind
-        }
-    )
-    if len(ips) < 2 or not all(ip.is_private for ip in ips):
-        return (url,)
-    port_text = f":{parts.port}" if parts.port else ""
-    named = (f"[{ip}]" if ip.version == 6 else str(ip) for ip in ips)
-    return tuple(urlunsplit(parts._replace(netloc=f"{ip}{port_text}")) for ip in named)
 
 
 def is_private(url: str) -> bool:
@@ -693,25 +389,6 @@ UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit
 #: Names of a server that are remembered: a server that takes a new one for every reply
 #: must not fill the journal.
 MOST_NAMES = 8
-
-
-class _FailedError(Exception):
-    """A call has failed: at which server, why, and when it had been sent
-    (monotonic).
-    """
-
-    def __init__(self, server: ModelServer, fault: ChatFaultError, sent: float) -> None:
-        super().__init__(str(fault))
-        # With several servers, every fault says whose it is; those of our own clients
-        # do already.
-        named = server.name and server.name not in str(fault)
-        self.fault = (
-            ChatFaultError(fault.kind, f"{server.name}: {fault}", fault.retry_after)
-            if named
-            else fault
-        )
-        self.fault.refused = fault.refused
-        self.server, self.sent = server, sent
 
 
 class SubjectStoppedError(UnansweredError):
@@ -803,12 +480,15 @@ class Hope:
 
 @dataclass(slots=True)
 class ModelChannel:
-    """The way to one model: its servers, and whether any of them still answers.
+    """The way to one model: its server, and whether that still answers.
 
-    ``replaying`` says that only recorded replies count.
+    ``replaying`` says that only recorded replies count. ``tell`` is given a line when a
+    call is tried again.
     """
 
-    pool: ServerPool
+    connection: Connection | None
+    limiter: Limiter
+    tell: Notify = lambda line: None
     price: Price | None = None
     patience: Patience = Patience()
     replaying: bool = False
@@ -842,6 +522,8 @@ class ModelChannel:
     #: What the last fault said.
     _last_fault: str = ""
     _given_up: int = 0
+    #: Until when (monotonic) nothing more is said of calls that are tried again.
+    _hushed_until: float = 0.0
 
     def answered(self) -> None:
         self.has_replied = True
@@ -850,6 +532,23 @@ class ModelChannel:
             0,
             time.monotonic(),
         )
+
+    def doubts(self, reply: ChatReply) -> list[str]:
+        """Return what is doubtful about a reply, as lines for the journal; each is said
+        once.
+        """
+        found = []
+        if reply.doubt and not self.doubted:
+            self.doubted = True
+            found.append(
+                f"the server's count of tokens contradicts itself: {reply.doubt}"
+            )
+        known = self.served_by
+        if reply.model and reply.model not in known and len(known) < MOST_NAMES:
+            known.add(reply.model)
+            if len(known) > 1:
+                found.append(f"answered by several models: {', '.join(sorted(known))}")
+        return found
 
     def count(self, tokens: int) -> None:
         """Stop where the server keeps to itself what its replies take: no budget can be
@@ -921,7 +620,18 @@ class ModelChannel:
     def stop(self, text: str) -> None:
         """Record that no call of this model can succeed; waiting calls fail at once."""
         self.stop_reason = text
-        self.pool.resume()
+        self.limiter.resume()
+
+    def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
+        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable,
+        and at most once a minute.
+        """
+        now = time.monotonic()
+        if pause < NOTICED or now < self._hushed_until:
+            return
+        self._hushed_until = now + HUSH
+        of = "" if most is None else f" of {most}"
+        self.tell(f"{text}; retry {retry}{of} in {pause:.0f} s")
 
 
 def _said_in(reply: ChatReply) -> str:
@@ -957,10 +667,8 @@ class Caller:
     #: What the last reply said or thought.
     _said: str = ""
     _seconds_in_flight: float = 0.0
-    #: The call as it was refused, if it is asked again; and the server that it stays
-    #: with.
+    #: The call as it was refused, if it is asked again.
     _refused: CallRecord | None = None
-    _stay: Stay = field(default_factory=Stay)
 
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
@@ -1092,105 +800,51 @@ class Caller:
         """Return the reply, the seconds of the answered attempt, and the numbers of
         attempts and malformed answers.
         """
-        jitter: random.Random | None = None
-        taken, faults, attempts, moves, malformed = 0.0, 0, 0, 0, 0
-        deadline = max(PATIENCE, 2 * self.channel.patience.request)
+        # The subject counts too: where no seed is sent all first calls are alike, and
+        # would come back together.
+        attempts = Attempts(self.channel, f"{request_digest}|{self.subject}")
         before = self._seconds_in_flight
-        pool = self.channel.pool
         while True:
-            attempts += 1
+            attempts.number += 1
             try:
                 reply, seconds = await self._attempt(request)
+            except BudgetSpentError as spent:
+                raise self._unanswered(spent) from None
+            except ChatFaultError as fault:
+                pause = attempts.pause_after(fault, self._seconds_in_flight - before)
+                if pause is None:
+                    record = self._refusal(
+                        fault, request, trial, call, request_digest, attempts.number
+                    )
+                    raise self._stopped(fault, attempts, record) from fault
+            else:
                 self.channel.answered()
                 return reply, {
                     "seconds": seconds,
-                    "attempts": attempts,
-                    "malformed": malformed,
+                    "attempts": attempts.number,
+                    "malformed": attempts.malformed,
                 }
-            except BudgetSpentError as spent:
-                if (
-                    self.channel.silence
-                ):  # it was not for want of a budget that nothing was measured
-                    raise SubjectStoppedError(
-                        f"{self.channel.silence}; no reply came until {spent}"
-                    ) from None
-                raise BudgetSpentError(f"{spent}{self.channel.trouble}") from None
-            except _FailedError as failure:
-                fault, server = failure.fault, failure.server
-                if pool.failed(server, fault, failure.sent) and moves < len(
-                    pool.servers
-                ):
-                    # The server died while it was in flight: another one is asked at
-                    # once, but not endlessly, because the prompt itself may be what
-                    # kills them.
-                    moves += 1
-                    self.channel.failed(said(fault))
-                    continue
-                # A server that takes no connection is loading, or starts again: it is
-                # waited for like a busy one.
-                throttled = fault.kind in THROTTLES or (
-                    fault.refused and taken < LOADING
-                )
-                faults += not throttled
-                malformed += fault.kind == "malformed"
-                # The subject counts too: where no seed is sent all first calls are
-                # alike, and would come back together.
-                jitter = jitter or random.Random(f"{request_digest}|{self.subject}")
-                pause = min(
-                    FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE
-                ) * jitter.uniform(0.5, 1.0)
-                pause = max(pause, fault.retry_after or 0.0)
-                silent = self.channel.failed(said(fault))
-                gives_up = (
-                    silent if throttled else faults > self.channel.patience.retries
-                )
-                # A wish for a pause is no licence to hold us for a day, nor are many
-                # slow attempts.
-                gives_up = (
-                    gives_up
-                    or taken + (self._seconds_in_flight - before) + pause > deadline
-                )
-                passing = fault.kind in TRANSIENT or (
-                    fault.kind in FATAL
-                    and self.channel.has_replied
-                    and faults <= MAX_AUTH_RETRIES
-                )
-                if (
-                    not passing
-                    and fault.kind in FATAL
-                    and pool.retire(server, said(fault))
-                ):
-                    faults = 0
-                    continue
-                if not passing or gives_up:
-                    self._give_up(
-                        failure, request, trial, call, request_digest, attempts, silent
-                    )
-                taken += pause
-                most = None if throttled else self.channel.patience.retries
-                pool.retrying(
-                    said(fault), attempts if throttled else faults, most, pause
-                )
             # When the time is over, so is the pause: the next attempt says why there is
             # none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
-    async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Return the reply and the seconds that it took; raises _FailedError."""
-        channel, pool = self.channel, self.channel.pool
-        counts = self.budget.counts_tokens
-        while True:
-            expected = (
-                channel.sizes.expected(request, channel.price)
-                if counts
-                else CallTotals()
+    def _unanswered(self, spent: BudgetSpentError) -> UnansweredError:
+        if self.channel.silence:
+            # It was not for want of a budget that nothing was measured.
+            return SubjectStoppedError(
+                f"{self.channel.silence}; no reply came until {spent}"
             )
-            server = pool.server_for(self._stay)
-            async with server.limiter.slot(self.work), self.budget.room(expected):
-                if pool.server_for(self._stay) is server:
-                    reply, seconds = await self._ask(server, request)
-                    break
-            # It has died while we waited for a place.
+        return BudgetSpentError(f"{spent}{self.channel.trouble}")
+
+    async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
+        """Return the reply and the seconds that it took; raises ChatFaultError."""
+        channel = self.channel
+        counts = self.budget.counts_tokens
+        expected = (
+            channel.sizes.expected(request, channel.price) if counts else CallTotals()
+        )
+        async with channel.limiter.slot(self.work), self.budget.room(expected):
+            reply, seconds = await self._ask(request)
         if (
             self.plan.settings.get("reasoning")
             and reply.finish == "length"
@@ -1199,29 +853,12 @@ class Caller:
             # Cut off before the tag, or the field, that ends its thoughts: nothing of
             # this is its answer.
             reply = replace(reply, text="", reasoning=reply.text)
-        if reply.doubt and not channel.doubted:
-            channel.doubted = True
-            text = f"the server's count of tokens contradicts itself: {reply.doubt}"
-            self.log.note("warning", text, self.plan)
-        reply = self.log.calls.as_recorded(replace(reply, doubt=""))
-        if (
-            reply.model
-            and reply.model not in channel.served_by
-            and len(channel.served_by) < MOST_NAMES
-        ):
-            channel.served_by.add(reply.model)
-            if len(channel.served_by) > 1:
-                self.log.note(
-                    "warning",
-                    f"answered by several models: {', '.join(sorted(channel.served_by))}",
-                    self.plan,
-                )
-        return reply, seconds
+        for doubt in channel.doubts(reply):
+            self.log.note("warning", doubt, self.plan)
+        return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
 
-    async def _ask(
-        self, server: ModelServer, request: ChatRequest
-    ) -> tuple[ChatReply, float]:
-        """Ask one server, where there is a place; raises _FailedError."""
+    async def _ask(self, request: ChatRequest) -> tuple[ChatReply, float]:
+        """Ask the server, where there is a place; raises ChatFaultError."""
         channel = self.channel
         self._check_stopped()
         if channel.stop_reason:
@@ -1236,76 +873,130 @@ class Caller:
             await (
                 asyncio.get_running_loop().create_future()
             )  # the session is over, and cancels us
-        assert server.connection is not None
+        assert channel.connection is not None
         began = time.monotonic()
         channel.in_flight += 1
         try:
-            reply = await in_time(server.connection, request, timeout, left)
+            reply = await in_time(channel.connection, request, timeout, left)
         except TimeoutError:
-            server.limiter.objected(None)
-            late = ChatFaultError("timeout", f"no reply within {timeout:g} s")
-            raise _FailedError(server, late, began) from None
+            channel.limiter.objected(None)
+            raise ChatFaultError("timeout", f"no reply within {timeout:g} s") from None
         except ChatFaultError as fault:
-            if (
-                fault.kind == "timeout"
-            ):  # many servers queue calls instead of refusing them
-                server.limiter.objected(None)
-            elif fault.kind in THROTTLES:
-                # No call waits for longer than PATIENCE, so none may be held back for
-                # longer.
-                wish = fault.retry_after or 0.0
-                server.limiter.objected(
-                    min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
-                )
-            raise _FailedError(server, fault, began) from fault
+            self._slow_down(fault)
+            raise
         finally:
-            self._stay.trying = None
             channel.in_flight -= 1
             seconds = time.monotonic() - began
             self._seconds_in_flight += seconds
-        server.limiter.succeeded()
-        channel.pool.answered(server)
+        channel.limiter.succeeded()
         return reply, seconds
 
-    def _give_up(
+    def _slow_down(self, fault: ChatFaultError) -> None:
+        limiter = self.channel.limiter
+        if fault.kind == "timeout":  # many servers queue calls, and do not refuse them
+            limiter.objected(None)
+        elif fault.kind in THROTTLES:
+            # No call waits for longer than PATIENCE, so none may be held back for
+            # longer.
+            wish = fault.retry_after or 0.0
+            limiter.objected(
+                min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
+            )
+
+    def _refusal(
         self,
-        failure: _FailedError,
+        fault: ChatFaultError,
         request: ChatRequest,
         trial: int,
         call: int,
         request_digest: str,
         attempts: int,
-        silent: bool,
-    ) -> None:
-        """Raise SubjectStoppedError; a fault of the account stops everybody, one of the
-        request is recorded.
-        """
-        fault, server = failure.fault, failure.server
-        tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        text = f"{self.channel.pool.none_left}{said(fault)}{tried}"
-        if fault.kind in FATAL:
+    ) -> CallRecord | None:
+        """Return the record of a call that is refused for what it asks."""
+        if fault.kind in FATAL or fault.kind in TRANSIENT:
+            return None
+        return self._record(
+            request,
+            trial,
+            call,
+            request_digest,
+            self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other")),
+            fault=fault.kind,
+            attempts=attempts,
+        )
+
+    def _stopped(
+        self, fault: ChatFaultError, attempts: Attempts, refusal: CallRecord | None
+    ) -> SubjectStoppedError:
+        """Return why the subject ends; a fault of the account stops everybody."""
+        tried = f" (tried {attempts.number} times)" if attempts.number > 1 else ""
+        text = f"{said(fault)}{tried}"
+        if refusal is not None:
+            self.log.calls.write(self.plan, self.subject, refusal)
+        elif fault.kind in FATAL:
             self.channel.stop(text)
-        elif fault.kind in TRANSIENT:
-            self.channel.lose(text, silent)
         else:
-            # A record does not say which of several servers it was.
-            words = (
-                str(fault).replace(server.name, "the server")
-                if server.name
-                else str(fault)
-            )
-            refusal = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
-            record = self._record(
-                request,
-                trial,
-                call,
-                request_digest,
-                refusal,
-                fault=fault.kind,
-                attempts=attempts,
-            )
-            self.log.calls.write(self.plan, self.subject, record)
-        raise SubjectStoppedError(text) from fault
+            self.channel.lose(text, attempts.silent)
+        return SubjectStoppedError(text)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one call: how many there were, and when they end.
+
+    ``seed`` says how pauses vary.
+    """
+
+    channel: ModelChannel
+    seed: str
+    number: int = 0
+    #: Faults that a retry is spent on, malformed answers, seconds of all pauses.
+    faults: int = 0
+    malformed: int = 0
+    paused: float = 0.0
+    #: Whether no call at all was answered for longer than any of them waits.
+    silent: bool = False
+    _jitter: random.Random | None = None
+
+    def pause_after(self, fault: ChatFaultError, in_flight: float) -> float | None:
+        """Return the seconds until the next attempt, after a fault; None: it was the
+        last one. ``in_flight`` are the seconds of all attempts so far.
+        """
+        # A server that takes no connection is loading, or starts again: it is waited
+        # for like a busy one.
+        throttled = fault.kind in THROTTLES or (fault.refused and self.paused < LOADING)
+        self.faults += not throttled
+        self.malformed += fault.kind == "malformed"
+        self.silent = self.channel.failed(said(fault))
+        pause = max(self._pause(), fault.retry_after or 0.0)
+        retries = self.channel.patience.retries
+        enough = self.silent if throttled else self.faults > retries
+        # A wish for a pause is no licence to hold us for a day, nor are many slow
+        # attempts.
+        deadline = max(PATIENCE, 2 * self.channel.patience.request)
+        enough = enough or self.paused + in_flight + pause > deadline
+        if enough or not self._may_pass(fault):
+            return None
+        self.paused += pause
+        self.channel.retrying(
+            said(fault),
+            self.number if throttled else self.faults,
+            None if throttled else retries,
+            pause,
+        )
+        return pause
+
+    def _may_pass(self, fault: ChatFaultError) -> bool:
+        return fault.kind in TRANSIENT or (
+            fault.kind in FATAL
+            and self.channel.has_replied
+            and self.faults <= MAX_AUTH_RETRIES
+        )
+
+    def _pause(self) -> float:
+        self._jitter = self._jitter or random.Random(self.seed)
+        most = min(FIRST_PAUSE * 2.0 ** min(self.number - 1, 20), LONGEST_PAUSE)
+        return most * self._jitter.uniform(0.5, 1.0)
 
 
 #: What a refused request names, and the option that changes it.

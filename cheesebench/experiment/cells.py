@@ -28,7 +28,6 @@ from cheesebench.errors import (
     UnknownNameError,
     did_you_mean,
 )
-from cheesebench.experiment.calling import addresses
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
 from cheesebench.interface_checks import blaming, returned_list
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification, PictureView
@@ -211,15 +210,14 @@ def language_model(
     agent: str = "llm",
     settings: Mapping[str, Any] | None = None,
     served: Mapping[str, Any] | None = None,
-    base_url: str | Iterable[str] | None = None,
+    base_url: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> LanguageModel:
     """Return a model with its agent; ``settings`` are the user's own (strings are read
     as the defaults' types).
 
     ``served`` adds to the parameters of the request body that the entry names.
-    ``base_url`` is one or several, also with commas between them; the backend's option
-    of that name counts without it.
+    ``base_url`` is its server; the backend's option of that name counts without it.
 
     Raises OptionError for settings that the agent, the model or its backend does not
     have.
@@ -281,7 +279,7 @@ def language_model(
             "memory": asker.remembers(values),
             **({"trained_on": list(entry.trained_on)} if entry.trained_on else {}),
         },
-        base_urls=addresses(base_url) or addresses(wishes.get("base_url")),
+        base_url=base_url or one_address(wishes.get("base_url")),
         options=wishes,
     )
 
@@ -303,6 +301,21 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
+
+
+def one_address(given: object) -> str | None:
+    """Return the address of a model's server; None where none is given.
+
+    A list is what runs of earlier versions recorded. Raises OptionError for several.
+    """
+    texts = given if isinstance(given, list) else [] if given is None else [given]
+    found = [one for text in texts for one in str(text).split(",") if one.strip()]
+    if len(found) > 1:
+        raise OptionError(
+            f"There are {len(found)} base URLs, and a model has one. Give that of a load balancer in front of the "
+            "servers (docs/servers.md has an example), or of one of them."
+        )
+    return found[0].strip() if found else None
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:

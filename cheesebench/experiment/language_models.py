@@ -20,7 +20,6 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,20 +64,15 @@ from cheesebench.experiment.calling import (
     Limiter,
     Limits,
     ModelChannel,
-    ModelServer,
-    NoticeKind,
     Patience,
-    ServerPool,
-    addresses,
-    each_address,
     is_private,
     said,
-    server_name,
 )
 from cheesebench.experiment.cells import (
     RunOptions,
     find_design,
     language_model,
+    one_address,
     usual_design,
 )
 from cheesebench.experiment.log import RunLog
@@ -400,8 +394,8 @@ def start_servers(
     servers: dict[str, Server] = {}
     try:
         for name, model in models.items():
-            if model.backend.serve is not None and not model.base_urls:
-                context = context_of(model, None, directory, CallOptions().concurrency)
+            if model.backend.serve is not None and not model.base_url:
+                context = context_of(model, directory, CallOptions().concurrency)
                 context = replace(context, progress=lambda line: progress(redact(line)))
                 with backend_errors_explained(
                     model.backend.name, "starting its server"
@@ -468,29 +462,25 @@ def stop_after_failure(
 def probe(
     models: Mapping[str, LanguageModel],
     directory: Path,
-    progress: Callable[[str], None] = lambda line: None,
     *,
     timeout: float = 300.0,
     pictures: bool = False,
     counts: bool = False,
 ) -> dict[str, int]:
-    """Make one test call to every server of every model, with the run's sampling;
-    ``timeout`` (seconds) is for it all.
+    """Make one test call to every model, with the run's sampling; ``timeout`` (seconds)
+    is for it all.
 
-    Returns by model the context of its servers in tokens (the smallest one), where they
-    say it.
+    Returns by model the context of its server in tokens, where it says so.
 
     With ``pictures`` the question holds one; with ``counts`` the server must say how
     many tokens the reply took (it is an OptionError if it does not). Raises
     UnreachableModelError for the first model that does not answer, and PluginError for
-    an error in a backend; the messages contain no secrets. A server that cannot be
-    reached, while another one of its model can, is a line for ``progress``: the run
-    begins without it.
+    an error in a backend; the messages contain no secrets.
     """
 
     async def ask_all() -> list[int | None]:
         asked = (
-            _probe(name, model, directory, progress, timeout, pictures, counts)
+            _probe(name, model, directory, timeout, pictures, counts)
             for name, model in models.items()
         )
         return await asyncio.gather(*asked)
@@ -503,56 +493,14 @@ async def _probe(
     name: str,
     model: LanguageModel,
     directory: Path,
-    progress: Callable[[str], None],
     timeout: float,
     pictures: bool,
     counts: bool,
 ) -> int | None:
+    """Ask one model; return its server's context."""
     if not model.backend.probe:
         return None
-    urls = model.base_urls or (None,)
-    found = await asyncio.gather(
-        *(
-            _probe_server(model, url, directory, timeout, pictures, counts)
-            for url in urls
-        )
-    )
-    faults = [one if isinstance(one, ChatFaultError) else None for one in found]
-    unreachable = [
-        (url, fault)
-        for url, fault in zip(urls, faults, strict=True)
-        if fault is not None
-    ]
-    for url, fault in unreachable:
-        text = quoted(said(fault), 1000)
-        if fault.kind not in TRANSIENT or len(unreachable) == len(urls):
-            where = f" at {server_name(url)}" if len(urls) > 1 else ""
-            raise UnreachableModelError(
-                f"The model '{name}'{where} does not answer: {text}"
-            )
-        progress(
-            redact(
-                f"The run begins without {server_name(url)}, which does not answer: {text}"
-            )
-        )
-    return min(
-        (one.context for one in found if isinstance(one, ServerFacts) and one.context),
-        default=None,
-    )
-
-
-async def _probe_server(
-    model: LanguageModel,
-    url: str | None,
-    directory: Path,
-    timeout: float,
-    pictures: bool,
-    counts: bool,
-) -> ChatFaultError | ServerFacts:
-    """Return why a server does not answer; or, if it is there, what it says about
-    itself.
-    """
-    connection = CheckedConnection(model.backend, context_of(model, url, directory, 1))
+    connection = CheckedConnection(model.backend, context_of(model, directory, 1))
     settings = model.settings
     request = ChatRequest(
         model=model.entry.id,
@@ -576,9 +524,11 @@ async def _probe_server(
                 or fault.kind not in TRANSIENT
                 or fault.kind == "timeout"
             ):
-                return fault
+                raise UnreachableModelError(
+                    f"The model '{name}' does not answer: {quoted(said(fault), 1000)}"
+                )
             await asyncio.sleep(attempt)
-        return await connection.facts()
+        return (await connection.facts()).context
     finally:
         await _close(connection)
 
@@ -617,13 +567,11 @@ async def _close(connection: Connection) -> None:
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
 
-def context_of(
-    model: LanguageModel, url: str | None, directory: Path, capacity: int
-) -> BackendContext:
+def context_of(model: LanguageModel, directory: Path, capacity: int) -> BackendContext:
     return BackendContext(
         entry=model.entry,
         directory=directory,
-        base_url=url,
+        base_url=model.base_url,
         options=model.options,
         capacity=capacity,
     )
@@ -667,19 +615,13 @@ class LanguageModels:
         run share the slots.
         """
 
-        async def ask(server: ModelServer) -> None:
-            if isinstance(server.connection, CheckedConnection):
-                facts = await server.connection.facts()
+        async def ask(channel: ModelChannel) -> None:
+            if isinstance(channel.connection, CheckedConnection):
+                facts = await channel.connection.facts()
                 if facts.slots:
-                    server.limiter.lower(max(1, facts.slots // self.options.processes))
+                    channel.limiter.lower(max(1, facts.slots // self.options.processes))
 
-        await asyncio.gather(
-            *(
-                ask(server)
-                for name in names
-                for server in self.channel(name).pool.servers
-            )
-        )
+        await asyncio.gather(*(ask(self.channel(name)) for name in names))
 
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
@@ -687,13 +629,15 @@ class LanguageModels:
             if self._source is None:
                 self._progress_file.start()
             model, options = self.models[name], self.options
-            urls = model.base_urls or (None,)
-            pool = ServerPool(
-                [self._server(model, url, alone=len(urls) == 1) for url in urls],
-                self._tell,
-            )
+            context = context_of(model, self._log.directory, options.concurrency)
             self._channels[name] = ModelChannel(
-                pool=pool,
+                connection=None
+                if self._source is not None
+                else CheckedConnection(model.backend, context),
+                limiter=self._limiters.setdefault(
+                    _account(model, context), Limiter(options.concurrency)
+                ),
+                tell=self._tell,
                 price=model.entry.price,
                 patience=options.patience,
                 replaying=self._source is not None,
@@ -702,35 +646,15 @@ class LanguageModels:
             )
         return self._channels[name]
 
-    def _server(
-        self, model: LanguageModel, url: str | None, *, alone: bool
-    ) -> ModelServer:
-        context = context_of(model, url, self._log.directory, self.options.concurrency)
-        named = model.backend.account
-        with backend_errors_explained(model.backend.name, "connecting"):
-            account = named(context) if named else f"{model.backend.name} {url}"
-        connection = (
-            None
-            if self._source is not None
-            else CheckedConnection(model.backend, context)
-        )
-        limiter = self._limiters.setdefault(account, Limiter(self.options.concurrency))
-        return ModelServer("" if alone else server_name(url), connection, limiter)
-
-    def servers(self, name: str) -> int:
-        return max(1, len(self.models[name].base_urls))
-
-    def _tell(self, kind: NoticeKind, line: str) -> None:
+    def _tell(self, line: str) -> None:
         self._news.append(redact(line))
         with contextlib.suppress(
             RunLogError
         ):  # a full disk shows where a record is to be written
-            self._log.note(kind, line)
+            self._log.note("retry", line)
 
     def news(self) -> list[str]:
-        """Return lines about servers that have died or come back, and retries, since
-        the last call. From any thread.
-        """
+        """Return lines about retries since the last call. From any thread."""
         lines = []
         while self._news:
             lines.append(self._news.popleft())
@@ -760,7 +684,7 @@ class LanguageModels:
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
             return False
-        return bool(model.base_urls) and all(map(is_private, model.base_urls))
+        return model.base_url is not None and is_private(model.base_url)
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the progress line."""
@@ -816,15 +740,18 @@ class LanguageModels:
         await asyncio.sleep(LANDING)
 
     async def close(self) -> None:
-        """Close all connections; what each of several servers has done is noted."""
+        """Close all connections."""
         await self._progress_file.stop()
         for channel in self._channels.values():
-            if len(channel.pool.servers) > 1:
-                with contextlib.suppress(RunLogError):
-                    self._log.note("server", channel.pool.load())
-            for server in channel.pool.servers:
-                if server.connection is not None:
-                    await _close(server.connection)
+            if channel.connection is not None:
+                await _close(channel.connection)
+
+
+def _account(model: LanguageModel, context: BackendContext) -> str:
+    """Return what identifies the rate limit that calls share."""
+    named = model.backend.account
+    with backend_errors_explained(model.backend.name, "connecting"):
+        return named(context) if named else f"{model.backend.name} {context.base_url}"
 
 
 class ModelWorker:
@@ -890,33 +817,14 @@ class ModelWorker:
 
 
 def connected(
-    models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]
+    models: Mapping[str, LanguageModel], started: Mapping[str, str]
 ) -> dict[str, LanguageModel]:
-    """Return the models with the base URLs of the servers that were started or found
-    for them.
+    """Return the models with the base URLs of the servers that were started for
+    them.
     """
     return {
-        name: replace(model, base_urls=tuple(servers[name]))
-        if name in servers
-        else model
+        name: replace(model, base_url=started[name]) if name in started else model
         for name, model in models.items()
-    }
-
-
-def base_urls(
-    models: Mapping[str, LanguageModel], started: Mapping[str, Server]
-) -> dict[str, list[str]]:
-    """Return the base URLs of each model: of the servers that were started for it, or
-    of those behind its names.
-    """
-    return {
-        name: [one for url in named for one in each_address(url)]
-        for name, model in models.items()
-        if (
-            named := addresses(started[name].base_url)
-            if name in started
-            else model.base_urls
-        )
     }
 
 
@@ -961,8 +869,8 @@ def language_models(
             for name, value in usual.items()
             if settings.get(name) is None and name in own
         }
-    urls = addresses(options.value("base_url"))
-    for url in urls:
+    url = one_address(options.value("base_url"))
+    if url is not None:
         check_address(url)
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
@@ -984,14 +892,14 @@ def language_models(
             agent=agent,
             settings=settings,
             served=served,
-            base_url=urls,
+            base_url=url,
             options=backend_options,
         )
     used = {model.entry.backend for model in models.values()}
-    if urls and len(used) > 1:
+    if url and len(used) > 1:
         # One backend's key must not go to another one's server.
         raise OptionError(
-            f"--base-url {','.join(urls)}: the models use different backends ({', '.join(sorted(used))}), so one "
+            f"--base-url {url}: the models use different backends ({', '.join(sorted(used))}), so one "
             "server cannot serve all of them. Run them one after another."
         )
     if not models:

@@ -453,11 +453,7 @@ class Queues:
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
         # Slightly more subjects than calls in flight: while one computes, another can
         # call.
-        limit = int(
-            OVERSUBSCRIPTION
-            * self._language.options.concurrency
-            * self._language.servers(model)
-        )
+        limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         ahead = self._ahead and self._language.is_free(model)
         queue = self._conversations[model] = WorkQueue(
             worker, limit, ahead, speculative_jobs=worker.speculative

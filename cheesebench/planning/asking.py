@@ -21,7 +21,6 @@ from cheesebench.experiment.calling import SubjectStoppedError, said
 from cheesebench.experiment.language_models import (
     CheckedConnection,
     UnreachableModelError,
-    base_urls,
     connected,
     context_of,
     run_blocking,
@@ -58,7 +57,7 @@ def first_answers(
         directory = Path(place)
         servers = start_servers(models, directory, progress)
         try:
-            there = connected(models, base_urls(models, servers))
+            urls = {name: server.base_url for name, server in servers.items()}
             return {
                 name: run_blocking(
                     _ask(
@@ -68,7 +67,7 @@ def first_answers(
                         directory,
                     )
                 )
-                for name, model in there.items()
+                for name, model in connected(models, urls).items()
             }
         finally:
             stop_servers(servers)
@@ -91,9 +90,8 @@ async def put_questions(
     """Put the first ``most`` questions of each cell to a model; return the exchanges
     and the server's facts.
     """
-    url = next(iter(model.base_urls), None)
     connection = CheckedConnection(
-        model.backend, context_of(model, url, directory, QUESTIONS)
+        model.backend, context_of(model, directory, QUESTIONS)
     )
     try:
         facts = await connection.facts()

@@ -24,7 +24,6 @@ from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.session import Progress
-from cheesebench.family import LanguageModel
 from cheesebench.model_run import (
     Cell,
     ModelRun,
@@ -409,23 +408,6 @@ class PytestRun(ModelRun):
             processes=workers,
             began=float(self._handed["began"]),
         )
-
-    def _models(self) -> dict[str, LanguageModel]:
-        models = super()._models()
-        if not self.is_worker:
-            return models
-        # Each worker deals out its own subjects; different starting points give the
-        # servers equal shares.
-        worker = int(self.config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
-        return {
-            name: replace(
-                model, base_urls=urls[worker % len(urls) :] + urls[: worker % len(urls)]
-            )
-            if urls
-            else model
-            for name, model in models.items()
-            for urls in [model.base_urls]
-        }
 
     def _processes(self) -> int | None:
         if (

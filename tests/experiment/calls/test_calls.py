@@ -18,7 +18,7 @@ import pytest
 from cheesebench.chat import ChatReply, ModelEntry
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import calling
-from cheesebench.experiment.calling import Patience
+from cheesebench.experiment.calling import Limiter, ModelChannel, Patience
 from cheesebench.experiment.cells import language_model, replayed_models
 from cheesebench.experiment.language_models import (
     CallOptions,
@@ -550,3 +550,14 @@ def test_what_a_subject_counted_in_a_trial_that_was_broken_off_is_kept(
             made = log.select("SELECT count(*) FROM calls WHERE fault = ''")[0][0]
             (found,) = log.calls.by_cell().values()
     assert found.counts["calls"] == found.counts["unparsed"] == made == 5
+
+
+def test_a_call_that_is_tried_again_is_told_once_a_minute() -> None:
+    told: list[str] = []
+    channel = ModelChannel(None, Limiter(4), told.append)
+    channel.retrying("server: HTTP 500", 1, 6, 1.0)
+    assert told == [], "nobody would notice"
+    channel.retrying("server: HTTP 500", 2, 6, 20.4)
+    channel.retrying("server: HTTP 500", 3, 6, 40.0)
+    channel.retrying("rate limit: HTTP 429", 3, None, 40.0)
+    assert told == ["server: HTTP 500; retry 2 of 6 in 20 s"]

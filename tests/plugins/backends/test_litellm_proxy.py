@@ -67,14 +67,12 @@ def command() -> list[str] | None:
 
 
 @contextmanager
-def proxy(url: str, folder: Path) -> Iterator[str]:
-    """Run the proxy before a server; yield its own base URL."""
+def proxy(config: str, folder: Path) -> Iterator[str]:
+    """Run the proxy with this configuration; yield its base URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "config.yaml").write_text(
-        CONFIG.format(url=url, key=KEY), encoding="utf-8"
-    )
+    (folder / "config.yaml").write_text(config, encoding="utf-8")
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONPATH"
     }
@@ -139,7 +137,10 @@ def test_through_the_proxy(tmp_path: Path) -> None:
             Answer(text="<think>left?</think>ACTIONS: STAY", reasoning="hm"),
         )
 
-    with FakeServer(script) as server, proxy(server.base_url, tmp_path) as url:
+    with (
+        FakeServer(script) as server,
+        proxy(CONFIG.format(url=server.base_url, key=KEY), tmp_path) as url,
+    ):
         fine, *faults = asyncio.run(ask(url, KEY, "tiny", "which way?", *ANSWERS))
         [unknown] = asyncio.run(ask(url, KEY, "nothing-like-it", "?"))
         [refused] = asyncio.run(ask(url, "sk-of-somebody-else-123456", "tiny", "?"))
