@@ -90,6 +90,20 @@ class Message:
         return "".join(part for part in self.parts if isinstance(part, str))
 
 
+def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages with the system's text before the first user's, for models
+    that know no system role.
+    """
+    if not messages or messages[0].role != "system":
+        return messages
+    system, *rest = messages
+    first = rest.pop(0) if rest else Message("user", ())
+    parts = [system.text, *first.parts]
+    if len(parts) > 1 and isinstance(parts[1], str):  # neighbouring texts are one part
+        parts[:2] = [f"{system.text}\n\n{parts[1]}"]
+    return (Message("user", tuple(parts), first.stays), *rest)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """Sampling parameters of a reply. None leaves a parameter to the server."""
@@ -278,7 +292,8 @@ class ModelEntry:
 
     ``served`` are parameters of the request body that this model needs; ``options`` are
     for its backend (``tensor_parallel_size: 8``). ``drops`` names parameters of
-    Sampling that this model refuses: they are left out, which is recorded.
+    Sampling that this model refuses: they are left out, which is recorded; with
+    ``system`` the system message stands before the first user message.
     """
 
     name: str
@@ -521,14 +536,23 @@ class ModelAgentSpec:
     kind: ClassVar[AgentKind] = "model agent"
 
 
-def check_address(url: str) -> None:
+#: Parameters that an address may have: none of them is a key.
+_QUERY = re.compile(
+    r"(api-version|api_version|version|deployment|region|model)=[\w.:-]{1,60}", re.ASCII
+)
+
+
+def check_address(url: str, *, query: bool = False) -> None:
     """Raise OptionError unless ``url`` is no more than scheme, host, port and path:
-    addresses are recorded.
+    addresses are recorded. With ``query`` it may name a version, as Azure's do.
     """
-    if not {"@", "?", "#"}.isdisjoint(url):
+    plain, _, asked = url.partition("?") if query else (url, "", "")
+    harmless = all(map(_QUERY.fullmatch, asked.split("&"))) if asked else True
+    if not {"@", "?", "#"}.isdisjoint(plain) or not harmless:
         raise OptionError(
             "The base URL has a user, a query or a fragment ('@', '?' or '#'): it may be a key, and would be recorded. "
-            "Write scheme, host, port and path only; a key belongs in an environment variable."
+            "Write scheme, host, port and path only (and ?api-version=..., if it must be); a key belongs in an "
+            "environment variable."
         )
     try:
         parts = urlsplit(url)

@@ -65,10 +65,11 @@ from cheesebench.experiment.session import (
 from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import Shard, describe_shard
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
-from cheesebench.interfaces import BaseSpecification, PictureView
+from cheesebench.interfaces import BaseSpecification
 from cheesebench.models import user_models
 from cheesebench.options import BY_KEY
 from cheesebench.planning import rehearse, too_short
+from cheesebench.planning.asking import first_requests
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue
 from cheesebench.published import check_against
@@ -493,11 +494,12 @@ class ModelRun:
             contexts = probe(
                 connected(models, self._base_urls),
                 self.log.directory,
-                timeout=self.settings.calls.patience.request,
-                pictures=any(
-                    isinstance(self.plugins.view(name), PictureView)
-                    for name in self.settings.views
+                first_requests(
+                    self.plugins,
+                    [cell for cell in cells if cell[0].model in models],
+                    self.settings.seed,
                 ),
+                timeout=self.settings.calls.patience.request,
                 counts=self.settings.calls.limits.counts_tokens,
             )
             self._warn_of_contexts(cells, models, contexts)

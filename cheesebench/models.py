@@ -69,7 +69,7 @@ class ListedModel(Document):
     max_tokens: int | None = Field(None, ge=1)
     served: dict[str, Any] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
-    drops: list[Literal["temperature", "max_tokens", "seed", "stop"]] = Field(
+    drops: list[Literal["temperature", "max_tokens", "seed", "stop", "system"]] = Field(
         default_factory=list
     )
     price: ListedPrice | None = None

@@ -999,27 +999,37 @@ class Attempts:
         return most * self._jitter.uniform(0.5, 1.0)
 
 
+_LISTED = "List the model in a file of models (--models) with 'drops: [{}]'"
 #: What a refused request names, and the option that changes it.
-_REMEDIES = (
-    (
-        re.compile(r"temperature", re.IGNORECASE),
-        "Try --temperature none, which leaves it to the server.",
-    ),
-    (
-        re.compile(
-            r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens", re.IGNORECASE
+_REMEDIES = tuple(
+    (re.compile(pattern, re.IGNORECASE), remedy)
+    for pattern, remedy in (
+        (
+            r"system.{0,12}(role|message|prompt|instruction)|roles? must alternate"
+            r"|(role|message)s?\b.{0,20}\bsystem\b|developer instruction",
+            f"{_LISTED.format('system')}, which puts its text before the first user message.",
         ),
-        "Set the limit with --reply-tokens N.",
-    ),
-    (
-        re.compile(r"reasoning_effort", re.IGNORECASE),
-        "Change or remove --reasoning-effort.",
-    ),
-    (re.compile(r"top_p", re.IGNORECASE), "Change or remove --top-p."),
-    (
-        re.compile(r"\bseed\b", re.IGNORECASE),
-        "List the model in a file of models (--models) with 'drops: [seed]'.",
-    ),
+        (
+            r"\btools?\b|tool_choice|function.?call|\bfunctions?\b.{0,20}support",
+            "Try --agent llm, which needs no tool.",
+        ),
+        (
+            r"response_format|json_schema|guided|structured output",
+            "Try --agent llm, which asks for no form.",
+        ),
+        (r"temperature", "Try --temperature none, which leaves it to the server."),
+        (
+            r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens",
+            "Set the limit with --reply-tokens N.",
+        ),
+        (r"reasoning_effort", "Change or remove --reasoning-effort."),
+        (r"top_p", "Change or remove --top-p."),
+        (r"\bseed\b", f"{_LISTED.format('seed')}."),
+        (
+            r"image|vision|multi.?modal",
+            "Choose a view that is text (--view ascii_2d).",
+        ),
+    )
 )
 
 
@@ -1028,7 +1038,7 @@ def said(fault: ChatFaultError) -> str:
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind == "context_too_long":
         return f"{text} Shorten prompts with --history N, or replies with --reply-tokens N."
-    if fault.kind != "bad_request" or "drops:" in text:
+    if fault.kind not in ("bad_request", "server") or "drops:" in text:
         return text
     remedy = next(
         (remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), ""

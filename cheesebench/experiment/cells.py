@@ -226,43 +226,13 @@ def language_model(
     wanted = {
         name: value for name, value in (settings or {}).items() if value is not None
     }
-    left_out = wanted.get("temperature") == "none"
-    if left_out:
+    dropped = _dropped(entry, backend, wanted)
+    if wanted.get("temperature") == "none":
         del wanted["temperature"]
-    values = {
-        **asker.settings,
-        **{name: _typed(asker, name, value) for name, value in wanted.items()},
-    }
-    asker.check(values)
-    if "max_tokens" not in wanted and (most := _reply_tokens(entry, asker, values)):
-        values["max_tokens"] = most
-    able = {
-        "temperature": backend.capabilities.temperature,
-        "seed": backend.capabilities.seed,
-    }
-    dropped = [
-        name
-        for name in ("temperature", "seed")
-        if name in entry.drops or not able[name]
-    ]
-    if left_out and "temperature" not in dropped:
-        dropped.append("temperature")
-    if "temperature" in dropped and "temperature" in wanted:
-        raise OptionError(
-            f"--temperature {wanted['temperature']}: the model '{entry.name}' does not support it. Remove the option."
-        )
-    if "temperature" in dropped:
-        values["temperature"] = None
+    values = _own_settings(asker, entry, wanted)
+    values |= {name: None for name in ("temperature", "max_tokens") if name in dropped}
     given = dict(options or {})
-    unknown = sorted(set(given) - set(backend.options))
-    if unknown:
-        hint = (
-            did_you_mean(unknown[0], backend.options)
-            or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
-        )
-        raise OptionError(
-            f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}"
-        )
+    _check_known(backend, given)
     wishes = {**entry.options, **given}
     return LanguageModel(
         entry=entry,
@@ -301,6 +271,57 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
+
+
+def _dropped(
+    entry: ModelEntry, backend: BackendSpec, wanted: Mapping[str, Any]
+) -> list[str]:
+    """Return the parameters that are not sent; OptionError for one that is wanted."""
+    able = {
+        "temperature": backend.capabilities.temperature,
+        "seed": backend.capabilities.seed,
+    }
+    dropped = [
+        name
+        for name in ("temperature", "seed", "max_tokens", "system")
+        if name in entry.drops or not able.get(name, True)
+    ]
+    temperature = wanted.get("temperature")
+    if temperature == "none" and "temperature" not in dropped:
+        return [*dropped, "temperature"]
+    if temperature not in (None, "none") and "temperature" in dropped:
+        raise OptionError(
+            f"--temperature {temperature}: the model '{entry.name}' does not support it. Remove the option."
+        )
+    return dropped
+
+
+def _own_settings(
+    asker: ModelAgentSpec, entry: ModelEntry, wanted: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the agent's settings, those of the user first, then those that the model
+    needs.
+    """
+    values = {
+        **asker.settings,
+        **{name: _typed(asker, name, value) for name, value in wanted.items()},
+    }
+    asker.check(values)
+    if "max_tokens" not in wanted and (most := _reply_tokens(entry, asker, values)):
+        values["max_tokens"] = most
+    return values
+
+
+def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
+    unknown = sorted(set(given) - set(backend.options))
+    if unknown:
+        hint = (
+            did_you_mean(unknown[0], backend.options)
+            or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
+        )
+        raise OptionError(
+            f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}"
+        )
 
 
 def one_address(given: object) -> str | None:

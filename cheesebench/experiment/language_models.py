@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import io
 import json
 import os
 import time
@@ -20,14 +19,13 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
-
-from PIL import Image
 
 from cheesebench.chat import (
     TRANSIENT,
@@ -45,6 +43,7 @@ from cheesebench.chat import (
     ServerFacts,
     Usage,
     check_address,
+    without_system,
 )
 from cheesebench.errors import (
     CheeseBenchError,
@@ -348,8 +347,11 @@ def _read(path: Path) -> Flight | None:
         return None
 
 
-#: The question that is asked once before anything runs.
-PROBE = "Reply with the word READY."
+#: The question that is asked once before anything runs, where it cannot be the run's
+#: own first one.
+PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
+#: Faults of which a server is there: it is busy, or refuses what this prompt says.
+ANSWERED = THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
 #: Priority bonus, in calls, of subjects of the current set over speculative ones.
 OVERSUBSCRIPTION = 1e12
@@ -462,75 +464,108 @@ def stop_after_failure(
 def probe(
     models: Mapping[str, LanguageModel],
     directory: Path,
+    questions: Mapping[str, Sequence[ChatRequest]] | None = None,
     *,
     timeout: float = 300.0,
-    pictures: bool = False,
     counts: bool = False,
 ) -> dict[str, int]:
-    """Make one test call to every model, with the run's sampling; ``timeout`` (seconds)
-    is for it all.
+    """Put its questions to every model: the first requests of the run, or one of the
+    same kind. ``timeout`` (seconds) is for them all.
 
     Returns by model the context of its server in tokens, where it says so.
 
-    With ``pictures`` the question holds one; with ``counts`` the server must say how
-    many tokens the reply took (it is an OptionError if it does not). Raises
-    UnreachableModelError for the first model that does not answer, and PluginError for
-    an error in a backend; the messages contain no secrets.
+    With ``counts`` the server must say how many tokens a reply took (it is an
+    OptionError if it does not). Raises UnreachableModelError for the first model that
+    does not answer, and PluginError for an error in a backend; the messages contain no
+    secrets.
     """
+    asked = questions or {}
 
     async def ask_all() -> list[int | None]:
-        asked = (
-            _probe(name, model, directory, timeout, pictures, counts)
+        asking = (
+            _probe(
+                name,
+                model,
+                directory,
+                asked.get(name) or [plain_question(model)],
+                timeout,
+                counts,
+            )
             for name, model in models.items()
         )
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*asking)
 
     contexts = zip(models, run_blocking(ask_all()), strict=True)
     return {name: context for name, context in contexts if context is not None}
+
+
+def plain_question(model: LanguageModel) -> ChatRequest:
+    """Return a question with all that a request of a run has, but for its words."""
+    settings = model.settings
+    messages = (Message("system", (PROBE_SYSTEM,)), Message("user", (PROBE,)))
+    return ChatRequest(
+        model=model.entry.id,
+        messages=without_system(messages)
+        if "system" in settings["dropped"]
+        else messages,
+        sampling=Sampling(
+            temperature=settings.get("temperature"),
+            max_tokens=settings.get("max_tokens"),
+            seed=None if "seed" in settings["dropped"] else 0,
+            stop=tuple(settings.get("stop", ())),
+        ),
+        extra=settings["served"],
+        form=model.agent.form(settings),
+    )
 
 
 async def _probe(
     name: str,
     model: LanguageModel,
     directory: Path,
+    questions: Sequence[ChatRequest],
     timeout: float,
-    pictures: bool,
     counts: bool,
 ) -> int | None:
     """Ask one model; return its server's context."""
     if not model.backend.probe:
         return None
     connection = CheckedConnection(model.backend, context_of(model, directory, 1))
-    settings = model.settings
-    request = ChatRequest(
-        model=model.entry.id,
-        messages=(Message("user", (PROBE, _white()) if pictures else (PROBE,)),),
-        sampling=Sampling(
-            temperature=settings.get("temperature"),
-            max_tokens=settings.get("max_tokens"),
-        ),
-        timeout=timeout,
-        extra=settings["served"],
-    )
     end = time.monotonic() + timeout
     try:
-        for attempt in range(1, PROBE_ATTEMPTS + 1):
-            request = replace(request, timeout=max(0.1, end - time.monotonic()))
-            fault = await _first_answer(connection, request, model.backend.name, counts)
-            if fault is None or fault.kind in THROTTLES:
-                break  # it is there; or there, and busy
-            if (
-                attempt == PROBE_ATTEMPTS
-                or fault.kind not in TRANSIENT
-                or fault.kind == "timeout"
-            ):
+        for question in questions:
+            fault = await _persistently(
+                connection, question, model.backend.name, counts, end
+            )
+            if fault is not None:
                 raise UnreachableModelError(
                     f"The model '{name}' does not answer: {quoted(said(fault), 1000)}"
                 )
-            await asyncio.sleep(attempt)
         return (await connection.facts()).context
     finally:
         await _close(connection)
+
+
+async def _persistently(
+    connection: Connection,
+    request: ChatRequest,
+    backend: str,
+    counts: bool,
+    end: float,
+) -> ChatFaultError | None:
+    """Return why a request has no answer, after a few attempts; None: the server is
+    there.
+    """
+    for attempt in range(1, PROBE_ATTEMPTS + 1):
+        request = replace(request, timeout=max(0.1, end - time.monotonic()))
+        fault = await _first_answer(connection, request, backend, counts)
+        if fault is None or fault.kind in ANSWERED:
+            return None
+        if fault.kind not in TRANSIENT or fault.kind == "timeout":
+            return fault
+        if attempt < PROBE_ATTEMPTS:
+            await asyncio.sleep(attempt)
+    return fault
 
 
 async def _first_answer(
@@ -549,15 +584,6 @@ async def _first_answer(
     if counts and not usage.prompt + usage.completion:
         raise OptionError(f"--max-tokens and --max-cost: {UNCOUNTABLE}.")
     return None
-
-
-def _white() -> bytes:
-    """Return a white picture: whatever the model says of it, it shows whether pictures
-    are taken.
-    """
-    file = io.BytesIO()
-    Image.new("RGB", (64, 64), "white").save(file, "PNG")
-    return file.getvalue()
 
 
 async def _close(connection: Connection) -> None:
@@ -871,7 +897,7 @@ def language_models(
         }
     url = one_address(options.value("base_url"))
     if url is not None:
-        check_address(url)
+        check_address(url, query=True)
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
     models = {}

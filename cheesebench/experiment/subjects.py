@@ -30,6 +30,7 @@ from cheesebench.chat import (
     ModelAgentContext,
     ModelAgentSpec,
     Sampling,
+    without_system,
 )
 from cheesebench.errors import CheeseBenchError, OptionError, PluginError, raised_where
 from cheesebench.executor import Job, Report
@@ -484,7 +485,9 @@ class _Talk:
         )
         return ChatRequest(
             model=settings["id"],
-            messages=tuple(messages),
+            messages=without_system(tuple(messages))
+            if "system" in settings["dropped"]
+            else tuple(messages),
             sampling=Sampling(
                 temperature=settings.get("temperature"),
                 max_tokens=settings.get("max_tokens"),

@@ -8,7 +8,7 @@ import asyncio
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +27,8 @@ from cheesebench.experiment.language_models import (
     start_servers,
     stop_servers,
 )
-from cheesebench.family import LanguageModel, SubjectContext
+from cheesebench.family import Asker, LanguageModel, SubjectContext
+from cheesebench.interfaces import PictureView
 from cheesebench.planning import size_of
 from cheesebench.planning.earlier import DENSITY, Manner
 
@@ -73,6 +74,48 @@ def first_answers(
             stop_servers(servers)
 
 
+@dataclass(slots=True)
+class _Listener:
+    """Keeps the first request of a subject, and ends it (``family.Asker``)."""
+
+    plan: CellPlan
+    heard: ChatRequest | None = None
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        self.heard = request
+        raise SubjectStoppedError("it has said what it asks first")
+
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
+        """Nothing is read."""
+
+
+def first_requests(
+    plugins: PluginManager, cells: Iterable[Cell], seed: int
+) -> dict[str, list[ChatRequest]]:
+    """Return the first requests of a run by model: one for each agent with its
+    settings, with a picture where any view is one.
+    """
+    kinds: dict[tuple[str, str, str], Cell] = {}
+    pictures_last = sorted(
+        cells,
+        key=lambda cell: isinstance(plugins.views.get(cell[0].view), PictureView),
+    )
+    for plan, specification in pictures_last:
+        kind = plan.model, plan.agent, repr(plan.settings)
+        kinds[kind] = plan, specification
+    found: dict[str, list[ChatRequest]] = {}
+    for plan, specification in kinds.values():
+        listener = _Listener(plan)
+        # What is wrong with an agent or a paradigm is for the trials to show.
+        with suppress(Exception):
+            run_blocking(_begin(plugins, plan, specification, listener, seed))
+        if listener.heard is not None:
+            found.setdefault(plan.model, []).append(listener.heard)
+    return found
+
+
 async def _ask(
     plugins: PluginManager, cells: Sequence[Cell], model: LanguageModel, directory: Path
 ) -> Manner:
@@ -99,7 +142,7 @@ async def put_questions(
         askers = [Questioner(plan, connection, gate, most) for plan, _ in cells]
         subjects = zip(cells, askers, strict=True)
         await asyncio.gather(
-            *(_begin(plugins, *cell, asker) for cell, asker in subjects)
+            *(_begin(plugins, *cell, asker, seed=0) for cell, asker in subjects)
         )
     except ChatFaultError as fault:
         raise UnreachableModelError(
@@ -115,10 +158,11 @@ async def _begin(
     plugins: PluginManager,
     plan: CellPlan,
     specification: BaseSpecification,
-    asker: Questioner,
+    asker: Asker,
+    seed: int,
 ) -> None:
     family = plugins.family(specification)
-    context = SubjectContext(plugins=plugins, plan=plan, seed=0, subject=0)
+    context = SubjectContext(plugins=plugins, plan=plan, seed=seed, subject=0)
     with suppress(SubjectStoppedError):
         async for _ in family.converse(family.compile(specification), context, asker):
             pass

@@ -317,10 +317,10 @@ def endpoint(base_url: str) -> URL:
     """
     from yarl import URL
 
-    check_address(base_url)
+    check_address(base_url, query=True)
     url = URL(base_url)
     path = url.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
-    return url.with_path(f"{path}/chat/completions")
+    return url.with_path(f"{path}/chat/completions").with_query(url.query)
 
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
@@ -459,6 +459,7 @@ PUBLIC = "https://api.openai.com/v1"
 OPTIONS: Mapping[str, str] = {
     "base_url": "address of the server, up to /v1 (default: OPENAI_BASE_URL, or the public API)",
     "api_key_env": "name of the environment variable with the key (default: OPENAI_API_KEY)",
+    "headers": "more headers, each with the environment variable that has its value: api-key=AZURE_API_KEY",
     "max_tokens_name": "name of the parameter for the limit of a reply: max_tokens, or max_completion_tokens "
     "(OpenAI's own API)",
 }
@@ -482,14 +483,9 @@ def key_from_environment(
     Raises OptionError if there is none and it is ``required`` or was asked for by name.
     """
     name = str(options.get("api_key_env") or default)
-    if name and not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
-        # It may be the key itself, which nobody is to read.
-        raise OptionError(
-            "The option api_key_env is no name of an environment variable (capitals, digits and _). "
-            "Export the key under such a name, and give the name."
-        )
-    key = os.environ.get(name, "").strip()
-    if not key and (required or "api_key_env" in options):
+    if name and (key := secret_in(variable_name("api_key_env", name))):
+        return key
+    if required or "api_key_env" in options:
         own = (
             ", or give --base-url for your own server"
             if name == "OPENAI_API_KEY"
@@ -498,12 +494,68 @@ def key_from_environment(
         raise OptionError(
             f"The environment variable {quoted(name, 100)} has no key. Export it{own}."
         )
+    return None
+
+
+def variable_name(option: str, given: object) -> str:
+    """Return the name of an environment variable that an option holds."""
+    name = str(given)
+    if not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
+        # It may be the key itself, which nobody is to read.
+        raise OptionError(
+            f"The option {option} is no name of an environment variable (capitals, digits and _). "
+            "Export the key under such a name, and give the name."
+        )
+    return name
+
+
+def secret_in(name: str) -> str:
+    """Return the value of an environment variable; OptionError for one that could be
+    written into reports.
+    """
+    key = os.environ.get(name, "").strip()
     if len(key) >= _SHORTEST_SECRET and redact(key) == key:
         raise OptionError(
             f"The key in {quoted(name, 100)} could be written into reports, because the variable's name does not say "
             "that it is one. Export it under a name that ends in _KEY."
         )
-    return key or None
+    return key
+
+
+#: Headers that make up the request itself.
+_TAKEN = re.compile(
+    "accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
+    "|user-agent",
+    re.IGNORECASE,
+)
+
+
+def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that the option ``headers`` names, with the values of their
+    environment variables: ``{api-key: AZURE_API_KEY}``, or on the command line
+    ``api-key=AZURE_API_KEY``.
+    """
+    given = options.get("headers") or {}
+    if isinstance(given, str):
+        given = dict(part.strip().partition("=")[::2] for part in given.split(","))
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            "The option headers must map names of headers to names of environment variables: {api-key: AZURE_API_KEY}."
+        )
+    found = {}
+    for header, variable in given.items():
+        name = str(header)
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) or _TAKEN.fullmatch(name):
+            raise OptionError(
+                f"The option headers cannot set '{quoted(name, 20)}'. Name a header of your gateway, such as api-key."
+            )
+        value = secret_in(variable_name(f"headers ({name})", variable))
+        if not value:
+            raise OptionError(
+                f"The environment variable {variable} (header {name}) is empty. Export it, then try again."
+            )
+        found[name] = _header_value(value)
+    return found
 
 
 #: Names of served settings whose values are mostly secrets.
@@ -551,7 +603,14 @@ def connect(context: BackendContext) -> Connection:
             f"The option max_tokens_name is '{quoted(name, 50)}'. Known: {', '.join(MAX_TOKENS_NAMES)}."
         )
     key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
-    return ChatCompletions(url, key=key, max_tokens_name=name, model=context.entry.id)
+    headers = own_headers(context.options)
+    return ChatCompletions(
+        url,
+        key=key,
+        max_tokens_name=name,
+        headers=lambda request: headers,
+        model=context.entry.id,
+    )
 
 
 def check(context: BackendContext) -> str:
@@ -559,6 +618,7 @@ def check(context: BackendContext) -> str:
     url = base_url(context)
     public = endpoint(url).host == endpoint(PUBLIC).host
     key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
+    key = key or next(iter(own_headers(context.options).values()), None)
     return f"{'a key' if key else 'no key'} for {url}; not asked"
 
 
