@@ -4,7 +4,7 @@ run's own first request.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -27,7 +27,7 @@ def refuse(status: int, message: str) -> Answer:
     return Answer(status=status, error={"message": message})
 
 
-def without(part: str) -> Any:
+def without(part: str) -> Callable[[Call], str | Answer]:
     """A server that refuses requests with this part."""
     refusals = {
         "system": refuse(400, "System role not supported"),
