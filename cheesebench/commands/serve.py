@@ -18,8 +18,14 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
+from cheesebench.interop.asgi_guard import LARGEST, AsgiGuard
 from cheesebench.interop.hosted import hosted
-from cheesebench.server.http_guard import check_address
+from cheesebench.server.http_guard import (
+    LOOPBACK,
+    RequestGuard,
+    check_address,
+    is_loopback,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,10 +78,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lives at once (default: 256)",
     )
     parser.add_argument(
+        "--sessions-each",
+        metavar="N",
+        type=positive_number,
+        help="lives at once for one client (default: all; with --address, a quarter of them)",
+    )
+    parser.add_argument(
         "--address",
         metavar="ADDRESS",
-        default="127.0.0.1",
+        default=LOOPBACK,
         help="listen here (default: 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--host-name",
+        metavar="HOST:PORT",
+        action="append",
+        default=[],
+        help="name under which clients call this machine; repeatable",
     )
     parser.add_argument(
         "--port", metavar="N", type=port_number, default=8000, help="(default: 8000)"
@@ -107,21 +126,35 @@ def run(options: argparse.Namespace) -> int:
     served = Served(
         cells, episode=options.episode, reward=options.reward, seed=options.seed
     )
-    at, most = (
-        f"http://{options.address}:{options.port}",
-        f"{options.sessions} sessions at once",
+    local = is_loopback(options.address)
+    each = options.sessions_each or max(1, options.sessions // (1 if local else 4))
+    at = f"http://{options.address}:{options.port}"
+    most = f"{options.sessions} sessions at once, {each} for one client"
+    open_door = (
+        ""
+        if local
+        else f"Anybody who reaches {options.address}:{options.port} can play these protocols and read their prompts, "
+        "those of verdicts too: let only your own machines in.\n"
     )
     print(
-        f"OpenEnv at {at}: {counted(len(cells), 'protocol')}, {most}. Ctrl-C ends it.",
+        f"OpenEnv at {at}: {counted(len(cells), 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
+        end="",
         file=sys.stderr,
         flush=True,
     )
+    door = RequestGuard(
+        token="",
+        address=options.address,
+        port=options.port,
+        names=tuple(options.host_name),
+    )
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.run(
-            served.app(options.sessions),
+            AsgiGuard(served.app(options.sessions), door, each),
             host=options.address,
             port=options.port,
             log_level="warning",
+            ws_max_size=LARGEST,
         )
     if trained := [name for name, count in served.begun.items() if count]:
         print(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
@@ -21,6 +22,7 @@ from pydantic import Field
 from cheesebench.errors import CheeseBenchError, OptionError, UnknownNameError
 from cheesebench.interop.hosted import Hosted, Turns
 from cheesebench.records import TrialRecord
+from cheesebench.redaction import quoted
 
 #: Added to every seed of the split ``train``: no seed that a run draws (128 bits) is
 #: one of these.
@@ -99,15 +101,21 @@ class Served:
         once.
         """
         names = {"env_name": "cheesebench", "state_cls": LifeState}
-        return forgiving(
-            create_fastapi_app(
-                lambda: CheeseBench(self),
-                Reply,
-                Prompt,
-                max_concurrent_envs=sessions,
-                **names,
-            )
+        app = create_fastapi_app(
+            lambda: CheeseBench(self),
+            Reply,
+            Prompt,
+            max_concurrent_envs=sessions,
+            **names,
         )
+
+        # By HTTP each request has an environment of its own, so that a mistake has no
+        # session in which it could be told.
+        @app.exception_handler(CheeseBenchError)
+        async def mistake(request: Any, error: CheeseBenchError) -> Any:
+            return JSONResponse({"detail": quoted(str(error), 2000)}, 400)
+
+        return forgiving(app)
 
 
 def forgiving(app: Any) -> Any:
@@ -135,6 +143,24 @@ def forgiving(app: Any) -> Any:
                 raise
 
     return call
+
+
+def _check_life(
+    life: Mapping[str, Any], seed: object, protocols: Mapping[str, Hosted]
+) -> None:
+    """Raise OptionError or UnknownNameError for a life that cannot be."""
+    for name in life:
+        if name not in LifeState.model_fields:
+            known = ["split", "subject", "protocol", "seed"]
+            raise UnknownNameError("option of reset() called", str(name), known)
+    for name, names in (("split", SPLITS), ("protocol", protocols)):
+        if not isinstance(life[name], str) or life[name] not in names:
+            raise UnknownNameError(f"{name} called", str(life[name]), names)
+    for name, number in (("subject", life["subject"]), ("seed", seed)):
+        if type(number) is not int or not 0 <= number < TRAINING:
+            raise OptionError(
+                f"{name}={quoted(repr(number), 60)}: give a whole number from 0."
+            )
 
 
 class CheeseBench(Environment):  # type: ignore[misc]
@@ -181,20 +207,7 @@ class CheeseBench(Environment):  # type: ignore[misc]
         if seed is None and "subject" not in options:
             usual, options["subject"] = self._served.next_life()
         life = {"split": "train", "subject": 0, "protocol": usual, **options}
-        for name, known in (("split", SPLITS), ("protocol", self._served.cells)):
-            if life[name] not in known:
-                raise UnknownNameError(f"{name} called", str(life[name]), known)
-        for name in life:
-            if name not in LifeState.model_fields:
-                raise UnknownNameError(
-                    "option of reset() called",
-                    name,
-                    ["split", "subject", "protocol", "seed"],
-                )
-        if not isinstance(life["subject"], int) or life["subject"] < 0:
-            raise OptionError(
-                f"subject={life['subject']!r}: give a whole number from 0."
-            )
+        _check_life(life, number, self._served.cells)
         self._state = LifeState(**life, seed=number)
         trained = life["split"] == "train"
         self._turns = Turns(

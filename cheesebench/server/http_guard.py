@@ -48,6 +48,14 @@ NOTHING = (
 )
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether other machines cannot reach this address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
 def new_token() -> str:
     """Return a token that cannot be guessed (192 bits)."""
     return secrets.token_urlsafe(24)
@@ -71,7 +79,7 @@ class RequestGuard:
     def hosts(self, port: int) -> frozenset[str]:
         """Return all values of the header Host that are accepted."""
         own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
-        if not own or ipaddress.ip_address(self.address).is_loopback:
+        if not own or is_loopback(self.address):
             own |= {LOOPBACK, "localhost", "[::1]"}
         shown = {
             f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own

@@ -4,10 +4,12 @@ their own in an ordinary run.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import math
+import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from cheesebench.chat import Picture
+from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import (
     check_plain,
@@ -39,7 +42,7 @@ from cheesebench.interfaces import (
 from cheesebench.records import CellPlan
 from cheesebench.redaction import quoted
 from cheesebench.server import pages
-from cheesebench.server.http_guard import RequestGuard, Serving, new_token
+from cheesebench.server.http_guard import Handler, RequestGuard, Serving, new_token
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.trial_loop import TrialLoop
 
@@ -56,6 +59,11 @@ CREATE TABLE IF NOT EXISTS keys (
     times TEXT NOT NULL
 ) STRICT;
 """
+
+
+#: Milliseconds for which a write waits while another program holds the file; seconds
+#: between two attempts, and after which the person is told to try again later.
+LOCKED_MS, ATTEMPTS_APART, LOCKED_TOO_LONG = 20, 0.2, 20.0
 
 
 class Keys(NamedTuple):
@@ -92,6 +100,8 @@ class ParticipantStore:
             self.path.touch(mode=0o600)
             self._connection = connect(self.path)
             self._connection.execute("PRAGMA journal_mode = WAL")
+            # Who waits here, in the event loop, holds up everybody else.
+            self._connection.execute(f"PRAGMA busy_timeout = {LOCKED_MS}")
             self._connection.executescript(_SCHEMA)
             check_schema(self._connection, self.path, _SCHEMA)
 
@@ -524,10 +534,10 @@ class People:
     def serving(self, guard: RequestGuard) -> Serving:
         routes = [
             ("GET", "", self.invitation),
-            ("POST", "join", self.join),
+            ("POST", "join", _once_it_is_free(self.join)),
             ("GET", "participant/{participant}/", self.participant_page),
             ("GET", "participant/{participant}/now", self.now),
-            ("POST", "participant/{participant}/act", self.act),
+            ("POST", "participant/{participant}/act", _once_it_is_free(self.act)),
         ]
         return Serving(guard, routes, explains=False)
 
@@ -607,6 +617,33 @@ class People:
                 text="There is no participant at this address. Open the link that you were given again."
             )
         return participant
+
+
+def _once_it_is_free(handler: Handler) -> Handler:
+    """Return a handler that is called again while another program holds the file of the
+    store: others are answered in the meantime.
+    """
+
+    async def patient(request: web.Request) -> web.StreamResponse:
+        clock = asyncio.get_running_loop().time
+        end = clock() + LOCKED_TOO_LONG
+        while True:
+            try:
+                return await handler(request)
+            except RunLogError as error:
+                if not _is_held(error) or clock() > end:
+                    raise
+            await asyncio.sleep(ATTEMPTS_APART)
+
+    return patient
+
+
+def _is_held(error: RunLogError) -> bool:
+    cause = error.__cause__
+    return (
+        isinstance(cause, sqlite3.OperationalError)
+        and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    )
 
 
 def _state(participant: Participant) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -636,6 +637,22 @@ def test_only_actions_of_the_present_moment_are_executed(
     for at in ("", "end", "0.0.99", "9.0.3", None, 3):
         answer = ask(base, f"participant/{token}/act", {"at": at, "action": "STAY"})[1]
         assert answer["stale"] is True
+
+
+def test_a_file_that_is_held_by_another_program_stops_nobody_who_only_looks(
+    lab: Experiment, serve: Serve
+) -> None:
+    base = serve(lab.serving)
+    token = join(base)
+    held = sqlite3.connect(lab.store.path, isolation_level=None)
+    with closing(held), ThreadPoolExecutor(1) as pool:
+        held.execute("BEGIN IMMEDIATE")
+        acting = pool.submit(act, base, token, "FORWARD", "0.0.2")
+        for _ in range(20):
+            assert ask(base, f"participant/{token}/now")[1]["at"] == "0.0.2"
+        assert not acting.done()
+        held.execute("COMMIT")
+        assert acting.result(timeout=60)["at"] == "0.0.3"
 
 
 def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(
