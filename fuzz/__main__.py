@@ -17,9 +17,10 @@ from fuzz.life import Lives
 from fuzz.loader import Loader
 from fuzz.log import Log
 from fuzz.replies import Replies
+from fuzz.verdicts import Verdicts
 
 CAMPAIGNS: Mapping[str, Callable[[], Campaign]] = {
-    one.name: one for one in (Expressions, Lives, Loader, Log, Replies)
+    one.name: one for one in (Expressions, Lives, Loader, Log, Replies, Verdicts)
 }
 
 

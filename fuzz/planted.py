@@ -1,4 +1,4 @@
-"""``python -m fuzz.planted``: plants ten mistakes, one after the other; the campaign
+"""``python -m fuzz.planted``: plants eleven mistakes, one after the other; the campaign
 that each is for must find it.
 """
 
@@ -15,6 +15,7 @@ from unittest import mock
 
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
+from cheesebench.interop import scores
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugins.backends import replies as reading
 from cheesebench.protocol import Catalogue
@@ -93,6 +94,12 @@ PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
         reading,
         "_tokens",
         lambda original: lambda value: int(value or 0),
+    ),
+    "a stranger's name as it is": (
+        "verdicts",
+        scores,
+        "quoted",
+        lambda original: lambda text, most=100: text[:most],
     ),
     "half a letter": (
         "replies",

@@ -21,12 +21,12 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.files import MISSING_CELLS, TableError, read_bytes, read_table
 from cheesebench.redaction import quoted
 
-#: Bytes of a line or of a member of an Inspect log, characters of a name, and scores:
-#: more than any evaluation has.
-LONGEST, LONGEST_NAME, MOST = 256 * 2**20, 500, 5_000_000
-#: Bytes of a table, and of the JSON of an Inspect log in all; objects in a member of it
-#: (in memory an object takes up to 60 times what it takes in the file).
-LONGEST_TABLE, LONGEST_JSON, MOST_OBJECTS = 64 * 2**20, 64 * 2**20, 1_000_000
+#: Bytes of a table, of a line, or of a member of an Inspect log; of all JSON of such a
+#: log; characters of a name, and scores: more than any evaluation has.
+LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
+#: Objects and lists, and values, in one piece of JSON: in memory each takes up to 60
+#: times what it takes in the file.
+MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted
 #: Inspect's grades.
 GRADES = {
@@ -105,14 +105,14 @@ def read_scores(
     by which items are clustered. Raises OptionError for what is no such log, and for a
     score beyond the limits.
     """
-    found, names = Scores(str(path)), dict[str, None]()
+    found, names = Scores(quoted(str(path), LONGEST_NAME)), dict[str, None]()
     low, high = limits
     try:
         for number, row in enumerate(_rows(path, cluster, found.lives)):
             if number >= MOST:
                 raise OptionError(f"{path} has more than {MOST:,} scores.")
             if row.name:
-                names[row.name] = None
+                names[quoted(row.name, LONGEST_NAME)] = None
                 if score is not None and row.name != score:
                     continue
             value = _number(row.value, path)
@@ -125,7 +125,7 @@ def read_scores(
             items = found.tasks.get(row.task) or found.tasks.setdefault(
                 quoted(row.task, LONGEST_NAME), Items()
             )
-            items.add(row.subject[:LONGEST_NAME], row.item, value)
+            items.add(row.subject[:LONGEST_NAME], row.item[:LONGEST_NAME], value)
     except (
         OSError,
         ValueError,
@@ -195,9 +195,9 @@ def _rows(
 
 
 def _of_csv(path: Path) -> Iterator[Row]:
-    content = read_bytes(path, LONGEST_TABLE + 1)
-    if len(content) > LONGEST_TABLE:
-        raise ValueError(f"it has more than {LONGEST_TABLE:,} bytes")
+    content = read_bytes(path, LONGEST + 1)
+    if len(content) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST:,} bytes")
     lines = read_table(content.decode("utf-8-sig"))
     _, header = next(lines, (1, []))
     absent = [name for name in ("subject", "item", "score") if name not in header]
@@ -223,6 +223,14 @@ def _regular(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+def _loads(content: bytes) -> Any:
+    """Return what JSON holds; ValueError for what would fill the memory."""
+    objects = content.count(b"{") + content.count(b"[")
+    if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
+        raise ValueError("it takes more memory than any evaluation's")
+    return json.loads(content)
+
+
 def _task_of(path: Path) -> str:
     return re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.stem)
 
@@ -231,7 +239,7 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
     while line := lines.readline(LONGEST):
         if not line.endswith(b"\n") and len(line) == LONGEST:
             raise ValueError(f"a line has more than {LONGEST:,} bytes")
-        row = json.loads(line)
+        row = _loads(line)
         if "doc_id" in row:
             item = str(row["doc_id"])
             subject = _subject(item, row.get("doc"), cluster)
@@ -285,12 +293,13 @@ def _of_inspect(
 
         def read(name: str) -> Any:
             nonlocal left
+            most = min(left, LONGEST)
             with file.open(name) as member:
-                content = member.read(left + 1)
+                content = member.read(most + 1)
             left -= len(content)
-            if left < 0 or content.count(b"{") + content.count(b"[") > MOST_OBJECTS:
+            if len(content) > most:
                 raise ValueError("its samples take more memory than any evaluation's")
-            return json.loads(content)
+            return _loads(content)
 
         try:
             header, samples = read("header.json"), read("summaries.json")
