@@ -111,11 +111,12 @@ class Served:
 
         # By HTTP each request has an environment of its own, so that a mistake has no
         # session in which it could be told.
-        @app.exception_handler(CheeseBenchError)
-        async def mistake(request: Any, error: CheeseBenchError) -> Any:
-            return JSONResponse({"detail": quoted(str(error), 2000)}, 400)
-
+        app.add_exception_handler(CheeseBenchError, _mistake)
         return forgiving(app)
+
+
+async def _mistake(request: Any, error: CheeseBenchError) -> Any:
+    return JSONResponse({"detail": quoted(str(error), 2000)}, 400)
 
 
 def forgiving(app: Any) -> Any:
