@@ -9,6 +9,7 @@ handled in one place.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -557,6 +558,8 @@ def check_address(url: str, *, query: bool = False) -> None:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
+        if re.fullmatch(r"[0-9.]+", host):
+            ipaddress.ip_address(host)  # 127.1 is one for some programs only
         valid = (
             parts.port != 0
             and re.fullmatch(r"[\w.:-]+", host)

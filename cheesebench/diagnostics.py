@@ -272,6 +272,7 @@ _WARNINGS = {
     329: "A subject with a lesion could pass: `at_most` is above the animals' value less the margin. Not validated.",
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`. Not validated.",
     331: "An event forgives errors, and a maze that is turned leaves too few places without landmarks.",
+    332: "The animals are not those that are judged: drop-outs, other sessions, several groups, a name in two spellings.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -10,9 +10,11 @@ import math
 import os
 import re
 import secrets
+import shutil
 import stat
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -96,6 +98,38 @@ def written_whole(
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+#: Seconds after which a draft counts as left behind by a process that was killed.
+_LEFT_BEHIND = 86_400.0
+
+
+def remove_drafts(directory: Path) -> None:
+    """Remove the drafts in a directory that nobody has written to for a day."""
+    for path in directory.glob(".*.draft"):
+        with suppress(OSError):
+            stale = path.lstat().st_mtime < time.time() - _LEFT_BEHIND
+            if not stale or not re.fullmatch(r"\.[0-9a-f]{16}\.draft", path.name):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+
+
+@contextmanager
+def draft_directory(parent: Path) -> Iterator[Path]:
+    """Make a directory for what is moved elsewhere once it is complete; it is removed
+    when the block is left.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_drafts(parent)
+    draft = parent / f".{secrets.token_hex(8)}.draft"
+    draft.mkdir(mode=0o700)
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:

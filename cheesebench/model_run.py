@@ -615,6 +615,14 @@ class ModelRun:
             (known for known in self.log.plans() if known.key == plan.key), plan
         )
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to run."""
+        log = self.log
+        return log is not None and all(
+            is_finished(log, plan, judge_set) for plan in log.plans()
+        )
+
     def is_over(self, plan: CellPlan) -> bool:
         assert self._runner is not None
         try:

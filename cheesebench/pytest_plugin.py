@@ -249,12 +249,11 @@ def pytest_configure(config: pytest.Config) -> None:
         # pytest imports this module in every project.
         from cheesebench.pytest_session import start
 
+        _refuse_others(config, _typed(config))
         start(config)
         return
     # Options that a project sets in addopts apply only to runs with a model.
-    typed = {
-        str(argument).split("=", 1)[0] for argument in config.invocation_params.args
-    }
+    typed = _typed(config)
     for option in OPTIONS:
         mine = typed.intersection(_spellings(config, option))
         if mine and _is_given(config, option.key):
@@ -266,6 +265,30 @@ def pytest_configure(config: pytest.Config) -> None:
         if path in typed and path.endswith(".protocol.yaml"):
             raise pytest.UsageError(
                 f"{path} needs a model: add --model NAME, for example --model random."
+            )
+
+
+def _typed(config: pytest.Config) -> set[str]:
+    return {str(word).split("=", 1)[0] for word in config.invocation_params.args}
+
+
+#: Options that another plugin may well be meant by, in a session of ours.
+_SHARED = frozenset({"timeout"})
+
+
+def _refuse_others(config: pytest.Config, typed: set[str]) -> None:
+    """Raise UsageError for a short option that was typed and belongs to somebody else:
+    it would have no effect on the model, without a word.
+    """
+    for option in OPTIONS:
+        spellings = _spellings(config, option)
+        taken = spellings and option.short not in spellings
+        if not taken or option.short not in typed or option.key in _SHARED:
+            continue
+        if typed.isdisjoint(spellings):
+            raise pytest.UsageError(
+                f"{option.short} belongs to another plugin, or a conftest.py, here: write {option.long}. "
+                f"(If you mean theirs, give both.)"
             )
 
 

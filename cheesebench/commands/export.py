@@ -15,6 +15,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.exporting import TABLES, Source, write_csv, write_parquet
+from cheesebench.files import remove_drafts
 from cheesebench.interop.inspect_log import write_inspect
 from cheesebench.interop.shared import (
     write_every_eval_ever,
@@ -96,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(
                 f"{directory} cannot be created: {error.strerror}. Give another --output."
             ) from None
+        remove_drafts(directory)
         if options.form == "inspect":
             return _inspect(log, directory)
         if options.form in ("csv", "parquet"):

@@ -350,6 +350,8 @@ def _read(path: Path) -> Flight | None:
 #: The question that is asked once before anything runs, where it cannot be the run's
 #: own first one.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
+#: Seconds after which a fault is waited for no second time.
+SLOW_FAULT = 10.0
 #: Faults of which a server is there: it is busy, or refuses what this prompt says.
 ANSWERED = THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
@@ -557,11 +559,13 @@ async def _persistently(
     there.
     """
     for attempt in range(1, PROBE_ATTEMPTS + 1):
-        request = replace(request, timeout=max(0.1, end - time.monotonic()))
+        began = time.monotonic()
+        request = replace(request, timeout=max(0.1, end - began))
         fault = await _first_answer(connection, request, backend, counts)
         if fault is None or fault.kind in ANSWERED:
             return None
-        if fault.kind not in TRANSIENT or fault.kind == "timeout":
+        late = fault.kind == "timeout" or time.monotonic() - began > SLOW_FAULT
+        if fault.kind not in TRANSIENT or late:
             return fault
         if attempt < PROBE_ATTEMPTS:
             await asyncio.sleep(attempt)

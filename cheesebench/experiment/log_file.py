@@ -514,10 +514,7 @@ def make_directory(results: Path, run_id: str) -> Path:
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
-        if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
-            shutil.rmtree(
-                directory
-            )  # refused at its first call: it can be started again with other settings
+        check_new(directory)
         # Replies of models and prompts are private: on a shared machine only their
         # owner may read them.
         directory.mkdir(mode=0o700)
@@ -529,14 +526,27 @@ def make_directory(results: Path, run_id: str) -> Path:
             raise RunLogError(
                 f"{results} is not a directory. Choose another --results."
             ) from None
-        raise RunLogError(
-            f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, or choose another --run-id."
-        ) from None
+        check_new(directory)
+        raise
     except OSError as error:
         raise RunLogError(
             f"No run can be written to {results} ({error.strerror}). Make it writable, or choose another --results."
         ) from error
     return directory
+
+
+def check_new(directory: Path) -> None:
+    """Raise RunLogError if there is a run already; one whose first calls were refused
+    is removed.
+    """
+    if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
+        shutil.rmtree(directory)
+    if directory.exists() or directory.is_symlink():
+        name = directory.name
+        raise RunLogError(
+            f"Run '{name}' already exists in {directory.parent}; --resume {name} to continue it, or choose another "
+            "--run-id."
+        )
 
 
 def _is_empty(directory: Path) -> bool:

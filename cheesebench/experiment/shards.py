@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import heapq
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from cheesebench.experiment.log import INSERT as INSERT_CALL
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import plan_to_json, read_plan, to_json
 from cheesebench.experiment.provenance import SIGNATURE, made_here, new_run_id
+from cheesebench.files import draft_directory
 from cheesebench.options import OPTIONS
 from cheesebench.redaction import quoted
 
@@ -193,7 +193,7 @@ def merge_runs(
             for key, value in first.manifest.items()
             if key not in (KEY, SIGNATURE)
         }
-        manifest["run_id"] = run_id or new_run_id()
+        name = manifest["run_id"] = run_id or new_run_id()
         manifest["options"] = {**manifest["options"], KEY: None}
         if manifest["git"] is not None:
             manifest["git"] = {
@@ -202,28 +202,30 @@ def merge_runs(
             }
         # Only a run that was made here may say what is started and called.
         signed = all(made_here(part.manifest) for part in parts)
-        with RunLog.write_new(results, manifest, first.whole, signed=signed) as log:
-            try:
+        final = results.absolute() / name
+        log_file.check_new(final)
+        # What is half merged must not look like a run: whoever resumed it would pay for
+        # the rest again.
+        with log_file.errors_explained(final), draft_directory(results) as draft:
+            with RunLog.write_new(draft, manifest, first.whole, signed=signed) as log:
                 for part in parts:
                     _copy(part, log)
-            except BaseException:
-                log.close()
-                shutil.rmtree(log.directory, ignore_errors=True)
-                raise
-            log.note(
-                "created",
-                f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards",
-            )
-            there = {part.shard for part in parts}
-            dealt = deal(first.whole, first.shard.of)
-            return Merged(
-                path=log.path,
-                parts=len(parts),
-                cells=len(first.whole),
-                missing={
-                    shard: dealt[shard] for shard in sorted(dealt) if shard not in there
-                },
-            )
+                log.note(
+                    "created",
+                    f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards",
+                )
+            log_file.check_new(final)
+            (draft / name).rename(final)
+        there = {part.shard for part in parts}
+        dealt = deal(first.whole, first.shard.of)
+        return Merged(
+            path=final / log_file.FILE_NAME,
+            parts=len(parts),
+            cells=len(first.whole),
+            missing={
+                shard: dealt[shard] for shard in sorted(dealt) if shard not in there
+            },
+        )
 
 
 def _open(stack: ExitStack, path: Path) -> Part:

@@ -155,14 +155,17 @@ def _number(value: object, path: Path) -> float | None:
     if isinstance(value, str):
         value = GRADES.get(value, GRADES.get(value.lower(), value))
     try:
-        if isinstance(value, str) and "_" in value:  # 2_4 is a number for Python alone
+        # 2_4, and digits of other scripts, are numbers for Python alone.
+        if isinstance(value, str) and ("_" in value or not value.isascii()):
             raise ValueError
         number = float(value)  # type: ignore[arg-type]
+        if math.isinf(number):
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"{path}: the score {quoted(repr(value), 60)} is no number."
         ) from None
-    return number if math.isfinite(number) else None
+    return None if math.isnan(number) else number
 
 
 def _rows(

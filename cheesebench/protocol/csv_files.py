@@ -282,7 +282,14 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         if counted is None or most is None or columns != COLUMNS:
             return reference  # which is reported elsewhere
         columns = (*MEASURED[:2], str(counted.value))
-    rows = read_animals(animals.value, animals.position, columns, diagnostics)
+    only = reference.child("only")
+    rows = read_animals(
+        animals.value,
+        animals.position,
+        columns,
+        diagnostics,
+        {} if only is None or not isinstance(only.value, Mapping) else only.plain(),
+    )
     if rows is None:
         return reference
     rows = rows if most is None else _passed(rows, most)
@@ -291,7 +298,8 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         [Node([Node(cell, position) for cell in row], position) for row in rows],
         position,
     )
-    return dataclasses.replace(reference, value={**reference.value, "animals": node})
+    kept = {key: value for key, value in reference.value.items() if key != "only"}
+    return dataclasses.replace(reference, value={**kept, "animals": node})
 
 
 def _passed(trials: Iterable[Row], most: float) -> list[Row]:
@@ -302,28 +310,44 @@ def _passed(trials: Iterable[Row], most: float) -> list[Row]:
 
 
 def read_animals(
-    name: str, position: Position, columns: tuple[str, ...], diagnostics: Diagnostics
+    name: str,
+    position: Position,
+    columns: tuple[str, ...],
+    diagnostics: Diagnostics,
+    only: Mapping[str, object] | None = None,
 ) -> list[Row] | None:
     """Return the rows of the file ``name``, relative to the protocol in which it
-    stands; None with errors (225).
+    stands; None with errors (225). ``only`` has the values of other columns of the rows
+    that count.
     """
     text = read_beside(name, position, ANIMALS, diagnostics)
     if text is None:
         return None
     before = len(diagnostics.errors)
     rows = list(
-        _rows(text, str(Path(position.file).parent / name), columns, diagnostics)
+        _rows(
+            text,
+            str(Path(position.file).parent / name),
+            columns,
+            diagnostics,
+            only or {},
+        )
     )
     return rows if len(diagnostics.errors) == before else None
 
 
 def _rows(
-    text: str, file: str, columns: tuple[str, ...], diagnostics: Diagnostics
+    text: str,
+    file: str,
+    columns: tuple[str, ...],
+    diagnostics: Diagnostics,
+    only: Mapping[str, object],
 ) -> Iterator[Row]:
     lines = _strict(text, file, diagnostics)
     before = len(diagnostics.errors)
     _, header = next(lines, (0, []))
-    where = _where(header, columns, file, diagnostics)
+    where = _where(header, (*columns, *only), file, diagnostics)
+    groups = _Groups(header, only)
     if len(diagnostics.errors) > before or where is None:
         return
     seen: set[tuple[str, int]] = set()
@@ -335,7 +359,9 @@ def _rows(
             sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
             diagnostics.error(UNREADABLE, position, sentence, keep)
             return
-        given = [cells[n] for n in where]
+        if not groups.counts(cells):
+            continue
+        given = [cells[n] for n in where[: len(columns)]]
         row = row_of(given, columns)
         if row is None:
             wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
@@ -347,10 +373,61 @@ def _rows(
         else:
             seen.add(row[:2])
             yield row
+    groups.report(Position(file, 1, 1), diagnostics)
     if not number and len(diagnostics.errors) == before:
         top = Position(file, 1, 1)
         remedy = "Add one row for each animal and session."
         diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
+
+
+#: Columns by which animals are told apart that should not be pooled.
+_GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
+
+
+class _Groups:
+    """Which rows count, and what the groups in a table are."""
+
+    def __init__(self, header: list[str], only: Mapping[str, object]) -> None:
+        self._only = {
+            header.index(name): str(value)
+            for name, value in only.items()
+            if name in header
+        }
+        self._found: dict[str, dict[str, None]] = {
+            name: {} for name in header if name.lower() in _GROUPS and name not in only
+        }
+        self._header = header
+        self._taken = 0
+
+    def counts(self, cells: list[str]) -> bool:
+        """Return whether a row counts."""
+        if any(cells[n] != value for n, value in self._only.items()):
+            return False
+        self._taken += 1
+        for name, found in self._found.items():
+            found[cells[self._header.index(name)]] = None
+        return True
+
+    def report(self, top: Position, diagnostics: Diagnostics) -> None:
+        """Report that no row counts (225), or that several groups do (332)."""
+        if self._only and not self._taken:
+            named = ", ".join(
+                f"{self._header[n]}: {value}" for n, value in self._only.items()
+            )
+            diagnostics.error(
+                UNREADABLE,
+                top,
+                f"No row has {named[:100]}.",
+                "Write a value that the table has.",
+            )
+        for name, found in self._found.items():
+            if len(found) > 1:
+                groups = ", ".join(list(found)[:5])
+                sentence = (
+                    f"Animals of several groups are pooled ({name}: {groups[:100]})."
+                )
+                remedy = f"Name the one that is meant: only: {{{name}: {next(iter(found))[:40]}}}."
+                diagnostics.warning(332, top, sentence, remedy)
 
 
 def _where(
@@ -441,6 +518,7 @@ def _finite(number: object) -> float | None:
         isinstance(number, bool)
         or not isinstance(number, int | float | str)
         or len(str(number)) > MAX_NAME
+        or not str(number).isascii()
     ):
         return None
     try:

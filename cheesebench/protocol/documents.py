@@ -922,6 +922,10 @@ class Reference(DocumentModel):
         None,
         description="What passed in animals; a model's success must be the same of its own trial (`audit`).",
     )
+    only: dict[Text, Text | int] = Field(
+        default_factory=dict,
+        description="Rows of the file `animals` that count, by the value of another column: `{group: control}`.",
+    )
     where: Expression | None = Field(
         None, description="Only trials for which this holds are compared."
     )

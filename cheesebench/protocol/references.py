@@ -15,6 +15,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol.csv_files import columns_of, row_of
 from cheesebench.protocol.expressions import Classes
 from cheesebench.protocol.specification import Dose, ReferenceSpec, Specification
+from cheesebench.redaction import quoted
 from cheesebench.source import Node
 
 #: Numbers that differ by at most this much are equal when rounded to two digits.
@@ -108,6 +109,9 @@ class _Resolver:
             return None
         before = len(self.diagnostics.errors)
         self._contradictions()
+        if written.only and not isinstance(written.animals, str):
+            sentence = "'only' chooses rows of a file, and 'animals' names none."
+            self._error(sentence, "Leave it out, with the rows that it means.", "only")
         if isinstance(written.animals, str):
             return None  # a file that could not be read is reported already
         rows = self._rows()
@@ -152,6 +156,7 @@ class _Resolver:
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(curve, rows)
+            self._check_animals(rows, sessions)
         spread = written.interval is not None or (
             sd is not None and n is not None and n > 1
         )
@@ -383,7 +388,24 @@ class _Resolver:
                 "There are no animals.",
                 "Add some.",
             )
+        self._check_values(kept)
         return kept
+
+    def _check_values(self, rows: Sequence[_Counted]) -> None:
+        limits = self.written.range
+        if limits is None or self.written.measure == "success":
+            return
+        for animal, session, _, value in rows:
+            if not limits[0] <= value <= limits[1]:
+                sentence = (
+                    f"The value {value:g} of '{quoted(animal, 40)}' in session {session} is not in the range "
+                    f"{limits[0]:g} to {limits[1]:g}."
+                )
+                remedy = (
+                    "Check its unit, leave out what is missing, or widen the range."
+                )
+                self._error(sentence, remedy, "animals")
+                return
 
     def _over(self) -> tuple[int, ...]:
         """Return the sessions that the value covers, as far as they are stated."""
@@ -411,7 +433,8 @@ class _Resolver:
         rates = [passed / trials for passed, trials in own.values()]
         if not rates:
             return _Computed()
-        sd = statistics.stdev(rates) if len(rates) > 1 else None
+        # Animals that are all alike (three at the ceiling) do not show that all are.
+        sd = statistics.stdev(rates) if len({*rates}) > 1 else None
         return _Computed(statistics.fmean(rates), sd, len(rates))
 
     def _of_curve(
@@ -480,6 +503,33 @@ class _Resolver:
                 "Give one value for each session of the schedule, through all blocks."
             )
             self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
+
+    def _check_animals(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> None:
+        """332: animals that are not those that are judged."""
+        place = self._place("animals")
+        spelt: dict[str, set[str]] = {}
+        lived: dict[str, set[int]] = {}
+        for animal, session, *_ in rows:
+            spelt.setdefault(animal.casefold(), set()).add(animal)
+            lived.setdefault(animal, set()).add(session)
+        for names in spelt.values():
+            if len(names) > 1:
+                one = " and ".join(
+                    f"'{quoted(name, 40)}'" for name in sorted(names)[:2]
+                )
+                sentence, remedy = f"{one} are two animals.", "Spell a name in one way."
+                self.diagnostics.warning(332, place, sentence, remedy)
+        if self.spec.sessions_vary or self.written.measure != "success":
+            return  # a measure need not have a value in each session
+        wanted = {*sessions}
+        short = [name for name, own in lived.items() if not wanted <= own]
+        if short and len(short) < len(lived):
+            sentence = (
+                f"{len(short)} of {len(lived)} animals lack sessions that count (first '{quoted(short[0], 40)}', "
+                f"{in_words(sorted(wanted - lived[short[0]]))})."
+            )
+            remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
+            self.diagnostics.warning(332, place, sentence, remedy)
 
     def _place(self, key: str) -> Position:
         child = self.node.child(key)

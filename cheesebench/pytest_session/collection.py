@@ -14,7 +14,12 @@ from typing import Any
 
 import pytest
 
-from cheesebench.errors import CheeseBenchError, PluginError, UnsuitableError
+from cheesebench.errors import (
+    CheeseBenchError,
+    PluginError,
+    UnknownNameError,
+    UnsuitableError,
+)
 from cheesebench.experiment.cells import (
     Broken,
     Selected,
@@ -26,7 +31,7 @@ from cheesebench.interfaces import BaseSpecification
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
 from cheesebench.pytest_options import ended
-from cheesebench.pytest_session.ci import case_properties
+from cheesebench.pytest_session.ci import case_properties, refused
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.records import CellKey, CellPlan, TrialRecord
 from cheesebench.source import real_path
@@ -389,12 +394,26 @@ class Collection:
         self._run = run
         config, settings = run.config, run.settings
         self._has_paths = config.args_source is pytest.Config.ArgsSource.ARGS
+        #: Ids of tests without a file, as printed: pytest would look for files.
+        self._ids = [one for one in config.args if one.startswith(PREFIX)]
+        if self._ids and not run.is_controller:  # whose workers are given its arguments
+            config.args = [one for one in config.args if one not in self._ids]
+            self._has_paths = bool(config.args)
+            config.args = config.args or [str(config.invocation_params.dir)]
         self._selected: list[Selected] = []
         if settings.protocols:
             edition = config.getoption(BY_KEY["edition"].destination)
             directory = config.invocation_params.dir
             self._selected = named_protocols(
                 run.catalogue, directory, settings.protocols, edition
+            )
+        elif self._ids:
+            names = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
+            self._selected = named_protocols(
+                run.catalogue,
+                config.invocation_params.dir,
+                list(dict.fromkeys(names)),
+                None,
             )
         elif not self._has_paths:
             self._selected = default_protocols(run.catalogue, settings.edition)
@@ -442,6 +461,7 @@ class Collection:
         of this shard.
         """
         self._keep_one_of_each(items)
+        self._keep_named(config, items)
         yield
         if self._run.settings.shard is None:
             return
@@ -455,6 +475,28 @@ class Collection:
             )
         }
         others = [item for item in cells if item.plan.key not in mine]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+    def _keep_named(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the tests that were named by their ids, and those of files."""
+        ours = [item for item in items if item.nodeid.startswith(PREFIX)]
+        if not self._ids:
+            return
+        known = {item.nodeid for item in ours} | {
+            item.nodeid.partition("[")[0] for item in ours
+        }
+        for name in self._ids:
+            if name not in known:
+                raise refused(
+                    config, UnknownNameError("test called", name, sorted(known))
+                )
+        others = [
+            item
+            for item in ours
+            if item.nodeid not in self._ids
+            and item.nodeid.partition("[")[0] not in self._ids
+        ]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
 

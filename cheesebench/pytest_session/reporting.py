@@ -153,6 +153,8 @@ class Reporting:
         self._other_failures = 0
         #: Those of them that are cells without a measurement, including controls.
         self._unmeasured = 0
+        #: And those that another plugin has ended.
+        self._stopped = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()
         self._items: list[CellItem] = []
@@ -215,8 +217,8 @@ class Reporting:
         report = yield
         if ours is not None:
             report.longrepr = _without_traceback(ours, item)
-        if isinstance(item, CellItem) and ours is not None and call.when == "setup":
-            report.cheesebench_unmeasured = True  # type: ignore[attr-defined]
+        if isinstance(item, CellItem) and call.when == "setup":
+            report.cheesebench_unmeasured = ours is not None  # type: ignore[attr-defined]
         if (
             isinstance(item, CellItem)
             and call.when == "call"
@@ -280,7 +282,10 @@ class Reporting:
         verdict = getattr(report, "cheesebench_verdict", None)
         if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
-            self._unmeasured += getattr(report, "cheesebench_unmeasured", False)
+            unmeasured = getattr(report, "cheesebench_unmeasured", None)
+            self._unmeasured += bool(unmeasured)
+            # Ours, and neither measured nor judged (pytest-timeout).
+            self._stopped += unmeasured is False and verdict is None
         yield
         if self._blanked is not None:
             report.longrepr, self._blanked = self._blanked, None
@@ -391,7 +396,16 @@ class Reporting:
                     parts.append(
                         f"undecided whether it is worse than {self._compared.second}{''.join(where)}"
                     )
-            others = self._other_failures - unmeasured - (undecided if counts else 0)
+            if self._stopped:
+                parts.append(
+                    f"{plural(self._stopped, 'cell')} stopped by another plugin"
+                )
+            others = (
+                self._other_failures
+                - unmeasured
+                - self._stopped
+                - (undecided if counts else 0)
+            )
             if others > 0 or not parts:
                 parts.append("another test failed")
             parts += [f"not the cause: {text}" for text in forgiven]

@@ -225,7 +225,11 @@ class Running:
     def pytest_unconfigure(self) -> None:
         if self._run.is_controller:
             self._run.call_off_halt()
-        told = not self._interrupted or self._run.told_how_to_go_on
+        told = (
+            not self._interrupted
+            or self._run.told_how_to_go_on
+            or self._run.is_complete
+        )
         last_words = "" if told else self._how_to_go_on()
         try:
             self._run.close()

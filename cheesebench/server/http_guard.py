@@ -314,6 +314,14 @@ def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
     ) from None
 
 
+def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Without a traceback for each connection that finds no file descriptor: asyncio
+    takes it a second later.
+    """
+    if "out of system resource" not in context.get("message", ""):
+        loop.default_exception_handler(context)
+
+
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
     """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once it
     accepts connections.
@@ -322,6 +330,7 @@ def serve(serving: Serving, begun: Callable[[int], None]) -> None:
     async def main() -> None:
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_crowded)
         for name in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(
                 NotImplementedError, RuntimeError

@@ -128,7 +128,7 @@ def _choice(choices: Any) -> Mapping[str, Any]:
     its index out.
     """
     listed = [one for one in choices or () if isinstance(one, dict)] if isinstance(choices, list) else []  # fmt: skip
-    first = [one for one in listed if str(one.get("index", "")) == "0"]
+    first = [one for one in listed if str(one.get("index", "")) in ("0", "0.0")]
     unnumbered = [one for one in listed if one.get("index") is None]
     return next(iter([*first, *unnumbered]), {})
 

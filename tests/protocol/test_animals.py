@@ -528,3 +528,69 @@ def test_what_cannot_be_counted_is_said(
     found, diagnostics = written(tmp_path, text, f"animal,session,errors\n{rows}\n")
     assert found is None
     assert any(said in str(one) for one in diagnostics), diagnostics
+
+
+def findings(folder: Path, keys: str, csv: str) -> list[tuple[int, str]]:
+    return [(one.code, one.sentence) for one in written(folder, keys, csv)[1]]
+
+
+GROUPED = f"""{HEADER},group
+k1,1,4,0,knock-out
+k1,2,4,0,knock-out
+c1,1,4,3,control
+c1,2,4,4,control
+c2,1,4,2,control
+c2,2,4,3,control
+"""
+
+
+def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
+    tmp_path: Path,
+) -> None:
+    pooled = findings(tmp_path, FOUR + NAMED, GROUPED)
+    assert [code for code, text in pooled if "knock-out, control" in text] == [332]
+    only = NAMED.replace("animals.csv,", "animals.csv, only: {group: control},")
+    found = loaded(tmp_path, FOUR + only, GROUPED).reference
+    assert found is not None
+    assert (found.value, found.n_animals) == (0.75, 2)
+    assert 332 not in [code for code, _ in findings(tmp_path, FOUR + only, GROUPED)]
+    for wrong in ("{group: sham}", "{grupo: control}"):
+        keys = FOUR + only.replace("{group: control}", wrong)
+        assert 225 in [code for code, _ in findings(tmp_path, keys, GROUPED)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n", "1 of 2 animals lack sessions that count"),
+        ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "are two animals"),
+    ],
+)
+def test_animals_that_are_not_those_that_are_judged(
+    tmp_path: Path, rows: str, said: str
+) -> None:
+    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
+    assert [code for code, text in found if said in text] == [332]
+
+
+def test_animals_at_the_ceiling_are_no_spread(tmp_path: Path) -> None:
+    rows = "".join(f"m{n},{session},4,4\n" for n in range(3) for session in (1, 2))
+    found = loaded(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}").reference
+    assert found is not None
+    assert (found.value, found.sd, found.kind) == (1.0, None, "declared")
+
+
+@pytest.mark.parametrize("value", ["240", "-24", "inf", "1e400", "\u0663", "1_0"])
+def test_a_value_beyond_the_range_or_that_is_no_number_is_an_error(
+    tmp_path: Path, value: str
+) -> None:
+    keys = (
+        FOUR
+        + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, better: lower, "
+        "margin: 4, range: [0, 100], status: counted}]\n"
+    )
+    specification, found = written(
+        tmp_path, keys, f"animal,session,value\nm1,1,20\nm1,2,30\nm2,1,{value}\n"
+    )
+    assert specification is None
+    assert {one.code for one in found if one.severity == "error"} <= {225, 226}

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -302,6 +307,39 @@ def test_a_damaged_shard_leaves_nothing_behind(
     assert main(["merge", "part-1", "part-2", "--run-id", "all"]) == 2
     assert "part-2/run.sqlite is damaged" in capsys.readouterr().err
     assert not Path("results/all").exists()
+
+
+KILLED = """
+import os, signal, sys
+from cheesebench.cli import main
+from cheesebench.experiment import shards
+copy = shards._copy
+def copy_one(part, log):
+    if part.shard.index == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    copy(part, log)
+shards._copy = copy_one
+main(sys.argv[1:])
+"""
+
+
+def test_a_merge_that_is_killed_leaves_no_half_of_a_run(
+    project: pytest.Pytester, shards: Any
+) -> None:
+    command = ["merge", *shards(2, "--model=walker", "--protocols=lab", "-q")]
+    command += ["--run-id", "all"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *command], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    [draft] = Path("results").glob(".*.draft")
+    assert main(["runs"]) == 0
+    assert not Path("results/all").exists()
+    old = time.time() - 100_000
+    os.utime(draft, (old, old))
+    assert main(command) == 0
+    assert not draft.exists()
+    with RunLog.open_read_only(Path("results/all")) as log:
+        assert {one.missing for one in log.trials()} == {""}
+    assert main(command) == 2, "it is there"
 
 
 def test_calls_are_merged_and_not_made_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,63 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
                     record.missing for record in log.trials() if record.missing
                 } == {"budget"}
                 assert all(said in text for text in errors(log))
+
+
+#: 100 tokens of prompt and 400 of reply, 390 of them reasoning, as servers count them.
+SPELLINGS: dict[str, dict[str, Any]] = {
+    "OpenAI": {
+        "prompt_tokens": 100,
+        "completion_tokens": 400,
+        "total_tokens": 500,
+        "completion_tokens_details": {"reasoning_tokens": 390},
+    },
+    "reasoning beside": {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "total_tokens": 500,
+        "completion_tokens_details": {"reasoning_tokens": 390},
+    },
+    "reasoning in the total alone": {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "total_tokens": 500,
+    },
+    "input and output": {"input_tokens": 100, "output_tokens": 400},
+    "prompt without its cached part": {
+        "prompt_tokens": 20,
+        "completion_tokens": 400,
+        "total_tokens": 500,
+        "prompt_tokens_details": {"cached_tokens": 80},
+    },
+    "cached at the top": {
+        "prompt_tokens": 100,
+        "completion_tokens": 400,
+        "total_tokens": 500,
+        "cached_tokens": 80,
+    },
+    "fractions": {"prompt_tokens": 100.0, "completion_tokens": 400.0},
+}
+
+
+@pytest.mark.parametrize("usage", SPELLINGS.values(), ids=SPELLINGS)
+def test_a_budget_holds_however_a_server_counts(
+    laboratory: Laboratory, usage: dict[str, Any]
+) -> None:
+    with FakeServer(lambda call: Answer(text=walk(call), usage=usage)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        # Ten calls of 500 tokens, and of 900 millionths of a dollar.
+        for name, limit in {
+            "tokens": Limits(tokens=4999),
+            "cost": Limits(cost=0.00899),
+        }.items():
+            laboratory.options = CallOptions(concurrency=1, limits=limit)
+            before = server.count
+            with laboratory.log(name, cells) as log:
+                laboratory.run(log, model, cells)
+                assert log.calls.totals().prompt == 1000
+                assert log.calls.totals().completion == 4000
+            assert server.count - before == 10
 
 
 @pytest.mark.parametrize("limited", ["tokens", "cost"])

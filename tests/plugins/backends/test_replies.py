@@ -161,6 +161,7 @@ def test_the_choice_that_was_asked_for_or_none() -> None:
         return json.dumps({"choices": choices}).encode()
 
     assert read_reply(answer(1, 0)).text == "0"
+    assert read_reply(answer(1.0, 0.0)).text == "0.0"
     assert read_reply(answer("1", "0")).text == "0"
     assert read_reply(answer(None)).text == "None"
     with pytest.raises(ChatFaultError, match=r"no 'choices\[0\]"):
