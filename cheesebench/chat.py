@@ -548,27 +548,27 @@ def check_address(url: str, *, query: bool = False) -> None:
     addresses are recorded. With ``query`` it may name a version, as Azure's do.
     """
     plain, _, asked = url.partition("?") if query else (url, "", "")
-    harmless = all(map(_QUERY.fullmatch, asked.split("&"))) if asked else True
+    harmless = not asked or all(map(_QUERY.fullmatch, asked.split("&")))
     if not {"@", "?", "#"}.isdisjoint(plain) or not harmless:
         raise OptionError(
             "The base URL has a user, a query or a fragment ('@', '?' or '#'): it may be a key, and would be recorded. "
             "Write scheme, host, port and path only (and ?api-version=..., if it must be); a key belongs in an "
             "environment variable."
         )
+    if not _is_address(url):
+        raise OptionError(
+            f"The base URL '{quoted(url, 100)}' is not valid. Write an address such as http://127.0.0.1:8000/v1."
+        )
+
+
+def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
         if re.fullmatch(r"[0-9.]+", host):
             ipaddress.ip_address(host)  # 127.1 is one for some programs only
-        valid = (
-            parts.port != 0
-            and re.fullmatch(r"[\w.:-]+", host)
-            and url.isprintable()
-            and " " not in url
-        )
+        usual = parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:  # invalid host names, too
-        valid = False
-    if not valid or parts.scheme not in ("http", "https"):
-        raise OptionError(
-            f"The base URL '{quoted(url, 100)}' is not valid. Write an address such as http://127.0.0.1:8000/v1."
-        )
+        return False
+    shown = url.isprintable() and " " not in url
+    return usual and shown and re.fullmatch(r"[\w.:-]+", host) is not None

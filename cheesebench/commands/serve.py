@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import (
     add_option,
@@ -26,6 +27,9 @@ from cheesebench.server.http_guard import (
     check_address,
     is_loopback,
 )
+
+if TYPE_CHECKING:
+    from cheesebench.interop.openenv_server import Served
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,8 +107,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        import uvicorn
-
         # It imports OpenEnv, which is an extra.
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
@@ -126,6 +128,20 @@ def run(options: argparse.Namespace) -> int:
     served = Served(
         cells, episode=options.episode, reward=options.reward, seed=options.seed
     )
+    _listen(options, served, len(cells))
+    if trained := [name for name, count in served.begun.items() if count]:
+        print(
+            f"Lives of training: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "
+            f"the model's entry (--models FILE) has:\n    trained_on: [{', '.join(trained)}]",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None:
+    """Serve until Ctrl-C."""
+    import uvicorn
+
     local = is_loopback(options.address)
     each = options.sessions_each or max(1, options.sessions // (1 if local else 4))
     at = f"http://{options.address}:{options.port}"
@@ -137,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
         "those of verdicts too: let only your own machines in.\n"
     )
     print(
-        f"OpenEnv at {at}: {counted(len(cells), 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
+        f"OpenEnv at {at}: {counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
         end="",
         file=sys.stderr,
         flush=True,
@@ -156,10 +172,3 @@ def run(options: argparse.Namespace) -> int:
             log_level="warning",
             ws_max_size=LARGEST,
         )
-    if trained := [name for name, count in served.begun.items() if count]:
-        print(
-            f"Lives of training: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "
-            f"the model's entry (--models FILE) has:\n    trained_on: [{', '.join(trained)}]",
-            file=sys.stderr,
-        )
-    return 0

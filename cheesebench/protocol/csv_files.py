@@ -270,25 +270,20 @@ def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
-    animals, counts, most = reference.child("animals"), reference.child("counts"), None
+    animals = reference.child("animals")
     if animals is None or not isinstance(animals.value, str):
         return reference
-    assert isinstance(reference.value, Mapping)
-    measure = reference.child("measure")
-    columns = columns_of("success" if measure is None else str(measure.value))
-    if counts is not None:
-        counted, limit = counts.child("measure"), counts.child("at_most")
-        most = None if limit is None else _finite(limit.value)
-        if counted is None or most is None or columns != COLUMNS:
-            return reference  # which is reported elsewhere
-        columns = (*MEASURED[:2], str(counted.value))
+    columns, most = _counted(reference)
+    if not columns:
+        return reference  # which is reported elsewhere
     only = reference.child("only")
+    chosen = {} if only is None else only.plain()
     rows = read_animals(
         animals.value,
         animals.position,
         columns,
         diagnostics,
-        {} if only is None or not isinstance(only.value, Mapping) else only.plain(),
+        chosen if isinstance(chosen, Mapping) else {},
     )
     if rows is None:
         return reference
@@ -298,8 +293,24 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         [Node([Node(cell, position) for cell in row], position) for row in rows],
         position,
     )
+    assert isinstance(reference.value, Mapping)
     kept = {key: value for key, value in reference.value.items() if key != "only"}
     return dataclasses.replace(reference, value={**kept, "animals": node})
+
+
+def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
+    """Return the columns of a reference's animals, and the most that passes where
+    trials are counted; no columns where that makes no sense.
+    """
+    measure, counts = reference.child("measure"), reference.child("counts")
+    columns = columns_of("success" if measure is None else str(measure.value))
+    if counts is None:
+        return columns, None
+    counted, limit = counts.child("measure"), counts.child("at_most")
+    most = None if limit is None else _finite(limit.value)
+    if counted is None or most is None or columns != COLUMNS:
+        return (), None
+    return (*MEASURED[:2], str(counted.value)), most
 
 
 def _passed(trials: Iterable[Row], most: float) -> list[Row]:
@@ -373,11 +384,8 @@ def _rows(
         else:
             seen.add(row[:2])
             yield row
-    groups.report(Position(file, 1, 1), diagnostics)
-    if not number and len(diagnostics.errors) == before:
-        top = Position(file, 1, 1)
-        remedy = "Add one row for each animal and session."
-        diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
+    if len(diagnostics.errors) == before:
+        groups.report(Position(file, 1, 1), diagnostics, empty=not number)
 
 
 #: Columns by which animals are told apart that should not be pooled.
@@ -408,9 +416,12 @@ class _Groups:
             found[cells[self._header.index(name)]] = None
         return True
 
-    def report(self, top: Position, diagnostics: Diagnostics) -> None:
+    def report(self, top: Position, diagnostics: Diagnostics, *, empty: bool) -> None:
         """Report that no row counts (225), or that several groups do (332)."""
-        if self._only and not self._taken:
+        if empty:
+            remedy = "Add one row for each animal and session."
+            diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
+        elif self._only and not self._taken:
             named = ", ".join(
                 f"{self._header[n]}: {value}" for n, value in self._only.items()
             )

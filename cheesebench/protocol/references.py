@@ -109,9 +109,6 @@ class _Resolver:
             return None
         before = len(self.diagnostics.errors)
         self._contradictions()
-        if written.only and not isinstance(written.animals, str):
-            sentence = "'only' chooses rows of a file, and 'animals' names none."
-            self._error(sentence, "Leave it out, with the rows that it means.", "only")
         if isinstance(written.animals, str):
             return None  # a file that could not be read is reported already
         rows = self._rows()
@@ -352,6 +349,9 @@ class _Resolver:
         """Return animal, session, number of trials and their sum (of passes, or the
         value of a single one).
         """
+        if self.written.only:
+            sentence = "'only' chooses rows of a file, and 'animals' names none."
+            self._error(sentence, "Leave it out, with the rows that it means.", "only")
         if not isinstance(self.written.animals, list):
             return []
         columns = columns_of(self.written.measure)
@@ -506,30 +506,33 @@ class _Resolver:
 
     def _check_animals(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> None:
         """332: animals that are not those that are judged."""
-        place = self._place("animals")
-        spelt: dict[str, set[str]] = {}
         lived: dict[str, set[int]] = {}
         for animal, session, *_ in rows:
-            spelt.setdefault(animal.casefold(), set()).add(animal)
             lived.setdefault(animal, set()).add(session)
-        for names in spelt.values():
-            if len(names) > 1:
-                one = " and ".join(
-                    f"'{quoted(name, 40)}'" for name in sorted(names)[:2]
-                )
-                sentence, remedy = f"{one} are two animals.", "Spell a name in one way."
-                self.diagnostics.warning(332, place, sentence, remedy)
+        self._check_names(lived)
         if self.spec.sessions_vary or self.written.measure != "success":
             return  # a measure need not have a value in each session
-        wanted = {*sessions}
-        short = [name for name, own in lived.items() if not wanted <= own]
+        short = [name for name, own in lived.items() if not {*sessions} <= own]
         if short and len(short) < len(lived):
+            lacks = in_words(sorted({*sessions} - lived[short[0]]))
             sentence = (
                 f"{len(short)} of {len(lived)} animals lack sessions that count (first '{quoted(short[0], 40)}', "
-                f"{in_words(sorted(wanted - lived[short[0]]))})."
+                f"{lacks})."
             )
             remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
-            self.diagnostics.warning(332, place, sentence, remedy)
+            self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
+
+    def _check_names(self, animals: Iterable[str]) -> None:
+        spelt: dict[str, str] = {}
+        for animal in animals:
+            other = spelt.setdefault(animal.casefold(), animal)
+            if other != animal:
+                sentence = (
+                    f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' are two animals."
+                )
+                self.diagnostics.warning(
+                    332, self._place("animals"), sentence, "Spell a name in one way."
+                )
 
     def _place(self, key: str) -> Position:
         child = self.node.child(key)

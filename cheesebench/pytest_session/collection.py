@@ -400,20 +400,17 @@ class Collection:
             config.args = [one for one in config.args if one not in self._ids]
             self._has_paths = bool(config.args)
             config.args = config.args or [str(config.invocation_params.dir)]
+        edition = config.getoption(BY_KEY["edition"].destination)
+        names = settings.protocols or [
+            one.removeprefix(PREFIX).partition("[")[0] for one in self._ids
+        ]
         self._selected: list[Selected] = []
-        if settings.protocols:
-            edition = config.getoption(BY_KEY["edition"].destination)
-            directory = config.invocation_params.dir
-            self._selected = named_protocols(
-                run.catalogue, directory, settings.protocols, edition
-            )
-        elif self._ids:
-            names = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
+        if names:
             self._selected = named_protocols(
                 run.catalogue,
                 config.invocation_params.dir,
                 list(dict.fromkeys(names)),
-                None,
+                edition,
             )
         elif not self._has_paths:
             self._selected = default_protocols(run.catalogue, settings.edition)
@@ -461,7 +458,8 @@ class Collection:
         of this shard.
         """
         self._keep_one_of_each(items)
-        self._keep_named(config, items)
+        if self._ids:
+            _keep_named(self._ids, config, items)
         yield
         if self._run.settings.shard is None:
             return
@@ -475,28 +473,6 @@ class Collection:
             )
         }
         others = [item for item in cells if item.plan.key not in mine]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in others]
-
-    def _keep_named(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the tests that were named by their ids, and those of files."""
-        ours = [item for item in items if item.nodeid.startswith(PREFIX)]
-        if not self._ids:
-            return
-        known = {item.nodeid for item in ours} | {
-            item.nodeid.partition("[")[0] for item in ours
-        }
-        for name in self._ids:
-            if name not in known:
-                raise refused(
-                    config, UnknownNameError("test called", name, sorted(known))
-                )
-        others = [
-            item
-            for item in ours
-            if item.nodeid not in self._ids
-            and item.nodeid.partition("[")[0] not in self._ids
-        ]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
 
@@ -538,6 +514,25 @@ class Collection:
                 )
             else:
                 yield from cell_items(session, self._run, selected)
+
+
+def _keep_named(
+    ids: list[str], config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Keep the tests that were named by their ids (with or without what is in
+    brackets), and those of files.
+    """
+    names = {
+        item: {item.nodeid, item.nodeid.partition("[")[0]}
+        for item in items
+        if item.nodeid.startswith(PREFIX)
+    }
+    known = sorted(set().union(*names.values()))
+    for wrong in (one for one in ids if one not in known):
+        raise refused(config, UnknownNameError("test called", wrong, known))
+    others = [item for item, own in names.items() if own.isdisjoint(ids)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
 
 
 def _same_file(one: CellItem, other: CellItem) -> bool:
