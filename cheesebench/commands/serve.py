@@ -19,13 +19,12 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
-from cheesebench.interop.asgi_guard import LARGEST, AsgiGuard
+from cheesebench.interop.asgi_guard import AsgiGuard
 from cheesebench.interop.hosted import hosted
 from cheesebench.server.http_guard import (
     LOOPBACK,
     RequestGuard,
     check_address,
-    is_loopback,
 )
 
 if TYPE_CHECKING:
@@ -142,7 +141,13 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
     """Serve until Ctrl-C."""
     import uvicorn
 
-    local = is_loopback(options.address)
+    door = RequestGuard(
+        token="",
+        address=options.address,
+        port=options.port,
+        names=tuple(options.host_name),
+    )
+    local = door.is_local
     each = options.sessions_each or max(1, options.sessions // (1 if local else 4))
     at = f"http://{options.address}:{options.port}"
     most = f"{options.sessions} sessions at once, {each} for one client"
@@ -158,17 +163,11 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
         file=sys.stderr,
         flush=True,
     )
-    door = RequestGuard(
-        token="",
-        address=options.address,
-        port=options.port,
-        names=tuple(options.host_name),
-    )
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.run(
             AsgiGuard(served.app(options.sessions), door, each),
             host=options.address,
             port=options.port,
             log_level="warning",
-            ws_max_size=LARGEST,
+            ws_max_size=AsgiGuard.largest,
         )

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from cheesebench.server.http_guard import RequestGuard
 
@@ -44,6 +44,7 @@ class AsgiGuard:
     application: Application
     door: RequestGuard
     each: int
+    largest: ClassVar[int] = LARGEST
     _held: Counter[str] = field(default_factory=Counter, init=False)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:

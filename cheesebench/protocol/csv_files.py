@@ -15,7 +15,7 @@ from pathlib import Path
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.files import TableError, read_bytes, read_table
-from cheesebench.protocol.documents import MAX_ROWS, is_name
+from cheesebench.protocol import documents as doc
 from cheesebench.source import Node, real_path, scalar
 
 #: Code of all findings about such files.
@@ -36,7 +36,7 @@ class Kind:
     most_bytes: int
 
 
-TABLE = Kind("table", "trials.csv", f"Keep at most {MAX_ROWS} rows.", 256 * 1024)
+TABLE = Kind("table", "trials.csv", f"Keep at most {doc.MAX_ROWS} rows.", 256 * 1024)
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
@@ -135,11 +135,11 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
     header: list[str] = []
     for number, (line, cells) in enumerate(_strict(text, file, diagnostics)):
         position = Position(file, line, 1)
-        if number > MAX_ROWS:
+        if number > doc.MAX_ROWS:
             diagnostics.error(
                 UNREADABLE,
                 position,
-                f"There are more than {MAX_ROWS} rows.",
+                f"There are more than {doc.MAX_ROWS} rows.",
                 TABLE.keep,
             )
             return None
@@ -184,7 +184,7 @@ def _strict(
 def _check_header(
     header: list[str], position: Position, diagnostics: Diagnostics
 ) -> bool:
-    bad = next((name for name in header if not is_name(name)), None)
+    bad = next((name for name in header if not doc.is_name(name)), None)
     if not header or bad is not None:
         sentence = (
             "The first line is empty."

@@ -48,14 +48,6 @@ NOTHING = (
 )
 
 
-def is_loopback(address: str) -> bool:
-    """Return whether other machines cannot reach this address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
 def new_token() -> str:
     """Return a token that cannot be guessed (192 bits)."""
     return secrets.token_urlsafe(24)
@@ -76,10 +68,18 @@ class RequestGuard:
     """
     methods: tuple[str, ...] = ("GET", "HEAD")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether other machines cannot reach the address."""
+        try:
+            return ipaddress.ip_address(self.address).is_loopback
+        except ValueError:
+            return self.address == "localhost"
+
     def hosts(self, port: int) -> frozenset[str]:
         """Return all values of the header Host that are accepted."""
         own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
-        if not own or is_loopback(self.address):
+        if not own or self.is_local:
             own |= {LOOPBACK, "localhost", "[::1]"}
         shown = {
             f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own

@@ -12,7 +12,7 @@ import math
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ from cheesebench.interfaces import (
 from cheesebench.records import CellPlan
 from cheesebench.redaction import quoted
 from cheesebench.server import pages
-from cheesebench.server.http_guard import Handler, RequestGuard, Serving, new_token
+from cheesebench.server.http_guard import RequestGuard, Serving, new_token
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.trial_loop import TrialLoop
 
@@ -619,7 +619,9 @@ class People:
         return participant
 
 
-def _once_it_is_free(handler: Handler) -> Handler:
+def _once_it_is_free(
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """Return a handler that is called again while another program holds the file of the
     store: others are answered in the meantime.
     """
