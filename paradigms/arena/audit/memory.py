@@ -26,7 +26,7 @@ from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
 #: Trials whose beginnings are kept, and steps of the search of one class, for an effort
 #: of 1 and trials of a full audit.
-KEPT, STEPS, FULL = 400, 350_000, 2000
+KEPT, STEPS, FULL = 400, 200_000, 2000
 
 
 def audit_memory(
