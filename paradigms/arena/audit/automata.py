@@ -65,7 +65,7 @@ IN_VAIN = 8
 #: Costs in steps of a life: of a copy of a life, and of looking a trial up.
 COPY, LOOK_UP = 4.0, 0.1
 #: Trials of fresh lives, the steps for them, and the fewest balanced groups.
-FRESH, CONFIRMED, FEWEST = 2500, 300_000, 4
+FRESH, CONFIRMED, FEWEST = 4000, 450_000, 4
 #: Of what a trial costs beside its steps, where it is really lived.
 TRIAL = 15.0
 NOWHERE = -1

@@ -24,9 +24,12 @@ from cheesebench.paradigms.arena.audit.runs import shown
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
-#: Trials whose beginnings are kept, and steps of the search of one class, for an effort
-#: of 1 and trials of a full audit.
-KEPT, STEPS, FULL = 400, 200_000, 2000
+#: Trials whose beginnings are kept, and steps of the search of all classes, for an
+#: effort of 1 and trials of a full audit.
+KEPT, STEPS, FULL = 400, 3_000_000, 2000
+#: The share of these that the first class has before the others: it walks, and what has
+#: been walked is only looked up by them.
+FIRST = 0.4
 
 
 def audit_memory(
@@ -44,10 +47,13 @@ def audit_memory(
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = Experience(paradigm, settings.seed + 15 * APART, KEPT)
     found: list[tuple[float, Automaton]] = []
-    for memory in classes(world):
-        begin = _smaller(found, memory)
-        search = Search(world, memory, settings.seed, STEPS * share, begin)
+    spent, every = 0.0, classes(world)
+    for number, memory in enumerate(every, 1):
+        allowed = STEPS * share * (FIRST + (1 - FIRST) * number / len(every))
+        begun, begin = world.spent, _smaller(found, memory)
+        search = Search(world, memory, settings.seed, allowed - spent, begin)
         score, automaton = search.find()
+        spent += world.spent - begun
         found.append((score, automaton))
         used: Counter[Situation] = Counter()
         fresh = confirmed(world, automaton, settings.seed + 16 * APART, used)
