@@ -21,11 +21,9 @@ from website.lesions import (
 UNMEASURED = {
     "barnes_maze@rodent",
     "dnms@rodent",
-    "morris_water_maze@probe",
     "morris_water_maze@rodent",
     "radial_arm_maze@rodent",
     "shuttle_box@rodent",
-    "star_maze@rodent",
     "novel_object",
     "temporal_order",
 }
