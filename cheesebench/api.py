@@ -27,7 +27,6 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.exporting import TABLES, Kind, Source
-from cheesebench.extras import install_command
 from cheesebench.files import write_whole
 from cheesebench.model_run import (
     Cell,
@@ -42,6 +41,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
 from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.tables import import_pandas
 from cheesebench.terminal import film_strip, printable
 
 if TYPE_CHECKING:
@@ -134,13 +134,13 @@ def table_frame(
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
     table = TABLES[name]
-    _pandas()  # before the log is read
+    import_pandas()  # before the log is read
     source = Source(log, plugins, observations)
     return _frame([row for rows in source.rows(table) for row in rows], table.header)
 
 
 def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame:
-    pandas = _pandas()
+    pandas = import_pandas()
     columns = zip(*rows, strict=True) if rows else ([] for _ in kinds)
     return pandas.DataFrame(
         {
@@ -148,16 +148,6 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
             for (name, kind), column in zip(kinds.items(), columns, strict=True)
         }
     )
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise OptionError(
-            f"Data frames need pandas, which is not installed. Install it with: {install_command('pandas')}"
-        ) from None
-    return pandas
 
 
 #: Height of the player in a notebook, in pixels.
@@ -251,6 +241,10 @@ class Run:
         self._path = path
         self._plugins = plugins or PluginManager()
 
+    def __fspath__(self) -> str:
+        """Return the file of the log, so that a run can stand wherever its path can."""
+        return os.fspath(self._path)
+
     @property
     def id(self) -> str:
         """The run's name, for ``resume=`` and for the commands."""
@@ -278,9 +272,12 @@ class Run:
 
     def trials(self) -> pandas.DataFrame:
         """Return one row for each trial, including missing ones: the table ``trials``
-        of docs/run-log.md.
+        of docs/run-log.md, but ``success`` is NA where a trial is not judged
+        (``table("trials")`` has what was recorded).
         """
-        return self.table("trials")
+        frame = self.table("trials")
+        frame["success"] = frame["success"].where(frame["judged"])
+        return frame
 
     def calls(self) -> pandas.DataFrame:
         """Return one row for each call to a model; none where only agents were run."""

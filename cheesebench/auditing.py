@@ -18,6 +18,7 @@ from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import arenas
 from cheesebench.protocol.validation import life_hash
 from cheesebench.statistics.wording import number, percent
+from cheesebench.tables import Tabular
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ FAIL = "FAIL"
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport:
+class AuditReport(Tabular):
     """All findings on one protocol, with the settings of the audit."""
 
     protocol: str
@@ -39,6 +40,13 @@ class AuditReport:
     trials: int
     seed: int
     findings: tuple[AuditFinding, ...]
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each rule."""
+        return [
+            {"rule": one.rule, "verdict": one.verdict, "result": one.text}
+            for one in self.findings
+        ]
 
     @property
     def failures(self) -> tuple[AuditFinding, ...]:

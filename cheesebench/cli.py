@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -29,6 +29,7 @@ from cheesebench.errors import (
 )
 from cheesebench.interface_checks import blaming, misfit, returned
 from cheesebench.interfaces import CommandModule, CommandSpec
+from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import (
     WITH_COMMANDS,
     PluginManager,
@@ -40,6 +41,10 @@ from cheesebench.terminal import coloured, printable, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
 MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
+#: What people look for here and find elsewhere.
+ELSEWHERE = {
+    "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
+}
 #: Most characters of an error line.
 LONGEST = 5000
 
@@ -89,6 +94,8 @@ def _run(arguments: list[str]) -> int:
     # Plugins are loaded only where they can make a difference.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
+        if name in ELSEWHERE:
+            raise OptionError(f"There is no command '{name}': {ELSEWHERE[name]}.")
         if closest(name, commands):
             raise UnknownNameError("command", name, commands)
         plugins = installed_plugins()
@@ -100,13 +107,16 @@ def _run(arguments: list[str]) -> int:
         )
     parser = build_parser(commands, [name])
     arguments = _with_profile(parser, arguments, name)
+    arguments = _placed(_own_parser(parser, name), arguments)
     options, unknown = parser.parse_known_args(arguments)
+    if "--protocols" in _spellings(parser, name) and not _options_of(unknown):
+        given = [one for text in unknown for one in text.split(",")]
+        options.protocols, unknown = [*(options.protocols or ()), *given] or None, []
     if unknown:
         program = f"cheesebench {options.command or ''}".rstrip()
-        hint = (
-            did_you_mean(unknown[0].partition("=")[0], _spellings(parser, name))
-            if unknown[0][:1] == "-"
-            else ""
+        hint = "".join(
+            _meant(option, _spellings(parser, name))
+            for option in _options_of(unknown)[:1]
         )
         raise OptionError(
             f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'."
@@ -124,14 +134,46 @@ def _run(arguments: list[str]) -> int:
         )
 
 
-def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
-    commands = next(
+def _options_of(arguments: Sequence[str]) -> list[str]:
+    return [one.partition("=")[0] for one in arguments if one.startswith("-")]
+
+
+def _meant(option: str, known: Iterable[str]) -> str:
+    """Return what an unknown option was probably meant to be."""
+    if option.removeprefix("--") in {one.name for one in OPTIONS}:
+        return f" {option} is an option of a run: pytest --model NAME {option} ..."
+    return did_you_mean(option, known)
+
+
+def _placed(own: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
+    """Return arguments in which ``--protocols A,B`` stands as positions, for commands
+    that take protocols there: either way works for every command.
+    """
+    places = {one.metavar for one in own._actions if not one.option_strings}
+    options = {one for action in own._actions for one in action.option_strings}
+    if "--protocols" in options or not places & {"PROTOCOL", "FILE"}:
+        return arguments
+    found, rest = [], iter(arguments)
+    for argument in rest:
+        option, _, value = argument.partition("=")
+        if option not in ("--protocols", "--protocol"):
+            found.append(argument)
+        else:
+            found += (value or next(rest, "")).split(",")
+    return found
+
+
+def _own_parser(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    commands: dict[str, argparse.ArgumentParser] = next(
         one for one in parser._actions if isinstance(one, argparse._SubParsersAction)
     ).choices
-    own = commands.get(name, parser)
+    return commands.get(name, parser)
+
+
+def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
     return {
         spelling
-        for action in own._actions
+        for action in _own_parser(parser, name)._actions
         for spelling in action.option_strings
         if spelling.startswith("--")
     }

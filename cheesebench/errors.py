@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import difflib
 import sys
-import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostic
 
-#: A list of names up to SHORT characters stays on one line; a longer one is wrapped at
-#: WIDTH.
-SHORT, WIDTH = 240, 78
+#: Of names that take more than SHORT characters only the NEAREST are listed.
+SHORT, NEAREST = 240, 5
 
 
 class CheeseBenchError(Exception):
@@ -136,7 +134,7 @@ class UnknownNameError(CheeseBenchError):
         self.known = known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
-        text = f"There is no {kind} '{name}'.{hint} Known:{_listed(known)}."
+        text = f"There is no {kind} '{name}'.{hint} {_listed(whole or name, known)}."
         super().__init__(f"{text} {remedy}" if remedy else text)
 
 
@@ -170,15 +168,12 @@ class StepAfterEndError(CheeseBenchError):
     """
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Return names to follow a colon: on the same line, or wrapped on lines of their
-    own if they are many.
-    """
-    text = ", ".join(names)
-    if len(text) <= SHORT:
-        return f" {text}"
-    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "".join(f"\n  {line}" for line in lines)
+def _listed(name: str, known: Sequence[str]) -> str:
+    """Return the known names, of many only those that are nearest to a name."""
+    if len(", ".join(known)) <= SHORT:
+        return f"Known: {', '.join(known)}"
+    near = difflib.get_close_matches(name[:100], known[:500], n=NEAREST, cutoff=0)
+    return f"Nearest of {len(known)}: {', '.join(near)}"
 
 
 def look_alike(word: str) -> str:

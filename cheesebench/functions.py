@@ -4,13 +4,15 @@ functions of the public API.
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.api import Names, given_options, names_of
+from cheesebench.api import Names, Run, given_options, names_of
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import find_counted
 from cheesebench.commands.common import (
@@ -72,9 +74,9 @@ def compare(
     """Compare two runs of the same protocols and seed, subject by subject; the answers
     are about the first.
 
-    Runs are given by id, directory or file; a baseline can take the place of one.
-    ``models`` selects a model in either. Raises ComparisonError for runs that are no
-    pairs.
+    Runs are given as such or by id, directory or file; a baseline can take the place of
+    one. ``models`` selects a model in either. Raises ComparisonError for runs that are
+    no pairs.
     """
     counted = [
         find_counted(Path(results), os.fspath(one), Path(baselines))
@@ -85,6 +87,21 @@ def compare(
     )
 
 
+class Figures(dict[str, bytes]):
+    """Files by name; each picture is shown once, as what a browser draws best."""
+
+    def _repr_html_(self) -> str:
+        kinds = {"svg": "image/svg+xml", "png": "image/png"}
+        shown = {}
+        for name in sorted(self, key=lambda name: name.endswith(".svg")):
+            stem, _, suffix = name.rpartition(".")
+            if suffix in kinds:
+                packed = base64.b64encode(self[name]).decode("ascii")
+                source = f"data:{kinds[suffix]};base64,{packed}"
+                shown[stem] = f'<p><img alt="{escape(stem)}" src="{source}"></p>'
+        return "".join(shown[stem] for stem in sorted(shown))
+
+
 def figures(
     runs: Names,
     *,
@@ -92,9 +109,9 @@ def figures(
     formats: Sequence[str] = ("svg", "png"),
     width: float | None = None,
     dpi: int = 150,
-) -> Mapping[str, bytes]:
+) -> Figures:
     """Return the figures and tables of runs: file name -> content. Figures without data
-    are left out.
+    are left out. In a notebook they show themselves.
 
     ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
     Needs the extra ``figures``. Raises OptionError for runs that have different
@@ -129,13 +146,15 @@ def figures(
             ]
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
-            return reporter.render_figures(
-                read,
-                plugins,
-                sizes=sizes,
-                formats=tuple(dict.fromkeys(formats)),
-                width=width,
-                dpi=dpi,
+            return Figures(
+                reporter.render_figures(
+                    read,
+                    plugins,
+                    sizes=sizes,
+                    formats=tuple(dict.fromkeys(formats)),
+                    width=width,
+                    dpi=dpi,
+                )
             )
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
@@ -207,7 +226,7 @@ def audit(
 
 
 def plan(
-    models: Names,
+    models: Names | Run,
     protocols: Names = (),
     *,
     view: Names = (),
@@ -218,9 +237,15 @@ def plan(
     """Forecast the subjects, calls, tokens and dollars of a run, and how often each
     verdict comes.
 
+    ``models`` may be a run: its models, protocols and views once more.
     ``icc``: intraclass correlation of a subject's trials; ``ask``: put the first
     questions to the model; ``options`` as for ``run``.
     """
+    if isinstance(models, Run):
+        plans = [cell.plan for cell in models.summary.cells]
+        protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
+        view = view or list(dict.fromkeys(one.view for one in plans))
+        models = list(dict.fromkeys(one.model for one in plans))
     return forecast_of(
         RunOptions(given_options(models, protocols, view, **options)), icc=icc, ask=ask
     )

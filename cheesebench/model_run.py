@@ -827,8 +827,10 @@ class Standing:
     """Dollars so far."""
     left: float | None
     """Dollars left of the budget; None without one."""
-    seconds: float | None
-    """Seconds left at this pace; None while that is unknown."""
+    seconds: tuple[float, float] | None
+    """Seconds left at this pace: for the trials of the present sets, and if no cell is
+    decided before its last subject; None while that is unknown.
+    """
 
 
 class Tally:
@@ -868,8 +870,9 @@ class Tally:
             self._first = done  # those of earlier sessions do not count for the pace
         share = done / planned if planned else 0.0
         gained, spent = done - self._first, now - self._begun
+        to_come = sum(one.to_come for one in open_ones)
         seconds = (
-            spent / gained * (planned - done)
+            (spent / gained * (planned - done), spent / gained * to_come)
             if gained > 0 and spent > EARLY and self._waiting
             else None
         )
@@ -912,11 +915,15 @@ class Tally:
                 + ("" if now.left is None else f", ${now.left:.2f} left")
             )
         if now.decided < now.cells:
-            left = (
-                "" if now.seconds is None else f", about {duration(now.seconds)} left"
-            )
+            left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
             parts.append(f"{now.share:.0%}{left}".replace("%", " %"))
         return "; ".join(parts)
+
+
+def time_left(least: float, most: float) -> str:
+    """Return ``about 40 s``, or ``40 s to 12 min`` where more sets may come."""
+    few, many = duration(least), duration(most)
+    return f"about {few}" if few == many or most <= least else f"{few} to {many}"
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cheesebench.hookspecs import Reporter, hookimpl
-from cheesebench.reports import comparison, figures, html, markdown, matrix, text
+from cheesebench.reports import (
+    board,
+    comparison,
+    figures,
+    html,
+    markdown,
+    matrix,
+    text,
+)
 from cheesebench.statistics import RunSummary
 from cheesebench.statistics.comparison import RunComparison
 
@@ -57,6 +65,7 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingFormat("json", ".json", comparison.plain_json, comparison.json),
         ComparingFormat("text", ".txt", text.render, comparison.text),
         Format("badge", ".svg", matrix.render_badge),
+        Format("board", ".svg", board.render),
         Format("comment", ".md", matrix.render_comment),
         Format("matrix", ".md", matrix.render),
         Figures(),

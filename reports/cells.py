@@ -503,7 +503,10 @@ def remarks(cell: CellResult) -> list[str]:
             cell.plan.protocol in cell.plan.settings.get("trained_on", ()),
         ),
         ("this subject only", flags.this_subject_only),
-        (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
+        (
+            f"{flags.duplicate_subjects} identical",
+            cell.valid and flags.duplicate_subjects,
+        ),
         ("memory contradicted", flags.memory_contradicted),
         # A warning has said so already where they are many.
         (

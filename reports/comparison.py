@@ -12,7 +12,7 @@ from cheesebench.files import strict_json
 from cheesebench.reports.cells import NOTHING, clean, escape
 from cheesebench.reports.markdown import table as markdown_table
 from cheesebench.statistics import to_plain
-from cheesebench.statistics.comparison import ALPHA
+from cheesebench.statistics.comparison import ALPHA, THIS_RUN
 from cheesebench.statistics.wording import number, percent, plural, points, signed
 
 if TYPE_CHECKING:
@@ -33,34 +33,45 @@ def plain_json(result: object) -> str:
 
 MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
-HOW_TO_READ = (
-    "Every difference is the first run minus the second, in points (or the unit of a measure that is named), over "
+_HOW_TO_READ = (
+    "Every difference is {} minus {}, in points (or the unit of a measure that is named), over "
     "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
     "several. 'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
-_HEADERS = (
-    "",
-    "protocol",
-    "first",
-    "second",
-    "difference",
-    "95 %",
-    "p",
-    "Holm",
-    "pairs",
-    "remarks",
-)
+#: Characters of a run's name that fit above a column.
+_NARROW = 10
+
+
+def sides(comparison: RunComparison) -> tuple[str, str]:
+    """Return what the two runs are called above columns: by their names, if short."""
+    runs = (comparison.first, comparison.second)
+    if runs[0] == runs[1]:
+        return "first", "second"
+    first, second = (
+        clean(run) if len(run) <= _NARROW else side
+        for run, side in zip(runs, ("first", "second"), strict=True)
+    )
+    return first, second
+
+
+def how_to_read(comparison: RunComparison) -> str:
+    return _HOW_TO_READ.format(*sides(comparison))
+
+
+def headers(comparison: RunComparison) -> tuple[str, ...]:
+    rates = sides(comparison)
+    return "", "protocol", *rates, "difference", "95 %", "p", "Holm", "pairs", "remarks"
 
 
 def text(comparison: RunComparison) -> str:
-    parts = [f"{_title(comparison, clean)}"]
+    parts = [f"{title(comparison, clean)}"]
     for model in comparison.models:
         parts += [
-            _heading(model, clean),
-            _text_table(model),
-            _filled(_answer(comparison, model, clean)),
+            heading(model, clean),
+            _text_table(comparison, model),
+            _filled(answer(comparison, model, clean)),
         ]
         parts += [
             _filled(f"{cell.protocol}: {cell.reason}")
@@ -69,27 +80,21 @@ def text(comparison: RunComparison) -> str:
         ]
     parts += [_filled(f"Warning: {line}") for line in comparison.warnings]
     parts += [
-        f"{heading}\n" + "\n".join(f"  {line}" for line in lines)
-        for heading, lines in _notes(comparison, clean)
+        f"{note}\n" + "\n".join(f"  {line}" for line in lines)
+        for note, lines in _notes(comparison, clean)
     ]
-    return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
+    return "\n\n".join([*parts, _filled(how_to_read(comparison))]) + "\n"
 
 
 def markdown(comparison: RunComparison) -> str:
-    parts = [f"# {_title(comparison, escape)}"]
+    parts = [f"# {title(comparison, escape)}"]
+    names = tuple(map(escape, headers(comparison)))
     for model in comparison.models:
-        rows = _rows(model)
         parts += [
-            f"## {_heading(model, escape)}",
-            f"**{_answer(comparison, model, escape)}**",
+            f"## {heading(model, escape)}",
+            f"**{answer(comparison, model, escape)}**",
+            markdown_table(names, rows(comparison, model), right=names[2:8]),
         ]
-        parts.append(
-            markdown_table(
-                _HEADERS,
-                rows,
-                right=("first", "second", "difference", "95 %", "p", "Holm"),
-            )
-        )
         reasons = [
             f"- {escape(cell.protocol)}: {escape(cell.reason)}"
             for cell in model.cells
@@ -97,9 +102,9 @@ def markdown(comparison: RunComparison) -> str:
         ]
         parts += ["\n".join(reasons)] if reasons else []
     parts += [f"> **Warning:** {escape(line)}" for line in comparison.warnings]
-    for heading, lines in _notes(comparison, escape):
-        parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
-    return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
+    for note, lines in _notes(comparison, escape):
+        parts.append(f"{note}\n\n" + "\n".join(f"- {line}" for line in lines))
+    return "\n\n".join([*parts, f"> {escape(how_to_read(comparison))}"]) + "\n"
 
 
 def json(comparison: RunComparison) -> str:
@@ -113,19 +118,24 @@ def _filled(line: str) -> str:
     return textwrap.fill(clean(line), WIDTH)
 
 
-def _title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
-    return (
-        f"{shown(comparison.first)} (first) against {shown(comparison.second)} (second)"
+def title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
+    runs = (comparison.first, comparison.second)
+    first, second = (
+        shown(run) if run == side else f"{shown(run)} ({side})"
+        for run, side in zip(runs, sides(comparison), strict=True)
     )
+    if comparison.first == THIS_RUN:
+        first = first.capitalize()
+    return f"{first} against {second}"
 
 
-def _heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
+def heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
     names = dict.fromkeys((model.first_model, model.second_model))
     where = ", ".join(filter(None, (model.view, model.variant)))
     return f"{' against '.join(map(shown, names))} in {shown(where)}"
 
 
-def _answer(
+def answer(
     comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]
 ) -> str:
     overall, names = model.overall, (comparison.first, comparison.second)
@@ -176,25 +186,25 @@ def _kept(model: ModelComparison) -> str:
     )
 
 
-def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
-    rows = [_row(cell) for cell in model.cells]
+def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, ...]]:
+    found = [_row(cell, sides(comparison)) for cell in model.cells]
     overall = model.overall
     pairs = str(overall.pairs)
-    answer = _kept(model) or f"{MARKS[overall.answer]} {overall.answer}"
+    said = _kept(model) or f"{MARKS[overall.answer]} {overall.answer}"
     rated = [cell for cell in model.cells if not cell.measure]
     if not rated:
-        return rows
+        return found
     first, second = (
         _mean([getattr(cell, side) for cell in rated])
         for side in ("first_rate", "second_rate")
     )
     return [
-        *rows,
-        (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, ""),
+        *found,
+        (said, "all", first, second, *_numbers(overall), NOTHING, pairs, ""),
     ]
 
 
-def _row(cell: CellComparison) -> tuple[str, ...]:
+def _row(cell: CellComparison, names: tuple[str, str]) -> tuple[str, ...]:
     return (
         f"{MARKS[cell.answer]} {cell.said}",
         clean(cell.protocol),
@@ -207,7 +217,7 @@ def _row(cell: CellComparison) -> tuple[str, ...]:
         ),
         _p(cell.adjusted_p),
         _pairs(cell),
-        ", ".join(cell.remarks),
+        ", ".join(cell.remarks(*names)),
     )
 
 
@@ -275,10 +285,17 @@ def _notes(
     comparison: RunComparison, shown: Callable[[object], str]
 ) -> list[tuple[str, list[str]]]:
     notes = []
-    if comparison.changed:
+    # Two models are named above their table already.
+    named = {
+        (model.first_model, model.second_model)
+        for model in comparison.models
+        if model.first_model != model.second_model
+    }
+    changed = [one for one in comparison.changed if one[1:] not in named]
+    if changed:
         lines = [
             f"{shown(name)}: {shown(before)} against {shown(after)}"
-            for name, before, after in comparison.changed
+            for name, before, after in changed
         ]
         notes.append(("Other differences between the runs:", lines))
     if comparison.left_out:
@@ -286,19 +303,19 @@ def _notes(
     return notes
 
 
-def _text_table(model: ModelComparison) -> str:
+def _text_table(comparison: RunComparison, model: ModelComparison) -> str:
     """Return the narrow table, with only the p value that decides the answer
     (Holm-adjusted where there is one).
     """
-    rows = [
-        (answer, *values, holm if holm != NOTHING else p, remarks)
-        for answer, *values, p, holm, _, remarks in _rows(model)
+    lines = [
+        (said, *values, holm if holm != NOTHING else p, remarks)
+        for said, *values, p, holm, _, remarks in rows(comparison, model)
     ]
-    headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")
+    names = ("", "protocol", *sides(comparison), "points", "95 %", "p", "")
     alignment = ("left", "left", "right", "right", "right", "right", "right", "left")
     drawn: str = tabulate(
-        rows,
-        headers=headers,
+        lines,
+        headers=names,
         tablefmt="simple",
         disable_numparse=True,
         colalign=alignment,

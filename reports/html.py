@@ -18,7 +18,7 @@ from cheesebench.behaviour import behaviour
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.records import PERSON, CellKey
-from cheesebench.reports import cells, matrix
+from cheesebench.reports import cells, comparison, matrix
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean
 from cheesebench.reports.markdown import SHORT, origin, run_facts
@@ -31,6 +31,7 @@ from cheesebench.reports.player import (
     subject_shelf,
 )
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import (
     bar,
     is_alike,
@@ -577,11 +578,13 @@ def _page(
             first_failed,
             draw,
             lived or {},
+            words.behaviour(str(summary.manifest.get("run_id", "")), own),
         )
         | {"calls": words.calls_table(words.with_controls(summary, own))}
         for model in summary.models
     ]
     scripts = [Markup(_TEMPLATES.static(name)) for name in _SCRIPTS]
+    compared = summary.compared
     style = Markup(_TEMPLATES.static("page.css"))
     return _TEMPLATES.render(
         "page.html.jinja",
@@ -589,6 +592,7 @@ def _page(
         scripts=scripts,
         style=style,
         run=clean(summary.manifest.get("run_id") or "a run"),
+        compared=_compared(compared) if isinstance(compared, RunComparison) else None,
         in_progress=words.in_progress(summary),
         facts=run_facts(summary),
         models=models,
@@ -645,6 +649,28 @@ def _page(
         width=WIDTH,
         alone=False,
     )
+
+
+def _compared(found: RunComparison) -> dict[str, Any]:
+    """Return what stands first on the page of a run with a baseline."""
+    return {
+        "title": comparison.title(found, clean),
+        "headers": comparison.headers(found),
+        "models": [
+            {
+                "heading": comparison.heading(model, clean),
+                "answer": comparison.answer(found, model, clean),
+                "kind": next(
+                    (one for one in ("worse", "undecided") if one in model.answers),
+                    "kept",
+                ),
+                "rows": comparison.rows(found, model),
+            }
+            for model in found.models
+        ],
+        "warnings": found.warnings,
+        "how_to_read": comparison.how_to_read(found),
+    }
 
 
 def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
@@ -747,6 +773,7 @@ def _model(
     first_failed: dict[CellKey, tuple[int, int] | None],
     draw: Draw,
     lived: Mapping[CellKey, Behaviour],
+    did: str,
 ) -> dict[str, Any]:
     profile = radar(model, cells)
     others = {
@@ -760,6 +787,7 @@ def _model(
         "gate": model.gate,
         "mark": words.MARKS[model.gate],
         "reason": model.gate_reason,
+        "did": did,
         "counts": [(v, [c.verdict for c in cells].count(v)) for v in Verdict],
         "overall": model.overall,
         "averaged_over": words.averaged_over(cells),

@@ -389,6 +389,9 @@ def _model(
         "### Verdicts",
         _verdicts(cells),
     ]
+    run_id = str(summary.manifest.get("run_id", ""))
+    if did := words.behaviour(run_id, cells):
+        blocks.append(escape(did))
     meanings = _meanings(cells)
     if meanings:
         blocks.append(meanings)

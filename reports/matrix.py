@@ -94,7 +94,11 @@ class Row:
         """The mean ability, ``0.71``; of a row without a scale the mean pass rate."""
         if self.ability is not None:
             return on_scale(self.ability)
-        return words.NOTHING if self.mean is None else percent(self.mean)
+        if self.mean is None:
+            return words.NOTHING
+        rated = sum(field.rate is not None for field in self.fields)
+        fewer = self.kind == "model" and rated < len(self.fields)
+        return f"{percent(self.mean)}{f' ({rated} of {len(self.fields)})' if fewer else ''}"
 
     @property
     def cost_shown(self) -> str:

@@ -223,6 +223,7 @@ def test_statistics_sees_records_only() -> None:
                     "interfaces",
                     "published",
                     "records",
+                    "tables",
                 ), f"{name} imports {imported}"
 
 

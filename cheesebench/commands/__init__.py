@@ -43,7 +43,11 @@ GROUPS = {
             "estimate the cost and power of a run before any call",
             "cheesebench.commands.plan",
         ),
-        CommandSpec("study", "list all studies", "cheesebench.commands.study"),
+        CommandSpec(
+            "study",
+            "list all studies; pytest --study NAME runs one",
+            "cheesebench.commands.study",
+        ),
         CommandSpec(
             "people",
             "run protocols with people, in the browser",
@@ -90,6 +94,9 @@ GROUPS = {
         ),
         CommandSpec(
             "export", "export a run for other programs", "cheesebench.commands.export"
+        ),
+        CommandSpec(
+            "film", "make a moving picture of a trial", "cheesebench.commands.film"
         ),
         CommandSpec(
             "figures",

@@ -21,6 +21,7 @@ from cheesebench.commands.common import (
     installed_catalogue,
     load_protocol,
     one_line,
+    paragraph,
     positive_number,
     shown_path,
     whole_number,
@@ -108,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
     failed = sum(len(report.failures) for report in reports)
     if not options.json:
         print(f"{counted(len(reports), 'protocol')}: {counted(failed, 'failure')}")
+        print("\n".join(filter(None, map(_what_is_open, reports))), end="")
     return FINDINGS if failed else 0
 
 
@@ -122,6 +124,20 @@ def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
             "cheesebench audit: no protocol given. Name one or more, or give --edition."
         )
     return [load_protocol(name) for name in options.protocols]
+
+
+def _what_is_open(report: AuditReport) -> str:
+    """Return what follows from rules that could not be decided."""
+    rules = [one.rule for one in report.findings if one.verdict == "undecided"]
+    if not rules:
+        return ""
+    return (
+        paragraph(
+            f"{report.protocol} is not validated by this audit: undecided {', '.join(rules)}. A longer one may decide: "
+            "--effort N (lesions), --trials N (leaks)."
+        )
+        + "\n"
+    )
 
 
 def _as_text(report: AuditReport) -> str:

@@ -24,6 +24,7 @@ from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.protocol.catalogue import file_names, protocol_name
+from cheesebench.records import CellPlan
 from cheesebench.terminal import coloured, printable
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
@@ -239,8 +240,12 @@ def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
 
 
 def write_picture(picture: Picture, path: str) -> None:
+    write_bytes(picture.png, path)
+
+
+def write_bytes(content: bytes, path: str) -> None:
     try:
-        write_whole(path, picture.png)
+        write_whole(path, content)
     except OSError as error:
         raise _unwritable(path, error) from None
 
@@ -328,6 +333,39 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="the id of a run, its directory, its run.sqlite, or latest",
     )
     add_option(parser, "results")
+
+
+def add_cell(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses one cell of a run; see ``choose_cell``."""
+    for name in ("protocol", "model", "view", "variant"):
+        parser.add_argument(
+            f"--{name}", metavar="NAME", help=f"the {name}, if the run has several"
+        )
+
+
+def choose_cell(
+    candidates: Sequence[CellPlan], options: argparse.Namespace
+) -> CellPlan:
+    """Return the cell that the options of ``add_cell`` name. Raises UnknownNameError,
+    and OptionError if there are several.
+    """
+    for kind in ("model", "protocol", "view", "variant"):
+        wanted = getattr(options, kind)
+        values = sorted({str(getattr(plan, kind)) for plan in candidates})
+        if wanted is not None and wanted not in values:
+            raise UnknownNameError(f"{kind} in this run called", wanted, values)
+        if wanted is None and len(values) > 1:
+            # Of several variants, the plain one is meant if it exists.
+            if kind == "variant" and "" in values:
+                wanted = ""
+            else:
+                raise OptionError(
+                    f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
+                )
+        candidates = [
+            plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))
+        ]
+    return candidates[0]
 
 
 def add_baselines(parser: argparse.ArgumentParser) -> None:

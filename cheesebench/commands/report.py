@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "20250131-093000-ab12 --html",
         "20250131-093000-ab12 --verify",
         "monday tuesday wednesday --html leaderboard.html --verify",
+        "monday tuesday wednesday --output board.svg",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
     runs = "the id of a run, its directory, its run.sqlite, or latest"
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         metavar="NAME",
-        help="markdown (default), html, json, text, matrix, comment, badge, ...",
+        help="markdown (default), html, json, text, matrix, board, comment, badge, ...",
     )
     parser.add_argument(
         "--json",
@@ -51,14 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.html is not None and (
-        options.format is not None or options.output is not None
-    ):
-        raise OptionError(
-            "--html names its own format and file. Remove --format and --output."
-        )
+    if options.html is not None:
+        if options.format not in (None, "html") or (options.html and options.output):
+            raise OptionError(
+                "--html PATH names its own format and file. Remove --format and --output."
+            )
+        options.html = options.html or options.output or ""
     plugins = installed_plugins()
-    name = "html" if options.html is not None else options.format or "markdown"
+    name = "html" if options.html is not None else options.format
+    if name is None:
+        # An image is what a file of that name is expected to be.
+        is_image = Path(options.output or "").suffix.lower() == ".svg"
+        name = "board" if is_image else "markdown"
     reporter = plugins.reporter(
         name
     )  # an unknown one is reported before anything is computed

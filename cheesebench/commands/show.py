@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import (
+    add_cell,
     add_output,
     add_run,
+    choose_cell,
     counted,
     describe,
     one_line,
@@ -20,7 +22,7 @@ from cheesebench.commands.common import (
     whole_number,
     write_output,
 )
-from cheesebench.errors import OptionError, RunLogError, UnknownNameError
+from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.replay import rebuild_call, rebuild_calls
@@ -67,10 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         help="number of the call among the subject's, or those of --trial, from 1",
     )
-    for name in ("protocol", "model", "view", "variant"):
-        parser.add_argument(
-            f"--{name}", metavar="NAME", help=f"the {name}, if the run has several"
-        )
+    add_cell(parser)
     parser.add_argument(
         "--subject",
         metavar="N",
@@ -119,23 +118,7 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
         raise RunLogError(
             f"Run '{options.run_id}' asked no language model, so there are no calls to show."
         )
-    for kind in ("model", "protocol", "view", "variant"):
-        wanted = getattr(options, kind)
-        values = sorted({str(getattr(plan, kind)) for plan in candidates})
-        if wanted is not None and wanted not in values:
-            raise UnknownNameError(f"{kind} in this run called", wanted, values)
-        if wanted is None and len(values) > 1:
-            # Of several variants, the plain one is meant if it exists.
-            if kind == "variant" and "" in values:
-                wanted = ""
-            else:
-                raise OptionError(
-                    f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
-                )
-        candidates = [
-            plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))
-        ]
-    return candidates[0]
+    return choose_cell(candidates, options)
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Prints for each step the action, changes in the picture, reward, state, and the rules that fired with "
         "their lines.",
-        "my_maze --actions FFLF",
+        "my_maze --actions FFFRFF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)

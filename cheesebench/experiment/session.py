@@ -139,7 +139,7 @@ class Progress:
 
     ``note`` is the state of calls to models over all cells; empty without calls. For a
     sequential cell, the numbers are those of the current set, of ``subjects`` of at
-    most ``most`` subjects.
+    most ``most`` subjects. ``to_come`` are the trials that are left if no set decides.
     """
 
     done: int
@@ -147,6 +147,7 @@ class Progress:
     note: str = ""
     subjects: int | None = None
     most: int = 0
+    to_come: int = 0
 
 
 class Runs(Protocol):
@@ -802,12 +803,14 @@ class RunSession:
             planned = (
                 sum(lengths.values()) + (plan.subjects - len(lengths)) * plan.trials
             )
-            return Progress(sum(cell.trials.values()), planned, note)
+            done = sum(cell.trials.values())
+            return Progress(done, planned, note, to_come=planned - done)
         planned = sum(
             lengths.get(subject, plan.trials) for subject in range(cell.asked)
         )
         done = sum(cell.trials.get(subject, 0) for subject in range(cell.asked))
-        return Progress(done, planned, note, cell.asked, plan.subjects)
+        to_come = planned - done + (plan.subjects - cell.asked) * plan.trials
+        return Progress(done, planned, note, cell.asked, plan.subjects, to_come)
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and

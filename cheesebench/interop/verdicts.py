@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
+from cheesebench.interop.answers import Answer, TaskVerdict
 from cheesebench.interop.hosted import judge_lives
+from cheesebench.interop.own_runs import against_animals, against_run, own_log
 from cheesebench.interop.scores import Items, Scores, read_scores
 from cheesebench.records import GOAL
 from cheesebench.redaction import quoted
@@ -30,6 +32,7 @@ from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
 from cheesebench.statistics.intervals import imagined_pair, quantile
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import odds, plural, points
+from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,9 +40,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Answer = Literal[
-    "better", "worse", "indistinguishable", "PASS", "FAIL", "INCONCLUSIVE", "ERROR"
-]
 #: Power at which the smallest difference that would be seen is given.
 POWER = 0.8
 #: Largest number of subjects that is reported as needed.
@@ -47,34 +47,15 @@ MOST_NEEDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskVerdict:
-    """The answer on one task; scores are proportions, ``rate`` is the mean of the
-    subjects' means.
-    """
-
-    task: str
-    answer: Answer
-    reason: str
-    subjects: int
-    rate: float | None
-    against: float | None
-    """The other model's mean, the value, or the animals'."""
-    interval: tuple[float, float] | None
-    """95 % interval, of the difference of two models, or of the mean."""
-    p_value: float | None = None
-    """Of two models, after Holm's correction."""
-    detectable: float | None = None
-    """The difference of two models that this number of pairs would show with a power of
-    80 %.
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreVerdict:
+class ScoreVerdict(Tabular):
     """The answers of all tasks, and what was left out."""
 
     tasks: tuple[TaskVerdict, ...]
     notes: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each task."""
+        return [asdict(one) for one in self.tasks]
 
     @property
     def worse(self) -> bool:
@@ -114,7 +95,8 @@ def verdict(
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
-            Every Eval Ever, a CSV file with
+            Every Eval Ever, a run of our own (as such, its directory or its file), a
+            CSV file with
             the columns subject, item and score (and task), or a directory of such logs.
         second: Another of these, with the same items.
         value: The number that the mean score is compared with instead.
@@ -134,6 +116,16 @@ def verdict(
         raise OptionError(
             f"--range {low:g} {high:g}: give two numbers, the lower one first."
         )
+
+    logs = [own_log(one) for one in (first, second) if one is not None]
+    if logs[0] is not None:
+        if value is not None or None in logs:
+            raise OptionError(
+                "A run is judged against its animals, or against another run. Leave the value out."
+            )
+        paths = [one for one in logs if one is not None]
+        found = against_animals(*paths) if second is None else against_run(*paths)
+        return ScoreVerdict(tasks=tuple(found))
 
     def read(path: str | PathLike[str]) -> Scores:
         return read_scores(Path(path), score=score, cluster=cluster, limits=limits)

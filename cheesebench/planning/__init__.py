@@ -47,6 +47,7 @@ from cheesebench.planning.simulation import (
 from cheesebench.records import Summable
 from cheesebench.statistics.question import question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
+from cheesebench.tables import Tabular
 from cheesebench.trial_loop import TrialLoop
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(Tabular):
     """A whole run; ``needs`` are by player."""
 
     cells: tuple[CellForecast, ...]
@@ -218,6 +219,26 @@ class Forecast:
     """
     price_of: date | None = None
     """Date of the oldest price used for dollars."""
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each cell and player: how often which verdict comes, and the
+        subjects that half of all runs and 95 % take.
+        """
+        return [
+            {
+                "model": cell.plan.model,
+                "protocol": cell.plan.label,
+                "view": cell.plan.view,
+                "player": player,
+                "passes": found.passes,
+                "fails": found.fails,
+                "disagree": found.disagree,
+                "subjects": found.subjects[0],
+                "subjects_95": found.subjects[1],
+            }
+            for cell in self.cells
+            for player, found in cell.outlooks.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1117,14 +1117,15 @@ class Test(DocumentModel):
         None, description="F, L, R, S or full names; letters may be one string."
     )
     visit: Names | None = Field(
-        None, description="Zones to walk to and solids to press, in order."
+        None,
+        description="Zones to walk to and solids to press, in order, after `actions`.",
     )
     expect: Expect = Field(description="The expected result.")
 
     @model_validator(mode="after")
     def _one_way(self) -> Test:
-        if (self.actions is None) == (self.visit is None):
-            raise PydanticCustomError("shape", "either 'actions' or 'visit'")
+        if self.actions is None and self.visit is None:
+            raise PydanticCustomError("shape", "'actions', 'visit' or both")
         return self
 
 

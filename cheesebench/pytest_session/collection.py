@@ -255,7 +255,8 @@ class CellItem(pytest.Item):
             text = missing_trials(self.run, self.result)
             if self.result.reason.startswith(NEVER_ACTED):
                 show = f"cheesebench show {self.run.log.run_id} --call 1"
-                text = f"{self.result.reason}\n\nRead a reply ({show}). A model or prompt that fits may name actions."
+                remedy = "Another --prompt or a larger model may name actions."
+                text = f"{self.result.reason}\n\nRead a reply ({show}). {remedy}"
             raise NotMeasuredError(printable(text))
 
     def runtest(self) -> None:

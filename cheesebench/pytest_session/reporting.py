@@ -10,6 +10,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from cheesebench.pytest_session.ci import (
     annotate_comparison,
     append_step_summary,
     comparison_properties,
+    forgive_case,
     job_address,
     suite_properties,
     tell_refusal,
@@ -287,6 +289,8 @@ class Reporting:
             # Ours, and neither measured nor judged (pytest-timeout).
             self._stopped += unmeasured is False and verdict is None
         yield
+        if report.failed and verdict == Verdict.FAIL and self._forgives:
+            forgive_case(self._run.config, report)
         if self._blanked is not None:
             report.longrepr, self._blanked = self._blanked, None
             _write_reason(self._run.config, report.longrepr[2])
@@ -370,32 +374,7 @@ class Reporting:
                     f"{undecided} inconclusive, which --inconclusive=fail counts"
                 )
             if self._compared is not None and self._fails_comparison:
-                where = [
-                    name or "all protocols together"
-                    for _, name, _ in self._compared.losses
-                ]
-                if where:
-                    parts.append(
-                        f"worse than {self._compared.second} on {', '.join(dict.fromkeys(where))}"
-                    )
-                else:
-                    cells = [
-                        one
-                        for model in self._compared.models
-                        for one in model.cells
-                        if one.answer == "undecided"
-                    ]
-                    names, gone = (
-                        ", ".join(one.protocol for one in cells),
-                        sum(one.missing[0] for one in cells),
-                    )
-                    where = [
-                        f" on {names}" if names else "",
-                        f" ({plural(gone, 'missing trial')})" if gone else "",
-                    ]
-                    parts.append(
-                        f"undecided whether it is worse than {self._compared.second}{''.join(where)}"
-                    )
+                parts.append(_why_compared(self._compared))
             if self._stopped:
                 parts.append(
                     f"{plural(self._stopped, 'cell')} stopped by another plugin"
@@ -426,7 +405,18 @@ class Reporting:
     @property
     def _fails_comparison(self) -> bool:
         comparing, found = self._run.comparing, self._compared
-        return comparing is not None and found is not None and comparing.fails(found)
+        return (
+            comparing is not None
+            and found is not None
+            and bool(comparing.blamed(found))
+        )
+
+    @property
+    def _forgives(self) -> bool:
+        """Whether a FAIL is for the comparison to judge, and fails nothing itself."""
+        run = self._run
+        comparing = run.comparing
+        return comparing is not None and comparing.gates and run.settings.exit_zero
 
     def _compare(self) -> str:
         run = self._run
@@ -441,7 +431,7 @@ class Reporting:
             return ""
         self._compared = found
         add_suite_properties(run.config, comparison_properties(found))
-        for title, _, reason in found.losses if self._fails_comparison else ():
+        for title, _, reason in run.comparing.blamed(found):
             add_case(run.config, title, reason)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
@@ -465,6 +455,7 @@ class Reporting:
         )
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
+        summary = replace(summary, compared=self._compared)
         text = run.plugins.reporter("markdown").render(summary)
         unfinished = [plan for plan in plans if not is_finished(log, plan, judge_set)]
         if unfinished:
@@ -519,8 +510,11 @@ class Reporting:
         forgiven = run.settings.exit_zero
         root = config.invocation_params.dir
         if self._compared is not None:
+            assert run.comparing is not None
             self._annotations = list(
-                annotate_comparison(self._compared, paths, root, self._fails_comparison)
+                annotate_comparison(
+                    self._compared, run.comparing.blamed(self._compared), paths, root
+                )
             )
         self._annotations += annotate(summary, paths, root, not forgiven)
         self._lines += self._write_html(config, summary)
@@ -565,6 +559,24 @@ class Reporting:
             and all(getattr(report, "cheesebench_verdict", None) for report in failed)
         ):
             terminalreporter.reportchars = terminalreporter.reportchars.replace("f", "")
+
+
+def _why_compared(found: RunComparison) -> str:
+    """Return why a comparison fails the run."""
+    where = [name or "all protocols together" for _, name, _ in found.losses]
+    if where:
+        return f"worse than {found.second} on {', '.join(dict.fromkeys(where))}"
+    cells = [
+        one
+        for model in found.models
+        for one in model.cells
+        if one.answer == "undecided"
+    ]
+    names = ", ".join(one.protocol for one in cells)
+    gone = sum(one.missing[0] for one in cells)
+    on = f" on {names}" if names else ""
+    missing = f" ({plural(gone, 'missing trial')})" if gone else ""
+    return f"undecided whether it is worse than {found.second}{on}{missing}"
 
 
 def _write_reason(config: pytest.Config, reason: str) -> None:

@@ -28,15 +28,16 @@ from cheesebench.model_run import (
     Cell,
     ModelRun,
     Tally,
-    duration,
     read_earlier,
     read_settings,
+    time_left,
 )
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
+    THIS_RUN,
     ComparisonReporter,
     CountedRun,
     RunComparison,
@@ -126,15 +127,23 @@ class Comparing:
         compared with the baseline.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
-        match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
+        match_runs(CountedRun(name=THIS_RUN, seed=seed, cells=cells), self._baseline)
 
-    def fails(self, found: RunComparison) -> bool:
-        return ("worse" in self._fails_if and found.worse) or (
-            "undecided" in self._fails_if and found.undecided
-        )
+    @property
+    def gates(self) -> bool:
+        """Whether the comparison decides if the job fails."""
+        return any(self._fails_if)
+
+    def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:
+        """Return what fails the run: title, protocol (empty for all together),
+        reason.
+        """
+        losses = found.losses if "worse" in self._fails_if else ()
+        questions = found.open_questions if "undecided" in self._fails_if else ()
+        return [*losses, *questions]
 
     def compare(self, log: RunLog) -> RunComparison:
-        return compare_runs(count_run(log), self._baseline)
+        return compare_runs(count_run(log, THIS_RUN), self._baseline)
 
 
 def read_comparing(
@@ -214,6 +223,35 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
             teller(config)(printable(line))
 
 
+#: Seconds between two signs of life where there is no terminal: services that run jobs
+#: end silent ones.
+BEAT = 60.0
+
+
+class Heartbeat:
+    """Writes a line now and then while cells are waited for, instead of a progress
+    line.
+    """
+
+    #: When the last line was written, or the first cell was waited for; by session.
+    LAST = pytest.StashKey[float]()
+
+    def __init__(self, config: pytest.Config, nodeid: str, tally: Tally | None) -> None:
+        self._config, self._tally = config, tally
+        self._name = nodeid.rpartition("::")[2]
+        config.stash.setdefault(self.LAST, time.monotonic())
+
+    def beat(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._config.stash[self.LAST] < BEAT:
+            return
+        self._config.stash[self.LAST] = now
+        done = f"{self._name}: {progress.done} of {progress.planned} trials"
+        said = done if self._tally is None else self._tally.line()
+        note = f"; {progress.note}" if progress.note else ""
+        tell_uncaptured(self._config, f"cheesebench: {said}{note}")
+
+
 @contextmanager
 def progress_line(
     config: pytest.Config, nodeid: str, tally: Tally | None
@@ -223,7 +261,7 @@ def progress_line(
     """
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
-        yield lambda progress: None
+        yield Heartbeat(config, nodeid, tally).beat
         return
     begun = time.monotonic()
     capture = config.pluginmanager.getplugin("capturemanager")
@@ -248,13 +286,10 @@ def progress_line(
             else ""
         )
         own = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
-        left = (
-            seconds / progress.done * (progress.planned - progress.done)
-            if progress.done
-            else 0
-        )
+        pace = seconds / progress.done if progress.done else 0.0
+        left = pace * (progress.planned - progress.done)
         if left > 10:
-            own += f", about {duration(left)} left"
+            own += f", {time_left(left, pace * progress.to_come)} left"
         note = f"; {progress.note}" if progress.note else ""
         if tally is not None and tally.cells == 1 and tally.unreadable:
             own = f" {tally.unreadable};{own}"

@@ -44,6 +44,7 @@ from cheesebench.statistics.wording import (
     points,
     signed,
 )
+from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +54,8 @@ Answer = Literal["better", "worse", "no loss", "undecided"]
 #: Protocol, view and variant, on which two models can be compared.
 Place = tuple[str, str, str]
 
+#: What a run is called in its own reports.
+THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
 #: Most sign flips tried: all of them up to 13 pairs, a sample of this size beyond.
@@ -394,7 +397,7 @@ def _reason(
 ) -> str:
     gap = f"Over {plural(pairs, 'paired subject')} the difference is {difference}"
     if agreed != "undecided":
-        return f"{gap}, more than chance explains: the first run is {agreed}."
+        return f"{gap}, more than chance explains."
     if len(set(answers)) > 1:
         return f"{gap}, but the answer depends on missing trials."
     if 2 * 0.5**pairs >= ALPHA:
@@ -455,11 +458,13 @@ class CellComparison:
             return self.answer
         return f"no loss of {f'{number(self.loss)}' if self.measure else f'{100 * self.loss:.0f} points'}"
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self, *names: str) -> tuple[str, ...]:
+        """Return what is to be known of the subjects; ``names`` are those of both
+        runs.
+        """
         lost = [
-            f"{count} missing in the {side}"
-            for count, side in zip(self.missing, ("first", "second"), strict=True)
+            f"{count} missing in {name}"
+            for count, name in zip(self.missing, names, strict=True)
             if count
         ]
         return (*lost, *(["identical"] if self.identical else []))
@@ -485,7 +490,7 @@ class ModelComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunComparison:
+class RunComparison(Tabular):
     """The comparison of everything that two runs have in common; every answer describes
     the first run.
     """
@@ -506,6 +511,30 @@ class RunComparison:
     a loss there.
     """
 
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each protocol that was compared."""
+        return [
+            {
+                "model": model.first_model,
+                "against": model.second_model,
+                "view": model.view,
+                "variant": model.variant,
+                "protocol": cell.protocol,
+                "answer": cell.answer,
+                "first": cell.first_rate,
+                "second": cell.second_rate,
+                "difference": cell.paired.difference,
+                "low": cell.paired.interval and cell.paired.interval[0],
+                "high": cell.paired.interval and cell.paired.interval[1],
+                "p": cell.paired.p_value,
+                "p_holm": cell.adjusted_p,
+                "pairs": cell.paired.pairs,
+                "reason": cell.reason,
+            }
+            for model in self.models
+            for cell in model.cells
+        ]
+
     @property
     def worse(self) -> bool:
         """Whether any model is worse, over all protocols or on one of them."""
@@ -520,15 +549,25 @@ class RunComparison:
     @property
     def warnings(self) -> list[str]:
         """Sentences on what a green answer does not cover."""
+        return [*self.not_compared, *self.doubtful]
+
+    @property
+    def not_compared(self) -> list[str]:
+        """Sentences on what the second run lacks."""
+        if not self.unseen:
+            return []
+        what = ", ".join(self.unseen)
+        return [
+            f"{self.second} does not have {what}: a loss there would not be seen. Bless a run that has it."
+        ]
+
+    @property
+    def doubtful(self) -> list[str]:
+        """Sentences on comparisons whose numbers may mislead."""
         second, found = self.second, list(self._doubts())
         for name in self.stopped:
             found.append(
                 f"{name} stopped because of its results, so its rates are biased; compare --design cohort."
-            )
-        if self.unseen:
-            what = ", ".join(self.unseen)
-            found.append(
-                f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it."
             )
         undecided = [
             cell
@@ -566,21 +605,38 @@ class RunComparison:
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
         """What is worse: title, protocol (empty for all together), reason."""
-        several = len({(model.view, model.variant) for model in self.models}) > 1
-        for model in self.models:
-            where = (
-                f" ({', '.join(filter(None, (model.view, model.variant)))})"
-                if several
-                else ""
-            )
-            who = f"worse than {self.second}: {model.first_model}{where} on"
+        for model, who in self._who():
+            title = f"worse than {self.second}: {who} on"
             yield from (
-                (f"{who} {c.protocol}", c.protocol, c.reason)
+                (f"{title} {c.protocol}", c.protocol, c.reason)
                 for c in model.cells
                 if c.answer == "worse"
             )
             if model.overall.answer == "worse":
-                yield f"{who} all protocols together", "", model.overall.reason
+                yield f"{title} all protocols together", "", model.overall.reason
+
+    @property
+    def open_questions(self) -> Iterator[tuple[str, str, str]]:
+        """What is undecided, and what the second run lacks: title, protocol, reason."""
+        title = f"not known to be as good as {self.second}"
+        for model, who in self._who():
+            yield from (
+                (f"{title}: {who} on {c.protocol}", c.protocol, c.reason)
+                for c in model.cells
+                if c.answer == "undecided"
+            )
+        for reason in self.not_compared:
+            yield title, "", reason
+
+    def _who(self) -> Iterator[tuple[ModelComparison, str]]:
+        """Yield each model with its name, and where several are compared its view."""
+        several = len({(model.view, model.variant) for model in self.models}) > 1
+        for model in self.models:
+            where = ", ".join(filter(None, (model.view, model.variant)))
+            yield (
+                model,
+                f"{model.first_model} ({where})" if several else model.first_model,
+            )
 
 
 @runtime_checkable
@@ -806,9 +862,6 @@ def _cell(
     if b.alike and answer != "undecided" and first is not None and second is not None:
         nearer = abs(first - b.animals) < abs(second - b.animals)
         answer = "better" if nearer else "worse"
-        reason = reason.replace(
-            f"the first run is {paired.answer}", f"the first run is {answer}"
-        )
     if answer != "undecided" and adjusted >= ALPHA:
         reason = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"

@@ -345,15 +345,11 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 def _as_a_list(
     failed: Sequence[str], kept: Sequence[str], cells: int, total: str
 ) -> str:
-    """Return which FAILs hold as a list, and that others are not corrected."""
+    """Return which FAILs remain when they are corrected for several protocols."""
     if cells == 1:
         return ""
-    if kept == failed:
-        return f"; all of them also as a list (e-BH over {total})"
-    others = f"not corrected for {total} (--familywise corrects)"
-    if not kept:
-        return f"; {others}"
-    return f"; {', '.join(kept)} also as a list (e-BH), the others {others}"
+    remain = "all" if kept == failed else ", ".join(kept) or "none"
+    return f"; corrected for {total} (e-BH): {remain}"
 
 
 # ---- The best of several views: the paper's headline number, and a number that shows

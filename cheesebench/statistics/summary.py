@@ -532,6 +532,10 @@ class RunSummary:
     """The run beside the published model that ``--against`` names."""
     leaderboards: tuple[Leaderboard, ...] = ()
     """One for every view of a run of the design ``leaderboard`` with several models."""
+    compared: object = None
+    """The run beside the baseline that ``--compare`` names: a RunComparison, whose
+    module uses this one.
+    """
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers, ready for

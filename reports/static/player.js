@@ -52,6 +52,10 @@
     return most;
   }
 
+  function tallest(observations) {
+    return Math.max(12, ...observations.slice(0, 500).map((seen) => (typeof seen === "object" ? seen.text : seen).split("\n").length));
+  }
+
   // ---- choosing
 
   async function open(wanted) {
@@ -75,6 +79,7 @@
       if (shelf) {
         const columns = widest(shelf.observations);
         $("observation").style.setProperty("--columns", String(columns));
+        $("observation").style.setProperty("--lines", String(tallest(shelf.observations)));
         $("observation").classList.toggle("dense", columns > WIDE && !cells[cell].prose);
         $("observation").classList.toggle("prose", cells[cell].prose);
       }
@@ -125,7 +130,7 @@
       ["block", trial.block],
       ["session", trial.session],
       ["in the pass rate", trial.compared ? "yes" : "no"],
-    ].concat(Object.entries(trial.measures).map(([name, value]) => [name, value === null ? "–" : number(value)]));
+    ].filter(([, value]) => value !== "").concat(Object.entries(trial.measures).map(([name, value]) => [name, value === null ? "–" : number(value)]));
     $("trial-facts").replaceChildren(...rows.map(([name, value]) => {
       const row = element("div");
       row.append(element("dt", name), element("dd", String(value)));

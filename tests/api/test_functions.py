@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cheesebench
+import cheesebench.errors
 from cheesebench.cli import main
 from tests.pytest_plugin.conftest import corridor
 
+ROOT = Path(__file__).parents[2]
 SMALL: dict[str, Any] = {
     "subjects": 6,
     "design": "flat-4",
@@ -51,14 +54,41 @@ def test_a_run_is_planned_compared_and_drawn(
         cheesebench.CheeseBenchError, match="There is no baseline or run 'three'"
     ):
         cheesebench.compare("one", "three")
+    assert cheesebench.compare(*runs) == found
+    [cell] = runs[0].summary.cells
+    [own] = cheesebench.verdict(runs[0]).tasks
+    assert (own.answer, own.reason) == (cell.verdict.value, cell.reason)
+    assert cheesebench.verdict(*runs).tasks[0].answer == "indistinguishable"
+    with pytest.raises(cheesebench.OptionError, match="Leave the value out"):
+        cheesebench.verdict(runs[0], value=0.5)
+    assert cheesebench.plan(runs[0], lab, **SMALL).rows() == forecast.rows()
+    shown = found._repr_html_()
+    assert "<th>answer</th>" in shown
+    assert f"<td>{found.rows()[0]['reason']}</td>" in shown
+    pytest.importorskip("pandas")
+    assert list(found.frame()["protocol"]) == ["east"]
     pytest.importorskip("matplotlib")
-    files = cheesebench.figures(["one", "two"], formats=["svg"])
+    files = cheesebench.figures(runs, formats=["svg"])
+    assert 'src="data:image/svg+xml;base64,' in files._repr_html_()
     assert main(["figures", "one", "two", "--format=svg"]) == 0
     assert set(files) == {path.name for path in Path("figures").iterdir()}
     with pytest.raises(
         cheesebench.OptionError, match="'gif' is not one of svg, png, pdf"
     ):
         cheesebench.figures("one", formats=["gif"])
+
+
+def test_completion_offers_what_the_reference_page_shows() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^::: [\w.]+\.(\w+)$", page, re.MULTILINE))
+    for members in re.findall(r"members: \[(.*?)\]", page):
+        shown |= set(members.split(", "))
+    errors = {name for name in cheesebench.__all__ if name.endswith("Error")} & set(
+        vars(cheesebench.errors)
+    )
+    assert set(dir(cheesebench)) == (shown | errors | {"__version__"}) & set(
+        cheesebench.__all__
+    )
 
 
 def test_protocols_are_linted_and_audited(

@@ -92,7 +92,7 @@ def test_formats(run: Run, results: Path, worse: str) -> None:
         1,
     )
     markdown = run("compare", RUN, worse, "--format", "markdown").out
-    assert markdown.startswith(f"# {RUN} (first) against worse (second)")
+    assert markdown.startswith(f"# {RUN} (first) against worse\n")
     assert "| little" in markdown
     refused = run("compare", RUN, worse, "--format", "nothing")
     assert (refused.code, "There is no report format 'nothing'" in refused.err) == (

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -120,9 +121,11 @@ def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(
 
 
 def test_the_page_has_one_place_to_go_to(results: Path, run: Run) -> None:
-    result = run("report", RUN, "--html", "--output", "page.html")
-    assert result.code == 2
-    assert "Remove --format and --output" in result.err
+    for more in (["one.html", "--output", "page.html"], ["--format", "json"]):
+        result = run("report", RUN, "--html", *more)
+        assert result.code == 2
+        assert "Remove --format and --output" in result.err
+    assert run("report", RUN, "--html", "--output", "page.html").out == "page.html\n"
     assert "cannot be written" in run("report", RUN, "--html", "nowhere/page.html").err
 
 
@@ -138,6 +141,9 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     found = run("report", "random", "tabular-ql", "--html", "board.html", "--verify")
     assert found.code == 0, found.err
     assert found.err.count("Verified: ") == found.err.count("Replayed: ") == 2
+    assert run("report", "random", "tabular-ql", "--output", "board.svg").code == 0
+    image = ElementTree.parse(here / "board.svg").getroot()
+    assert image.get("aria-label", "").startswith(("random (", "tabular-ql ("))
     page = (here / "board.html").read_text(encoding="utf-8")
     for model in ("random", "tabular-ql"):
         assert f'<a href="#little%40{model}%2Cascii_2d/0/1/0">' in page

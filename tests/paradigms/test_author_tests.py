@@ -76,6 +76,8 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
         " expect: {success: true}}",
         "{visit: [lever, left, right], expect: {outcome: correct, steps: 18, reward: 1.3, counters: {presses: 1},"
         " measures: {latency: 1.8}, variables: {seen: [right, left], good: left, held: right, paid: 0}}}",
+        # The actions come first.
+        "{actions: SSSRRF, visit: [left, right], expect: {outcome: correct, steps: 21}}",
         # Variables mean what they hold: `held` is none until the delay is over.
         "{visit: [lever, good, other], expect: {outcome: correct}}",
         "{visit: [lever, good, held], expect: {outcome: correct}}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from threading import Event
 from xml.etree import ElementTree
 
 import pytest
@@ -41,20 +42,21 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "*new (first) against main (second)*",
-            "*new is better than main: +12.5 points*",
+            "This run against main",
+            "*protocol *this run *main *points*",
+            "*this run is better than main: +12.5 points*",
         ]
     )
     directory = project.path / "results" / "new"
-    assert "\n# new (first) against main (second)\n" in (
-        directory / "report.md"
-    ).read_text(encoding="utf-8")
+    assert "\n# This run against main\n" in (directory / "report.md").read_text(
+        encoding="utf-8"
+    )
     # In the comment no heading is larger than its own.
     headings = re.findall(
         "^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert [len(line.split()[0]) for line in headings] == [3, 4, 3]
-    assert "### new (first) against main (second)" in headings
+    assert "### This run against main" in headings
 
 
 @pytest.mark.parametrize(("options", "code"), [((), 0), (("--compare-fail=worse",), 1)])
@@ -71,7 +73,7 @@ def test_a_worse_run_fails_only_on_demand(
     result = project.runpytest_inprocess(*worse, *options)
     assert result.ret == code
     result.stdout.fnmatch_lines(
-        ["*is worse than main: -87.5 points*", "*model: statue against walker*"]
+        ["statue against walker in *", "*is worse than main: -87.5 points*"]
     )
 
 
@@ -127,6 +129,55 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     )
 
 
+@pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
+def test_where_the_comparison_gates_it_alone_fails_a_case(
+    project: pytest.Pytester, given: tuple[str, ...]
+) -> None:
+    """The statue fails, as it did in the baseline."""
+    statue = ("--model", "statue", *RUN[2:], "--junitxml=junit.xml", *given)
+    assert project.runpytest_inprocess(*statue, "--cheese-run-id=old").ret == 1
+    assert main(["bless", "old", "main"]) == 0
+    gate = (*statue, "--cheese-compare=main", "--compare-fail=worse,undecided")
+
+    def failures(*more: str) -> tuple[int, str | None]:
+        code = int(project.runpytest_inprocess(*gate, *more).ret)
+        suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+        verdicts = [
+            one.get("value")
+            for one in suite.iter("property")
+            if one.get("name") == "cheesebench.verdict"
+        ]
+        assert verdicts == ["FAIL"]
+        return code, suite.get("failures")
+
+    assert failures() == (1, "1")
+    assert failures("--cheese-exit-zero") == (0, "0")
+
+
+def test_without_a_terminal_a_line_now_and_then_says_how_far_it_is(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cheesebench.pytest_session.run.BEAT", 0.0)
+    hold = Event()
+
+    def slow(call: Call) -> str:
+        if call.number == 30:
+            hold.wait(1)
+        return "ACTIONS: FORWARD, FORWARD"
+
+    with FakeServer(slow) as server:
+        result = project.runpytest_inprocess(
+            "--model=openai/tiny",
+            "--base-url",
+            server.base_url,
+            "--protocols=lab",
+            "--subjects=4",
+        )
+    result.stdout.re_match_lines(
+        [r"cheesebench: \d of 3 cells.*; \d+ %.*; \d+/\d+ calls in flight.*"]
+    )
+
+
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(
     project: pytest.Pytester, baseline: Path
 ) -> None:
@@ -165,7 +216,7 @@ def test_a_resumed_run_is_not_compared_with_itself(
     )
     first = project.runpytest_inprocess(*given)
     first.stdout.fnmatch_lines(
-        ["*new (first) against old (second)*", "  pytest *--compare=old --resume new"]
+        ["*This run against old*", "  pytest *--compare=old --resume new"]
     )
     again = project.runpytest_inprocess(
         "--model=breaker", "--subjects=12", "--resume=new", "--cheese-compare=latest"
@@ -207,7 +258,7 @@ def test_workers_of_xdist_know_the_baseline_of_their_controller(
         result = project.runpytest(
             *given, "-n1", "--cheese-compare=latest", "--cheese-run-id=new"
         )
-    result.stdout.fnmatch_lines(["*new (first) against old (second)*"])
+    result.stdout.fnmatch_lines(["*This run against old*"])
     with RunLog.open_read_only(project.path / "results/new") as log:
         [plan] = log.plans()
         assert (plan.design, len(log.completed_subjects(plan))) == ("cohort", COHORT)

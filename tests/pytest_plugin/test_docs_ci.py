@@ -103,6 +103,9 @@ def job(
 ) -> Callable[..., tuple[int, str]]:
     """Run the command of the page's first workflow; return its exit code, and the line
     that says why.
+
+    Every reader must be told the same: the JUnit file has a failed case if the job is
+    red, and none if it is green; page and comment begin with the comparison.
     """
     monkeypatch.setenv(
         "PYTEST_ADDOPTS",
@@ -141,6 +144,31 @@ def job(
                 assert main(["bless", "first", "main"]) == 0
             done = project.runpytest_inprocess(*words, *more)
         said = " ".join(" ".join(done.outlines).split())
+        suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+        bad = [
+            case.get("name")
+            for case in suite.iter("testcase")
+            if {"failure", "error"} & {child.tag for child in case}
+        ]
+        counted = [int(suite.get(name, 0)) for name in ("failures", "errors")]
+        assert (len(bad), bool(bad)) == (sum(counted), bool(done.ret)), bad
+        page = (project.path / "report.html").read_text(encoding="utf-8")
+        first_words = re.sub("<[^>]*>|\\s+", " ", page[page.index("<header") :])
+        assert first_words.split()[:5] == [
+            "CheeseBench",
+            "This",
+            "run",
+            "against",
+            "main",
+        ]
+        run_id = next(
+            one.removeprefix("--run-id=")
+            for one in reversed([*words, *more])
+            if one.startswith("--run-id=")
+        )
+        comment = project.path / "results" / run_id / "comment.md"
+        told = comment.read_text(encoding="utf-8").splitlines()[1]
+        assert told == "### This run against main"
         return int(done.ret), said[said.rindex("Exit code") :]
 
     return job
@@ -179,6 +207,12 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             ["--run-id=poor", "--max-cost=0.05"],
             1,
             f"{undecided} (390 missing trials).",
+        ),
+        (
+            lambda call: Answer(text="I would rather not."),
+            ["--run-id=mute"],
+            1,
+            "1 cell could not be measured; ",
         ),
     ]:
         done, said = job(script, *options)

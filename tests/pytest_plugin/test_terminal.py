@@ -38,7 +38,7 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    # With nine subjects a FAIL stands as one of a list, too.
+    # With nine subjects a FAIL remains when corrected.
     command = ("--model", "statue", "lab", "--subjects=9", "--cheese-run-id=one")
     result = project.runpytest_inprocess(*command, *flags)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -53,8 +53,8 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
         "✘ FAIL  few        0 %    90 %  -90 (-90 to -54.4)     -10",
         "✘ FAIL  west       0 %    60 %  -60 (-60 to -24.4)     -10",
         "",
-        "✘ FAIL: 0 of 3 protocols passed; east, few, west failed; all of them also as a",
-        "  list (e-BH over 3 protocols).",
+        "✘ FAIL: 0 of 3 protocols passed; east, few, west failed; corrected for 3",
+        "  protocols (e-BH): all.",
         "",
         "Run: results/one",
         "Report: results/one/report.md",

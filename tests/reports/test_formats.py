@@ -17,6 +17,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellPlan
 from cheesebench.reports import (
+    board,
     cheesebench_reporters,
     comparison,
     markdown,
@@ -231,6 +232,29 @@ def test_a_badge_says_how_many_are_passed(
     assert "2 of 2 models" in two
     assert matrix.COLOURS[Verdict.PASS] in two
     ElementTree.fromstring(two)
+
+
+def test_a_board_is_an_image_with_the_best_model_first(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    rates = {"weak": 0.1, "a<b": 0.99}
+    summary = make_run(
+        [
+            (make_plan(protocol, model=name, subjects=40), rate)
+            for name, rate in rates.items()
+            for protocol in ("pool", "maze")
+        ]
+    )
+    image = ElementTree.fromstring(board.render(summary))
+    texts = [one.text for one in image.iter("{http://www.w3.org/2000/svg}text")]
+    # Its columns, then a line for each model, and the rodent's.
+    assert texts[:4] == ["PASS", "mean", "pool", "maze"]
+    names = [text for text in texts if (text and "(" in text) or text == "rodent"]
+    assert [str(name).split(" ")[0] for name in names] == ["a<b", "weak", "rodent"]
+    best = texts.index(names[0])
+    passed, _, *fields = texts[best + 1 : best + 5]
+    assert passed == "2 of 2"
+    assert all(str(one).startswith("✔ ") for one in fields)
 
 
 def test_a_comment_has_the_matrix_and_room_for_more(

@@ -94,7 +94,7 @@ def test_gate_fails_on_a_failure(run: Run) -> None:
     assert (model.gate, model.failed) == (Verdict.FAIL, ("b",))
     assert (
         model.gate_reason
-        == "2 of 3 protocols passed; b failed; all of them also as a list (e-BH over 3 protocols)."
+        == "2 of 3 protocols passed; b failed; corrected for 3 protocols (e-BH): all."
     )
 
 
@@ -111,7 +111,7 @@ def test_a_failure_that_is_not_listed_is_one_all_the_same(run: Run) -> None:
     (model,) = summary.models
     assert (model.gate, model.failed) == (Verdict.FAIL, ())
     assert model.gate_reason == (
-        "2 of 3 protocols passed; b failed; not corrected for 3 protocols (--familywise corrects)."
+        "2 of 3 protocols passed; b failed; corrected for 3 protocols (e-BH): none."
     )
 
 

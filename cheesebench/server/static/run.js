@@ -54,31 +54,83 @@
 
   // ---- the latest trial, as a film: the next one begins when it has ended
 
-  let latest = null, played = "", timer = null;
+  let latest = null, played = "", busy = false;
   const moving = byId("moving");
   moving.checked = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   async function follow() {
     const name = latest && [latest.cell, latest.subject, latest.trial].join("/");
-    if (!name || name === played || timer !== null || !moving.checked) return;
+    if (!name || name === played || busy || !moving.checked) return;
     played = name;
-    const response = await fetch("film?cell=" + latest.cell + "&subject=" + latest.subject + "&trial=" + latest.trial);
-    if (!response.ok) return;
+    busy = true;
+    const response = await fetch("film?cell=" + latest.cell + "&subject=" + latest.subject + "&trial=" + latest.trial).catch(() => null);
+    busy = response !== null && response.ok;
+    if (!busy) return;
     const film = await response.json();
     byId("film-section").hidden = false;
     say("film-about", film.title + ": " + film.model + ", subject " + film.subject + ", trial " + film.trial);
     let step = 0;
-    timer = setInterval(() => {
+    const timer = setInterval(() => {
       if (moving.checked && step < film.frames.length) say("film", film.frames[step++]);
       else {
         clearInterval(timer);
-        timer = null;
+        busy = false;
         say("film-about", byId("film-about").textContent + (step === film.frames.length ? ": " + film.outcome : ""));
         follow();
       }
     }, 150);
   }
   moving.addEventListener("change", follow);
+
+  // ---- the rate as trials come: of each cell that is run, since this page was opened
+
+  const COLOURS = ["--model", "--control", "--kind-0", "--kind-2", "--kind-4", "--kind-9"];
+  const rates = new Map();
+
+  function curve(state) {
+    for (const one of state.cells) {
+      if (one.rate === null || one.control) continue;
+      const known = rates.get(one.number) || [];
+      const [before] = known.slice(-1);
+      if (!before || before[0] !== one.done) known.push([one.done, one.rate]);
+      rates.set(one.number, known);
+    }
+    const active = state.cells.filter((one) => !one.decided && (rates.get(one.number) || []).length > 1);
+    byId("curve-section").hidden = !active.length;
+    if (!active.length) return;
+    const shown = active.slice(0, COLOURS.length);
+    const most = Math.max(...shown.map((one) => one.done));
+    const at = ([done, rate]) => [30 + 360 * done / most, 140 - 130 * rate].map((value) => value.toFixed(1)).join(",");
+    const parts = [];
+    for (const share of [0, 0.5, 1]) {
+      parts.push(drawing("line", { x1: 30, x2: 390, y1: 140 - 130 * share, y2: 140 - 130 * share, class: "scale" }));
+      parts.push(drawing("text", { x: 26, y: 143 - 130 * share, class: "tick" }, 100 * share + ""));
+    }
+    shown.forEach((one, place) => {
+      const style = "stroke: var(" + COLOURS[place] + ")";
+      parts.push(drawing("polyline", { points: rates.get(one.number).map(at).join(" "), class: "line", style: style }));
+      if (one.reference !== null) parts.push(drawing("line", { x1: 384, x2: 390, y1: 140 - 130 * one.reference, y2: 140 - 130 * one.reference, class: "mark", style: style }));
+    });
+    byId("curve").replaceChildren(...parts);
+    byId("curve").setAttribute("aria-label", shown.map((one) => one.title + " " + percent(one.rate)).join("; "));
+    byId("curve-about").replaceChildren(...shown.map((one, place) => {
+      const name = element("span", "● ");
+      name.style.color = "var(" + COLOURS[place] + ")";
+      const entry = element("span", undefined, "entry");
+      entry.append(name, one.title + " (" + one.model + ") " + percent(one.rate) + (one.reference === null ? "" : ", rodent " + percent(one.reference)) + " ");
+      return entry;
+    }));
+  }
+
+  function drawing(name, attributes, text) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "style") made.style.stroke = value.slice(8);
+      else made.setAttribute(key, String(value));
+    }
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
 
   function models(state) {
     const text = JSON.stringify([state.models, state.status]);
@@ -138,7 +190,9 @@
     say("trials", whole(state.done) + " of " + whole(state.done + state.left));
     const running = state.status === "running";
     say("time", duration(state.seconds));
-    say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : duration(state.seconds_left));
+    const most = state.left ? Math.round(state.seconds_left * state.most / state.left) : 0;
+    const range = duration(state.seconds_left || 0) + (most > state.seconds_left ? " to " + duration(most) : "");
+    say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : range);
     say("cost", money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
     say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
     say("calls", whole(state.calls));
@@ -155,6 +209,7 @@
     byId("bar").value = state.done;
     document.title = (running && state.left ? Math.floor(100 * state.done / (state.done + state.left)) + " % " : "") + state.run + " – CheeseBench";
     models(state);
+    curve(state);
     cells(state);
     replies(state);
     // For tests and for whoever looks closely: the very numbers that are drawn.

@@ -1,0 +1,130 @@
+"""``cheesebench film``: a recorded trial as a moving picture, for a talk or a pull
+request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from cheesebench.chat import Picture
+from cheesebench.commands.common import (
+    add_cell,
+    add_run,
+    choose_cell,
+    describe,
+    positive_number,
+    whole_number,
+    write_bytes,
+)
+from cheesebench.errors import OptionError, RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.replay import film, recorded_protocol
+from cheesebench.plugin_manager import installed_plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cheesebench.records import CellPlan, Frame, TrialRecord
+
+#: The view that is drawn as people know mazes.
+FROM_ABOVE = "topdown_2d"
+#: Milliseconds for which the last picture stands.
+PAUSE = 1500
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "The trial is replayed from the run's log and checked against it. Subjects count from 0, trials from 1. The "
+        "file plays once more when it has ended.",
+        "20250131-093000-ab12 --output trial.gif",
+        "20250131-093000-ab12 --protocol barnes_maze --subject 3 --trial 20 --output learned.gif",
+    )
+    add_run(parser)
+    add_cell(parser)
+    parser.add_argument(
+        "--subject",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="number of the subject (default: 0)",
+    )
+    parser.add_argument(
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        help="a trial of that subject, from 1 (default: its last one)",
+    )
+    parser.add_argument(
+        "--speed",
+        metavar="N",
+        type=positive_number,
+        default=5,
+        help="steps a second (default: 5)",
+    )
+    parser.add_argument(
+        "--output", metavar="GIF", required=True, help="the file to write, x.gif"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    if Path(options.output).suffix.lower() != ".gif":
+        raise OptionError(f"--output {options.output}: the name of a film ends in .gif")
+    plugins = installed_plugins()
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        plan = choose_cell(log.plans(), options)
+        if plan.items:
+            raise OptionError(f"{plan.label} is a dialogue: it has no arena to film.")
+        record = _record(log, plan, options)
+        paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+        frames = film(log, paradigm, plugins.view(FROM_ABOVE), record)
+    write_bytes(gif(frames, options.speed), options.output)
+    print(
+        f"{plan.label}, {plan.model}, subject {record.subject}, trial {record.trial + 1}: {record.outcome}"
+    )
+    return 0
+
+
+def _record(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> TrialRecord:
+    run = [one for one in log.trials(plan, options.subject) if not one.missing]
+    found = [one for one in run if options.trial in (None, one.trial + 1)]
+    if not found:
+        which = f"trial {options.trial} of " if run else ""
+        raise RunLogError(
+            f"The run has no {which}subject {options.subject} of {plan.model} on {plan.label}."
+        )
+    return found[-1]
+
+
+def gif(frames: Sequence[Frame], speed: int) -> bytes:
+    """Return the pictures of a trial as an animated GIF, ``speed`` steps a second; the
+    last one stands longer.
+    """
+    pictures = []
+    for frame in frames:
+        assert isinstance(frame.observation, Picture)
+        with Image.open(io.BytesIO(frame.observation.png)) as picture:
+            pictures.append(picture.convert("RGB"))
+    # One palette for all: the colours must not flicker.
+    palette = pictures[0].quantize(64)
+    first, *rest = [
+        one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures
+    ]
+    times = [1000 // speed] * (len(pictures) - 1) + [PAUSE]
+    made = io.BytesIO()
+    first.save(
+        made,
+        format="GIF",
+        save_all=True,
+        append_images=rest,
+        duration=times,
+        loop=0,
+        optimize=True,
+    )
+    return made.getvalue()

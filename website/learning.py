@@ -1,0 +1,88 @@
+"""``python -m website.learning`` makes the moving picture at the top of the README: the
+place learner's first and last trial in the Barnes maze, beside one another.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+import cheesebench
+from cheesebench.chat import Picture
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.replay import film, recorded_protocol
+from cheesebench.plugin_manager import installed_plugins
+
+PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
+MODEL, PROTOCOL, SUBJECT = "place-learner", "barnes_maze", 2
+#: Milliseconds of a step and of the end; pixels between the two mazes.
+STEP, END, BETWEEN = 160, 2500, 24
+
+
+def trials() -> list[list[Image.Image]]:
+    """Return the pictures of the first and of the last judged trial of a subject."""
+    plugins = installed_plugins()
+    with tempfile.TemporaryDirectory() as directory:
+        run = cheesebench.run(
+            MODEL,
+            PROTOCOL,
+            seed=0,
+            subjects=SUBJECT + 1,
+            design="cohort",
+            view="ascii_2d",
+            results=directory,
+            progress=False,
+        )
+        with RunLog.open_read_only(Path(run)) as log:
+            [plan] = log.plans()
+            life = [one for one in log.trials(plan, SUBJECT) if one.compared]
+            paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+            view = plugins.view("topdown_2d")
+            found = []
+            for record in (life[0], life[-1]):
+                frames = film(log, paradigm, view, record)
+                pictures = [one.observation for one in frames]
+                assert all(isinstance(one, Picture) for one in pictures)
+                found.append([_image(one) for one in pictures])  # type: ignore[arg-type]
+    return found
+
+
+def _image(picture: Picture) -> Image.Image:
+    with Image.open(io.BytesIO(picture.png)) as image:
+        return image.convert("RGB")
+
+
+def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
+    """Return pictures of both trials; the one that ends first stands still."""
+    wide, high = both[0][0].size
+    found = []
+    for step in range(max(map(len, both))):
+        page = Image.new("RGB", (2 * wide + BETWEEN, high), "white")
+        for place, trial in enumerate(both):
+            at = (place * (wide + BETWEEN), 0)
+            page.paste(trial[min(step, len(trial) - 1)], at)
+        found.append(page)
+    return found
+
+
+def main() -> None:
+    pictures = side_by_side(trials())
+    palette = pictures[0].quantize(64)
+    first, *rest = (
+        one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures
+    )
+    first.save(
+        PICTURE,
+        save_all=True,
+        append_images=rest,
+        duration=[STEP] * len(rest) + [END],
+        loop=0,
+        optimize=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
