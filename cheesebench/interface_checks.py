@@ -214,42 +214,40 @@ def _wrong_members(thing: object, interface: type) -> Iterator[str]:
         listed = f"{', '.join(missing[:-1])} and {missing[-1]}"
         yield f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
     for name in missing:
-        near = closest(
-            name,
-            [
-                one
-                for one in dir(thing)
-                if one[0] != "_" and one not in (*methods, *attributes)
-            ],
-        )
-        add = (
-            _definition(name, methods[name])
-            if name in methods
-            else f"{name}: {attributes[name] or '...'}"
-        )
-        yield (
-            f"which has '{near}', not '{name}'. Rename it"
-            if near
-            else f"which has no '{name}'. Add '{add}'"
-        )
+        yield _said_missing(name, thing, methods, attributes)
     for name, kind in attributes.items():
         if kind == "str" and not isinstance(value := getattr(thing, name), str):
             yield f"whose '{name}' is {shown(value)}. Make it text"
     for name, wanted in methods.items():
-        own = getattr(thing, name)
-        if not callable(own):
-            fault = f"is {shown(own)}"
-        elif inspect.iscoroutinefunction(own) != inspect.iscoroutinefunction(wanted):
-            fault = (
-                "is a 'def'"
-                if inspect.iscoroutinefunction(wanted)
-                else "is an 'async def'"
-            )
-        elif not _takes(own, len(inspect.signature(wanted).parameters) - 1):
-            fault = f"takes {_parameters(own)}"
-        else:
-            continue
-        yield f"whose '{name}' {fault}. Write '{_definition(name, wanted)}'"
+        if fault := _fault_of_method(getattr(thing, name), wanted):
+            yield f"whose '{name}' {fault}. Write '{_definition(name, wanted)}'"
+
+
+def _said_missing(
+    name: str,
+    thing: object,
+    methods: Mapping[str, Callable[..., Any]],
+    attributes: Mapping[str, str],
+) -> str:
+    known = {*methods, *attributes}
+    own = [one for one in dir(thing) if one[0] != "_" and one not in known]
+    if near := closest(name, own):
+        return f"which has '{near}', not '{name}'. Rename it"
+    if name in methods:
+        return f"which has no '{name}'. Add '{_definition(name, methods[name])}'"
+    return f"which has no '{name}'. Add '{name}: {attributes[name] or '...'}'"
+
+
+def _fault_of_method(own: object, wanted: Callable[..., Any]) -> str:
+    """Return how a method differs from the one that is wanted; empty if it does not."""
+    if not callable(own):
+        return f"is {shown(own)}"
+    is_async = inspect.iscoroutinefunction(wanted)
+    if inspect.iscoroutinefunction(own) != is_async:
+        return "is a 'def'" if is_async else "is an 'async def'"
+    if not _takes(own, len(inspect.signature(wanted).parameters) - 1):
+        return f"takes {_parameters(own)}"
+    return ""
 
 
 def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
@@ -260,15 +258,7 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
             return
         value, hint = getattr(thing, field.name), hints[field.name]
         if not _is(value, hint):
-            kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
-            word = get_origin(kind) or kind
-            named = (
-                " or ".join(map(repr, get_args(kind)))
-                if word is Literal
-                else _WORDS.get(word)
-            )
-            wanted = named or f"{_article(word.__name__)} {word.__name__}"
-            yield f"whose {field.name} is {shown(value)}. Make it {wanted}"
+            yield f"whose {field.name} is {shown(value)}. Make it {_wanted(hint)}"
         elif value is not None and (called := _called_with(hint)) is not None:
             if inspect.iscoroutinefunction(value):
                 yield f"whose {field.name} is an 'async def'. Write 'def'"
@@ -276,6 +266,15 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
                 given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
                 own = _parameters(value)
                 yield f"whose {field.name} takes {own}, but is called with ({given}). Change its parameters"
+
+
+def _wanted(hint: Any) -> str:
+    """Return what a field with this type hint has to be, for a remedy."""
+    kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
+    word = get_origin(kind) or kind
+    if word is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    return _WORDS.get(word) or f"{_article(word.__name__)} {word.__name__}"
 
 
 def _is_union(hint: Any) -> bool:

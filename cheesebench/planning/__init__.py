@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -157,7 +157,7 @@ class Outlook:
     disagree: float
     """Probability that two runs get different verdicts."""
     subjects: tuple[float, float]
-    """Half of all runs take at most so many, and 95 %."""
+    """Subjects that suffice for half of all runs, and for 95 %."""
     each: Spent
     """What one subject takes."""
 
@@ -251,6 +251,13 @@ class _Runs:
     each: Spent
     price: Price | None
 
+    @property
+    def dollars(self) -> float | None:
+        """Price of one subject; None where the price of a call is unknown."""
+        if not self.each.calls:
+            return 0.0
+        return None if self.price is None else self.each.dollars(self.price)
+
 
 def forecast(
     plugins: PluginManager,
@@ -274,152 +281,217 @@ def forecast(
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
     for number, (plan, specification) in enumerate(cells):
         check_fits(plan)
-        cell, simulated = _cell(
-            plugins,
-            plan,
-            specification,
-            models.get(plan.model),
-            seed + number,
-            icc,
-            earlier,
-            (asked or {}).get(plan.model),
-        )
-        found.append(cell)
-        for name in PLAYERS:
-            runs[name].append(simulated.get(name, simulated[next(iter(simulated))]))
-    prices = [
-        model.entry.price for model in models.values() if model.entry.price is not None
-    ]
+        cost = _SubjectCost(each=dict.fromkeys(PLAYERS, Spent()))
+        if (model := models.get(plan.model)) is not None:
+            told = (asked or {}).get(plan.model)
+            cost = _subject_cost(plugins, plan, specification, model, earlier, told)
+        verdicts = _verdicts(plugins, plan, specification, seed + number, icc)
+        found.append(_cell_forecast(plan, cost, verdicts))
+        for name, own in runs.items():
+            player = verdicts.player_for(name)
+            own.append(_Runs(verdicts.counted[player], cost.each[player], cost.price))
+    dates = (
+        model.entry.price.on
+        for model in models.values()
+        if model.entry.price is not None
+    )
     return Forecast(
         cells=tuple(found),
-        needs={name: _needs(own, max_cost) for name, own in runs.items()}
-        if found
-        else {},
+        needs={name: _needs(own, max_cost) for name, own in runs.items() if own},
         all_pass=_all_pass(found),
-        price_of=min((price.on for price in prices), default=None),
+        price_of=min(dates, default=None),
     )
 
 
-def _cell(
+# ---- What a subject of a cell takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubjectCost:
+    """Cost of one subject of a cell by player, and where it is known from."""
+
+    each: Mapping[str, Spent]
+    measured: bool = False
+    own: bool = False
+    longest: float = 0.0
+    manner: Manner | None = None
+    context: int | None = None
+    price: Price | None = None
+
+
+def _subject_cost(
     plugins: PluginManager,
     plan: CellPlan,
     specification: BaseSpecification,
-    model: LanguageModel | None,
-    seed: int,
-    icc: float | None,
+    model: LanguageModel,
     earlier: EarlierRuns | None,
     asked: Manner | None,
-) -> tuple[CellForecast, dict[str, _Runs]]:
-    import numpy as np
-
-    mark, profiles = shipped_profiles().get(plan.protocol, ("", {}))
-    measured = (
-        model is not None
-        and mark == plan.sha256
-        and set(PLAYERS.values()) <= set(profiles)
-        # The first prompts are the shortest, so the cost of a whole life says little
-        # about its first trials.
-        and all(2 * plan.trials >= profiles[kind].trials for kind in PLAYERS.values())
+) -> _SubjectCost:
+    """Return what a subject took in an earlier run of the same cell, or else what it
+    takes in the manner of the model.
+    """
+    profiles = _measured_profiles(plan)
+    cost = _SubjectCost(
+        each={},
+        measured=profiles is not None,
+        context=(asked and asked.context) or model.entry.context,
+        price=model.entry.price,
     )
-    price = None if model is None else model.entry.price
-    own = earlier.subject(plan) if model is not None and earlier is not None else None
-    manner, longest, each = None, 0.0, dict.fromkeys(PLAYERS, Spent())
-    if own is not None:
+    if earlier is not None and (own := earlier.subject(plan)) is not None:
         longest = own.pop("longest")
         each = dict.fromkeys(PLAYERS, Spent(**own))
-    elif model is not None:
-        manner = asked or (earlier.manner(plan) if earlier is not None else None)
-        expected = manner or Manner(reply=_reply_of(model))
-        rehearsed, longest = rehearse(plugins, plan, specification, model, expected)
+        return replace(cost, each=each, own=True, longest=longest)
+    manner = asked or (None if earlier is None else earlier.manner(plan))
+    expected = manner or Manner(reply=_reply_of(model))
+    rehearsed, longest = rehearse(plugins, plan, specification, model, expected)
+    cost = replace(cost, longest=longest, manner=manner)
+    if profiles is None or not _resembles_players(expected, plan):
         each = dict.fromkeys(PLAYERS, rehearsed)
-        # The scripted respondents name as many actions as they may.
-        few = expected.actions is not None and (
-            expected.actions < ENOUGH * plan.settings["actions"]
-        )
-        measured = measured and expected.acts >= ACTS and not few
-        if measured:
-            lives = {
-                name: profiles[kind].each * (plan.trials / profiles[kind].trials)
-                for name, kind in PLAYERS.items()
-            }
-            each = {name: _in_its_manner(one, expected) for name, one in lives.items()}
-    facts: dict[str, Any] = {
-        "plan": plan,
-        "measured": measured,
-        "own": own is not None,
-        "longest": longest,
-    }
-    facts["manner"] = manner
-    facts["context"] = (asked and asked.context) or (
-        None if model is None else model.entry.context
-    )
+        return replace(cost, each=each, measured=False)
+    return replace(cost, each=_in_its_manner(profiles, plan.trials, expected))
+
+
+def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
+    """Return the measured profile of each player; None if they do not fit the plan."""
+    mark, profiles = shipped_profiles().get(plan.protocol, ("", {}))
+    if mark != plan.sha256 or not set(PLAYERS.values()) <= set(profiles):
+        return None
+    found = {name: profiles[kind] for name, kind in PLAYERS.items()}
+    # The first prompts are the shortest, so the cost of a whole life says little about
+    # its first trials.
+    if any(2 * plan.trials < profile.trials for profile in found.values()):
+        return None
+    return found
+
+
+def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
+    """Return whether a model acts as often as the scripted respondents, which name as
+    many actions as they may.
+    """
+    if manner.acts < ACTS:
+        return False
+    return manner.actions is None or manner.actions >= ENOUGH * plan.settings["actions"]
+
+
+# ---- What its verdicts will be
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdicts:
+    """Simulated verdicts of a cell by player; ``counted`` has the subjects of each
+    run. Without a claim there is one player, and nothing simulated.
+    """
+
+    counted: Mapping[str, NDArray[np.int64]]
+    simulated: Mapping[str, Simulated] = field(default_factory=dict)
+    trials: int = 0
+    icc: float | None = None
+
+    def player_for(self, name: str) -> str:
+        """Return the player, or the only one there is."""
+        return name if name in self.counted else next(iter(self.counted))
+
+
+def _verdicts(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    seed: int,
+    icc: float | None,
+) -> _Verdicts:
+    import numpy as np
+
     sessions = specification.judged_sessions
     question = question_of(plan)
-    claims = (
-        question is not None
-        and plan.against == "reference"
-        and bool(sessions or plan.measured is not None)
-    )
-    if not claims or question is None or plan.subjects > MOST_SIMULATED:
-        alone = next(iter(PLAYERS))
-        fixed = _Runs(np.array([plan.subjects]), each[alone], price)
-        outlook = Outlook(
-            passes=0,
-            fails=0,
-            disagree=0,
-            subjects=(plan.subjects, plan.subjects),
-            each=each[alone],
-        )
-        return CellForecast(trials=0, icc=None, outlooks={alone: outlook}, **facts), {
-            alone: fixed
-        }
+    if (
+        question is None
+        or plan.against != "reference"
+        or not (sessions or plan.measured is not None)
+        or plan.subjects > MOST_SIMULATED
+    ):
+        return _Verdicts(counted={next(iter(PLAYERS)): np.array([plan.subjects])})
     animals = subjects_like_animals(plan, sessions, icc)
-    # Subjects that move at random do not differ.
-    weak = replace(animals.at(plan.chance or 0.0), icc=0.0)
-    if plan.measured is not None:
-        weak = _at_random(plugins, plan, specification)
-    players = dict(
-        zip(
-            PLAYERS,
-            (weak, animals, animals if question.alike else animals.at(0.95)),
-            strict=True,
-        )
-    )
-    simulated: dict[str, Simulated] = {
+    weak = _at_random(plugins, plan, specification, animals)
+    competent = animals if question.alike else animals.at(0.95)
+    simulated = {
         name: simulate(
             question,
-            one,
+            subjects,
             plan.subjects,
             seed=seed,
             goal=plan.goal,
             sequential=plan.sequential,
         )
-        for name, one in players.items()
+        for name, subjects in zip(PLAYERS, (weak, animals, competent), strict=True)
     }
+    return _Verdicts(
+        counted={name: one.counted for name, one in simulated.items()},
+        simulated=simulated,
+        trials=sum(sessions.values()),
+        icc=animals.icc,
+    )
+
+
+def _cell_forecast(
+    plan: CellPlan, cost: _SubjectCost, verdicts: _Verdicts
+) -> CellForecast:
     outlooks = {
         name: Outlook(
             passes=one.passes,
             fails=one.fails,
             disagree=one.disagree,
             subjects=_percentiles(one.counted),
-            each=each[name],
+            each=cost.each[name],
         )
-        for name, one in simulated.items()
+        for name, one in verdicts.simulated.items()
     }
-    cell = CellForecast(
-        trials=sum(sessions.values()), icc=animals.icc, outlooks=outlooks, **facts
+    if not outlooks:
+        (alone,) = verdicts.counted
+        outlooks[alone] = Outlook(
+            passes=0,
+            fails=0,
+            disagree=0,
+            subjects=(plan.subjects, plan.subjects),
+            each=cost.each[alone],
+        )
+    return CellForecast(
+        plan=plan,
+        trials=verdicts.trials,
+        icc=verdicts.icc,
+        outlooks=outlooks,
+        measured=cost.measured,
+        own=cost.own,
+        longest=cost.longest,
+        context=cost.context,
+        manner=cost.manner,
     )
-    return cell, {
-        name: _Runs(one.counted, each[name], price) for name, one in simulated.items()
-    }
 
 
 def _at_random(
-    plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    animals: Subjects,
 ) -> Subjects:
-    """Return subjects that move at random, for a verdict about a measure, because their
-    score is not declared.
+    """Return subjects that move at random.
+
+    Their pass rate is declared, and the same for all of them. Their score in a measure
+    is not declared, so it is measured here.
     """
+    if plan.measured is None:
+        return replace(animals.at(plan.chance or 0.0), icc=0.0)
+    means = _means_at_random(plugins, plan, specification)
+    if len(means) < 2:
+        return Subjects(sessions=((0.0, 1),), spread=0.0)
+    return Subjects(
+        sessions=((statistics.fmean(means), 1),), spread=statistics.stdev(means)
+    )
+
+
+def _means_at_random(
+    plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
+) -> list[float]:
+    """Return the mean score of each of so many random lives as there is time for."""
     scale, view, paradigm = (
         scale_of(plan),
         plugins.view(plan.view),
@@ -441,12 +513,7 @@ def _at_random(
         ]
         if known := [score for score in scores if score is not None]:
             means.append(statistics.fmean(known))
-    mean, spread = (
-        (statistics.fmean(means), statistics.stdev(means))
-        if len(means) > 1
-        else (0.0, 0.0)
-    )
-    return Subjects(sessions=((mean, 1),), spread=spread)
+    return means
 
 
 def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
@@ -458,28 +525,18 @@ def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
     longest = max(len(one.counted) for one in cells)
     counts = [np.resize(one.counted, longest) for one in cells]
 
-    def total(of: Sequence[float]) -> NDArray[np.float64]:
-        parts = [count * each for count, each in zip(counts, of, strict=True)]
+    def total(of: Callable[[_Runs], float]) -> NDArray[np.float64]:
+        parts = [count * of(one) for count, one in zip(counts, cells, strict=True)]
         return np.asarray(np.sum(parts, axis=0), dtype=float)
 
-    prices = [
-        0.0
-        if not one.each.calls
-        else None
-        if one.price is None
-        else one.each.dollars(one.price)
-        for one in cells
-    ]
-    known = [price for price in prices if price is not None]
-    dollars = total(known) if len(known) == len(prices) else None
+    has_price = all(one.dollars is not None for one in cells)
+    dollars = total(lambda one: one.dollars or 0.0) if has_price else None
     return Needs(
-        subjects=_percentiles(total([1.0] * len(cells))),
-        calls=_percentiles(total([one.each.calls for one in cells])),
-        tokens=_percentiles(
-            total([one.each.prompt + one.each.completion for one in cells])
-        ),
+        subjects=_percentiles(total(lambda one: 1.0)),
+        calls=_percentiles(total(lambda one: one.each.calls)),
+        tokens=_percentiles(total(lambda one: one.each.prompt + one.each.completion)),
         dollars=None if dollars is None else _percentiles(dollars),
-        seconds=_percentiles(total([one.each.seconds for one in cells])),
+        seconds=_percentiles(total(lambda one: one.each.seconds)),
         suffices=None
         if dollars is None or max_cost is None
         else float((dollars <= max_cost).mean()),
@@ -553,8 +610,19 @@ def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
     )
 
 
-def _in_its_manner(measured: Spent, manner: Manner) -> Spent:
-    """Return the cost of a scripted respondent with replies of the model's length."""
+def _in_its_manner(
+    profiles: Mapping[str, Profile], trials: int, manner: Manner
+) -> dict[str, Spent]:
+    """Return the costs of scripted respondents over so many trials, with replies of the
+    model's length.
+    """
+    return {
+        name: _with_replies_of(profile.each * (trials / profile.trials), manner)
+        for name, profile in profiles.items()
+    }
+
+
+def _with_replies_of(measured: Spent, manner: Manner) -> Spent:
     more = measured.calls * (manner.reply - REPLY)
     seconds, factor = measured.calls * manner.seconds, manner.density / DENSITY
     parts = {

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -213,31 +214,36 @@ class Questioner:
 
 
 def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
-    exchanged = [pair for asker in askers for pair in asker.asked]
+    exchanged = list(chain.from_iterable(asker.asked for asker in askers))
     if not exchanged:
         raise CheeseBenchError("Nothing was asked: these cells make no calls.")
     number = len(exchanged)
     side_by_side = min(facts.slots or QUESTIONS, len(askers))
-    named = [count for asker in askers for count in asker.named]
-    told = [
-        (request, reply)
-        for request, reply in exchanged
-        if reply.usage.prompt and not size_of(request.messages)[1]
-    ]
-    size = sum(size_of(request.messages)[0] for request, _ in told)
-    replies = [
-        reply.usage.completion or len(reply.text.encode()) * DENSITY
-        for _, reply in exchanged
-    ]
+    named = list(chain.from_iterable(asker.named for asker in askers))
+    replies = [_tokens_of(reply) for _, reply in exchanged]
     return Manner(
         replies=number,
         reply=sum(replies) / number,
         acts=1 - sum(asker.silent for asker in askers) / number,
         actions=fmean(named) if named else None,
-        density=sum(reply.usage.prompt for _, reply in told) / size
-        if size
-        else DENSITY,
+        density=_density(exchanged),
         seconds=sum(asker.seconds for asker in askers) / number / side_by_side,
         asked=True,
         context=facts.context,
     )
+
+
+def _tokens_of(reply: ChatReply) -> float:
+    """Return the tokens of a reply, estimated where the server does not count them."""
+    return reply.usage.completion or len(reply.text.encode()) * DENSITY
+
+
+def _density(exchanged: Sequence[tuple[ChatRequest, ChatReply]]) -> float:
+    """Return the tokens of a byte of text, from the prompts without pictures."""
+    tokens, size = 0, 0.0
+    for request, reply in exchanged:
+        length, pictures = size_of(request.messages)
+        if reply.usage.prompt and not pictures:
+            tokens += reply.usage.prompt
+            size += length
+    return tokens / size if size else DENSITY

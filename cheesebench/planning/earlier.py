@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,22 +77,7 @@ class EarlierRuns:
             with closing(log):
                 for other in log.plans():
                     if _same(plan, other) and (trials := _by_trial(log, other)):
-                        sums = [sum(column) for column in zip(*trials, strict=True)]
-                        rest = max(0, plan.trials - len(trials))
-                        whole = [
-                            total + rest * last
-                            for total, last in zip(sums, trials[-1], strict=True)
-                        ]
-                        calls, prompt, cached, completion, seconds, _ = whole
-                        return {
-                            "calls": calls,
-                            "prompt": prompt,
-                            "cached": cached,
-                            "api": cached,
-                            "completion": completion,
-                            "seconds": seconds / _side_by_side(log),
-                            "longest": max(trial[-1] for trial in trials),
-                        }
+                        return _subject_of(trials, plan.trials, _side_by_side(log))
         return None
 
     def manner(self, plan: CellPlan) -> Manner | None:
@@ -101,37 +86,8 @@ class EarlierRuns:
         """
         for log in self._logs():
             with closing(log):
-                names = ("model", "agent", "settings")
-                alike = [
-                    one
-                    for one in log.plans()
-                    if all(getattr(one, name) == getattr(plan, name) for name in names)
-                ]
-                rows = [
-                    row
-                    for one in alike
-                    for row in log.select(f"{_MANNER} {_WHERE}", one.key)
-                ]
-                calls, tokens, seconds, prompts, size = (
-                    sum(row[at] or 0 for row in rows) for at in range(5)
-                )
-                if calls:
-                    cells, counts = log.calls.by_cell(), Counter[str]()
-                    for one in alike:
-                        counts.update(cells[one.key].counts)
-                    silent = counts["unparsed"]
-                    acted = counts["calls"] - counts["notes"] - silent
-                    named = counts["interrupted_actions"] + sum(
-                        counts[action] for action in ACTIONS
-                    )
-                    return Manner(
-                        replies=calls,
-                        reply=tokens / calls,
-                        acts=1 - silent / calls,
-                        actions=named / acted if acted and named else None,
-                        density=prompts / size if prompts and size else DENSITY,
-                        seconds=seconds / calls / _side_by_side(log),
-                    )
+                if (manner := _manner_in(log, plan)) is not None:
+                    return manner
         return None
 
     def _logs(self) -> Iterator[RunLog]:
@@ -140,6 +96,60 @@ class EarlierRuns:
                 yield RunLog.open_read_only(path.parent)
             except (CheeseBenchError, sqlite3.Error, OSError):
                 continue  # damaged, or another version's
+
+
+def _subject_of(
+    trials: Sequence[tuple[float, ...]], planned: int, side_by_side: float
+) -> dict[str, float]:
+    """Return the cost of a subject with so many planned trials."""
+    rest = max(0, planned - len(trials))
+    calls, prompt, cached, completion, seconds, _ = (
+        sum(column) + rest * column[-1] for column in zip(*trials, strict=True)
+    )
+    return {
+        "calls": calls,
+        "prompt": prompt,
+        "cached": cached,
+        "api": cached,
+        "completion": completion,
+        "seconds": seconds / side_by_side,
+        "longest": max(trial[-1] for trial in trials),
+    }
+
+
+def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
+    """Return how the model of a plan answers in one run; None if it was not asked."""
+    alike = [one for one in log.plans() if _answers_alike(plan, one)]
+    rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
+    calls, tokens, seconds, prompts, size = _sums(rows)
+    if not calls:
+        return None
+    cells, counts = log.calls.by_cell(), Counter[str]()
+    for one in alike:
+        counts.update(cells[one.key].counts)
+    return Manner(
+        replies=int(calls),
+        reply=tokens / calls,
+        acts=1 - counts["unparsed"] / calls,
+        actions=_actions_of_a_reply(counts),
+        density=prompts / size if prompts and size else DENSITY,
+        seconds=seconds / calls / _side_by_side(log),
+    )
+
+
+def _sums(rows: Iterable[Sequence[float | None]]) -> list[float]:
+    """Return the sum of each column of ``_MANNER``; NULL counts as 0."""
+    sums = [0.0] * 5
+    for row in rows:
+        sums = [total + (value or 0) for total, value in zip(sums, row, strict=True)]
+    return sums
+
+
+def _actions_of_a_reply(counts: Mapping[str, int]) -> float | None:
+    """Return the actions that a reply names if it names any."""
+    acted = counts["calls"] - counts["notes"] - counts["unparsed"]
+    named = counts["interrupted_actions"] + sum(counts[action] for action in ACTIONS)
+    return named / acted if acted and named else None
 
 
 def _side_by_side(log: RunLog) -> float:
@@ -153,9 +163,18 @@ def _side_by_side(log: RunLog) -> float:
     return max(1.0, (seconds or 0) / passed) if passed > 0 else 1.0
 
 
+#: What two cells have in common whose model answers alike, and whose subjects take as
+#: much.
+_ANSWERS_ALIKE = ("model", "agent", "settings")
+_SAME = (*_ANSWERS_ALIKE, "protocol", "sha256", "view", "variant")
+
+
+def _answers_alike(plan: CellPlan, other: CellPlan) -> bool:
+    return all(getattr(plan, name) == getattr(other, name) for name in _ANSWERS_ALIKE)
+
+
 def _same(plan: CellPlan, other: CellPlan) -> bool:
-    names = ("model", "agent", "protocol", "sha256", "view", "variant", "settings")
-    return all(getattr(plan, name) == getattr(other, name) for name in names)
+    return all(getattr(plan, name) == getattr(other, name) for name in _SAME)
 
 
 #: Messages of a subject's first prompt: its system prompt and the first question.

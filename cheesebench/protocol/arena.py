@@ -8,6 +8,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
@@ -57,6 +59,10 @@ def _disc(radius: int) -> list[Square]:
     ]
 
 
+#: The zones of a cell, its glyph, and its door, if it is one.
+_LookOfCell = tuple[tuple[str, ...], str, str]
+
+
 def _draw(
     zones_of: dict[Square, list[str]],
     groups: dict[str, list[str]],
@@ -72,36 +78,42 @@ def _draw(
         max(square[axis] for square in zones_of) + 2 - low
         for axis, low in ((0, left), (1, top))
     )
-    characters: dict[tuple[tuple[str, ...], str, str], str] = {}
+    characters: dict[_LookOfCell, str] = {}
     drawn = Drawn("", {}, groups)
-    rows = []
-    for row in range(top, top + height):
-        line = ""
-        for column in range(left, left + width):
-            square = (column, row)
-            if square not in zones_of:
-                beside = any((column + c, row + r) in zones_of for c, r in COMPASS)
-                line += "#" if beside else " "
-                continue
-            look = (
-                tuple(zones_of[square]),
-                glyph_of.get(square, floor),
-                door.get(square, ""),
-            )
-            if look == ((), ".", ""):
-                line += "."
-                continue
-            if look not in characters:
-                if len(characters) == len(_ALPHABET):
-                    raise GeneratorError("too many kinds of cells")
-                character = characters[look] = _ALPHABET[len(characters)]
-                drawn.zones[character] = list(look[0])
-                drawn.glyphs[character] = look[1]
-                if look[2]:
-                    drawn.doors[character] = look[2]
-            line += characters[look]
-        rows.append(line)
-    return Drawn("\n".join(rows) + "\n", drawn.zones, groups, drawn.glyphs, drawn.doors)
+
+    def character(square: Square) -> str:
+        if square not in zones_of:
+            beside = any((square[0] + c, square[1] + r) in zones_of for c, r in COMPASS)
+            return "#" if beside else " "
+        look = (
+            tuple(zones_of[square]),
+            glyph_of.get(square, floor),
+            door.get(square, ""),
+        )
+        if look == ((), ".", ""):
+            return "."
+        if look not in characters:
+            characters[look] = _next_character(look, drawn)
+        return characters[look]
+
+    rows = (
+        "".join(character((column, row)) for column in range(left, left + width))
+        for row in range(top, top + height)
+    )
+    text = "".join(row + "\n" for row in rows)
+    return Drawn(text, drawn.zones, groups, drawn.glyphs, drawn.doors)
+
+
+def _next_character(look: _LookOfCell, drawn: Drawn) -> str:
+    """Return the character for a new kind of cell, entered in the legend."""
+    if len(drawn.zones) == len(_ALPHABET):
+        raise GeneratorError("too many kinds of cells")
+    character, (zones, glyph, door) = _ALPHABET[len(drawn.zones)], look
+    drawn.zones[character] = list(zones)
+    drawn.glyphs[character] = glyph
+    if door:
+        drawn.doors[character] = door
+    return character
 
 
 def _mark(
@@ -124,15 +136,7 @@ def pool(options: Pool) -> Drawn:
     radius = options.radius
     water: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
     for (column, row), zones in water.items():
-        right, up = column - radius, radius - row
-        if right >= 0 and up > 0:
-            zones.append("ne")
-        elif right > 0 and up <= 0:
-            zones.append("se")
-        elif right <= 0 and up < 0:
-            zones.append("sw")
-        elif right < 0:
-            zones.append("nw")
+        zones += _quadrant(column - radius, radius - row)
         if any((column + c, row + r) not in water for c, r in COMPASS):
             zones.append("rim")
     diagonal = round(0.6 * radius / math.sqrt(2))
@@ -145,30 +149,37 @@ def pool(options: Pool) -> Drawn:
             [(radius + c * (radius - 1), radius + r * (radius - 1))],
         )
     _mark(water, "centre", [(radius, radius)])
-    sites: list[str] = []
-    if options.sites is not None:
-        across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
-        for c, r in COMPASS[:: 8 // options.sites]:
-            reach = aslant if c and r else across
-            sites.append(f"site{len(sites) + 1}")
-            _mark(water, sites[-1], [(radius + c * reach, radius + r * reach)])
-        _mark(
-            water,
-            "inner",
-            [
-                square
-                for square in water
-                if math.dist(square, (radius, radius)) < radius / 4
-            ],
-        )
     groups = {
         "quadrant": ["nw", "ne", "sw", "se"],
         "spot": ["spot_nw", "spot_ne", "spot_sw", "spot_se"],
         "edge": ["edge_n", "edge_e", "edge_s", "edge_w"],
     }
-    if sites:
-        groups["site"] = sites
+    if options.sites is not None:
+        groups["site"] = _mark_sites(water, radius, options.sites)
     return _draw(water, groups, floor="~")
+
+
+def _quadrant(right: int, up: int) -> list[str]:
+    """Return the quadrant of a square at this distance from the centre, if any."""
+    for name in ("ne", "se", "sw", "nw"):
+        if right >= 0 and up > 0:
+            return [name]
+        right, up = -up, right
+    return []
+
+
+def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> list[str]:
+    """Mark sites at two thirds of the radius, and the inner water without them."""
+    across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
+    sites: list[str] = []
+    for c, r in COMPASS[:: 8 // number]:
+        reach = aslant if c and r else across
+        sites.append(f"site{len(sites) + 1}")
+        _mark(water, sites[-1], [(radius + c * reach, radius + r * reach)])
+    centre = (radius, radius)
+    inner = [square for square in water if math.dist(square, centre) < radius / 4]
+    _mark(water, "inner", inner)
+    return sites
 
 
 def ring(options: Ring) -> Drawn:
@@ -216,40 +227,55 @@ def radial(options: Radial) -> Drawn:
     directions = [
         round(8 * number / options.arms) % 8 for number in range(options.arms)
     ]
+    hub = _hub(options, directions, half)
+    span = range(-hub, hub + 1)
+    cells = {(column, row): ["hub"] for row in span for column in span}
+    cups: dict[Square, str] = {}
+    gates: dict[Square, str] = {}
+    first, last = hub + 1, hub + options.length
+    for number, direction in enumerate(directions, 1):
+        for square, step in _arm(direction, range(first, last + 1), half):
+            if square not in cells:
+                cells[square] = [f"arm{number}"]
+                if step == first:
+                    gates[square] = f"gate{number}"
+        c, r = COMPASS[direction]
+        cups[c * last, r * last] = f"cup{number}"
+    for square, name in cups.items():
+        _mark(cells, name, [square])
+    _mark(cells, "centre", [(0, 0)])
+    groups = {name: _numbered(name, options.arms) for name in ("arm", "cup", "gate")}
+    glyphs = dict.fromkeys(gates, "+") | dict.fromkeys(cups, "o")
+    return _draw(cells, groups, floor=".", glyph_of=glyphs, door=gates)
+
+
+def _hub(options: Radial, directions: list[int], half: int) -> int:
+    """Return the size of the hub: arms may touch only it, so there has to be room for
+    a wall between them, also diagonally.
+    """
     apart = min(
         (b - a) % 8
         for a, b in zip(directions, directions[1:] + directions[:1], strict=True)
     )
-    # Arms may touch only the hub: leave room for a wall between them, also diagonally.
     smallest = {1: 2 + half, 2: 1 + half}.get(apart, max(1, half))
     hub = options.hub if options.hub is not None else smallest
     if hub < smallest:
         raise GeneratorError(
             f"{options.arms} arms of width {options.width} need a hub of at least {smallest}"
         )
-    cells: dict[Square, list[str]] = {}
-    for row in range(-hub, hub + 1):
-        for column in range(-hub, hub + 1):
-            cells[column, row] = ["hub"]
-    cups: dict[Square, str] = {}
-    gates: dict[Square, str] = {}
-    for number, direction in enumerate(directions, 1):
-        c, r = COMPASS[direction]
-        for step in range(hub + 1, hub + options.length + 1):
-            for square in _across(c * step, r * step, c, r, half):
-                if square not in cells:
-                    cells[square] = [f"arm{number}"]
-                    if step == hub + 1:
-                        gates[square] = f"gate{number}"
-        end = (c * (hub + options.length), r * (hub + options.length))
-        cups[end] = f"cup{number}"
-    for square, name in cups.items():
-        _mark(cells, name, [square])
-    _mark(cells, "centre", [(0, 0)])
-    span = range(1, options.arms + 1)
-    groups = {name: [f"{name}{n}" for n in span] for name in ("arm", "cup", "gate")}
-    glyphs = dict.fromkeys(gates, "+") | dict.fromkeys(cups, "o")
-    return _draw(cells, groups, floor=".", glyph_of=glyphs, door=gates)
+    return hub
+
+
+def _arm(direction: int, steps: range, half: int) -> Iterator[tuple[Square, int]]:
+    """Yield the squares of an arm, each with its step from the centre."""
+    c, r = COMPASS[direction]
+    for step in steps:
+        for square in _across(c * step, r * step, c, r, half):
+            yield square, step
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{number}" for number in range(1, count + 1)]
 
 
 def _across(column: int, row: int, c: int, r: int, half: int) -> list[Square]:
@@ -415,46 +441,16 @@ class _Places:
 def build_arena(
     document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> Arena | None:
-    generators = [name for name in GENERATORS if getattr(document, name) is not None]
-    sources = generators + ["map"] * (document.map is not None)
-    if len(sources) != 1:
-        given = (
-            f"{len(sources)} are given: {', '.join(sources)}"
-            if sources
-            else "none is given"
-        )
-        choices = ", ".join(["map", *GENERATORS])
-        diagnostics.error(
-            140,
-            node.position,
-            f"An arena has exactly one of {choices}; {given}.",
-            "Keep one.",
-        )
+    source = _source_of(document, node, diagnostics)
+    if source is None:
         return None
     legend, drawn = dict(document.legend), None
     groups = {name: list(members) for name, members in document.groups.items()}
-    if generators:
-        name = generators[0]
-        try:
-            drawn = GENERATORS[name](getattr(document, name))
-        except GeneratorError as error:
-            diagnostics.error(
-                141,
-                node.find([name]).position,
-                f"This {name} cannot be drawn: {error}.",
-                "Change its options.",
-            )
+    if source != "map":
+        drawn = _generated(source, document, node, diagnostics)
+        if drawn is None:
             return None
-        if legend:
-            place = node.key_position("legend")
-            diagnostics.error(
-                142,
-                place,
-                f"Only a map has a legend; this arena is a {name}.",
-                "Convert it to a map with 'cheesebench render --expand'.",
-            )
-        legend = _legend_of(drawn)
-        groups = {**drawn.groups, **groups}
+        legend, groups = _legend_of(drawn), {**drawn.groups, **groups}
     text = drawn.map if drawn else document.map or ""
     places = _read_map(text, legend, node, diagnostics)
     if places is None:
@@ -465,10 +461,10 @@ def build_arena(
     arena = Arena(
         kinds=tuple(places.kinds),
         cells=tuple(places.cells),
-        zones={name: tuple(cells) for name, cells in places.zones.items()},
-        doors={name: tuple(cells) for name, cells in places.doors.items()},
-        solids={name: tuple(squares) for name, squares in places.solids.items()},
-        groups={name: tuple(members) for name, members in groups.items()},
+        zones=_frozen(places.zones),
+        doors=_frozen(places.doors),
+        solids=_frozen(places.solids),
+        groups=_frozen(groups),
         landmarks=(),
         glyphs=places.glyphs,
         turns=document.headings,
@@ -476,6 +472,61 @@ def build_arena(
     )
     landmarks = _landmarks(arena, document, node.find(["landmarks"]), diagnostics)
     return Arena(**{**vars(arena), "landmarks": landmarks})
+
+
+_Member = TypeVar("_Member")
+
+
+def _frozen(named: Mapping[str, list[_Member]]) -> dict[str, tuple[_Member, ...]]:
+    return {name: tuple(members) for name, members in named.items()}
+
+
+def _source_of(
+    document: documents.Arena, node: Node, diagnostics: Diagnostics
+) -> str | None:
+    """Return ``map`` or the name of the generator; 140: there is not exactly one."""
+    sources = [name for name in GENERATORS if getattr(document, name) is not None]
+    if document.map is not None:
+        sources.append("map")
+    if len(sources) == 1:
+        return sources[0]
+    given = (
+        f"{len(sources)} are given: {', '.join(sources)}"
+        if sources
+        else "none is given"
+    )
+    choices = ", ".join(["map", *GENERATORS])
+    diagnostics.error(
+        140,
+        node.position,
+        f"An arena has exactly one of {choices}; {given}.",
+        "Keep one.",
+    )
+    return None
+
+
+def _generated(
+    name: str, document: documents.Arena, node: Node, diagnostics: Diagnostics
+) -> Drawn | None:
+    """Return what a generator draws; 141: it cannot, 142: there is a legend."""
+    try:
+        drawn = GENERATORS[name](getattr(document, name))
+    except GeneratorError as error:
+        diagnostics.error(
+            141,
+            node.find([name]).position,
+            f"This {name} cannot be drawn: {error}.",
+            "Change its options.",
+        )
+        return None
+    if document.legend:
+        diagnostics.error(
+            142,
+            node.key_position("legend"),
+            f"Only a map has a legend; this arena is a {name}.",
+            "Convert it to a map with 'cheesebench render --expand'.",
+        )
+    return drawn
 
 
 def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
@@ -498,49 +549,11 @@ def _read_map(
     diagnostics: Diagnostics,
 ) -> _Places | None:
     lines = text.rstrip("\n").split("\n")
-    width = max(map(len, lines))
-    written = node.find(["map"])
-    place = written.position
-    if not text.strip():
-        diagnostics.error(
-            143, place, "The map is empty.", "Draw walls with '#' and floor with '.'."
-        )
+    place = node.find(["map"]).position
+    if (fault := _fault_of_map(text, lines, node)) is not None:
+        diagnostics.error(143, place, *fault)
         return None
-    if width * len(lines) > MAX_SQUARES:
-        diagnostics.error(
-            143,
-            place,
-            f"The map has more than {MAX_SQUARES} squares.",
-            "Draw a smaller one.",
-        )
-        return None
-    if len(lines) == 1 and node.find(["map"]).text_at is None:
-        diagnostics.error(
-            143,
-            place,
-            "The map is a single line because YAML folded it.",
-            "Start it with 'map: |'.",
-        )
-        return None
-    places = _Places()
-    missing: set[str] = set()
-    for row, line in enumerate(lines):
-        kinds = ""
-        for column, character in enumerate(line.ljust(width)):
-            entry = legend.get(character)
-            if entry is None and character not in (WALL, FLOOR, VOID):
-                if character not in missing:
-                    missing.add(character)
-                    diagnostics.error(
-                        144,
-                        written.inside(sum(map(len, lines[:row])) + row + column),
-                        f"The map character '{character}' (column {column + 1} of the map) has no legend entry.",
-                        f"Add 'legend: {{{character}: NAME}}'.",
-                    )
-                kinds += VOID
-                continue
-            kinds += _place(character, entry, (column, row), places)
-        places.kinds.append(kinds)
+    places = _read_squares(lines, legend, node, diagnostics)
     for character in legend:
         if character not in text:
             diagnostics.warning(
@@ -549,9 +562,7 @@ def _read_map(
                 f"The legend's '{character}' is not on the map.",
                 "Remove it.",
             )
-    both = (set(places.zones) & set(places.solids)) | (
-        set(places.doors) & set(places.solids)
-    )
+    both = (places.zones.keys() | places.doors.keys()) & places.solids.keys()
     for name in sorted(both):
         diagnostics.error(
             145,
@@ -563,6 +574,49 @@ def _read_map(
         diagnostics.error(143, place, "The map has no floor.", _NO_FLOOR)
         return None
     return None if both else places
+
+
+def _fault_of_map(text: str, lines: list[str], node: Node) -> tuple[str, str] | None:
+    """Return the sentence and the remedy for a map that is not worth reading."""
+    if not text.strip():
+        return "The map is empty.", "Draw walls with '#' and floor with '.'."
+    if max(map(len, lines)) * len(lines) > MAX_SQUARES:
+        return f"The map has more than {MAX_SQUARES} squares.", "Draw a smaller one."
+    if len(lines) == 1 and node.find(["map"]).text_at is None:
+        return (
+            "The map is a single line because YAML folded it.",
+            "Start it with 'map: |'.",
+        )
+    return None
+
+
+def _read_squares(
+    lines: list[str],
+    legend: Mapping[str, documents.LegendEntry],
+    node: Node,
+    diagnostics: Diagnostics,
+) -> _Places:
+    """Collect the squares; 144: a character (reported once) has no legend entry."""
+    width, places, missing = max(map(len, lines)), _Places(), set[str]()
+    for row, line in enumerate(lines):
+        kinds = ""
+        for column, character in enumerate(line.ljust(width)):
+            entry = legend.get(character)
+            if entry is not None or character in (WALL, FLOOR, VOID):
+                kinds += _place(character, entry, (column, row), places)
+                continue
+            kinds += VOID
+            if character in missing:
+                continue
+            missing.add(character)
+            diagnostics.error(
+                144,
+                node.find(["map"]).inside(sum(map(len, lines[:row])) + row + column),
+                f"The map character '{character}' (column {column + 1} of the map) has no legend entry.",
+                f"Add 'legend: {{{character}: NAME}}'.",
+            )
+        places.kinds.append(kinds)
+    return places
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
@@ -607,11 +661,7 @@ def _place(
     if entry.glyph is not None:
         places.glyphs[square] = entry.glyph
     if entry.solid is not None:
-        places.solids.setdefault(entry.solid, []).append(square)
-        if entry.solid == WALL_NAME:
-            return WALL
-        places.glyphs.setdefault(square, WALL)
-        return "S"
+        return _place_solid(entry.solid, square, places)
     cell = len(places.cells)
     places.cells.append(square)
     if entry.door is not None:
@@ -621,6 +671,14 @@ def _place(
         if zone is not None:
             places.zones.setdefault(zone, []).append(cell)
     return FLOOR
+
+
+def _place_solid(name: str, square: Square, places: _Places) -> str:
+    places.solids.setdefault(name, []).append(square)
+    if name == WALL_NAME:
+        return WALL
+    places.glyphs.setdefault(square, WALL)
+    return "S"
 
 
 def _check_groups(
@@ -672,51 +730,46 @@ def _landmarks(
     )
     found: list[Landmark] = []
     for number, (name, entry) in enumerate(named):
-        position = node.find([name if isinstance(given, dict) else number]).position
+        key = name if isinstance(given, dict) else number
+        report = partial(diagnostics.error, 147, node.find([key]).position)
         if isinstance(entry, documents.PlacedLandmark):
-            landmark = Landmark(name, *entry.at, entry.glyph)
-            if arena.kind(entry.at) in (FLOOR, "S"):
-                diagnostics.error(
-                    147,
-                    position,
-                    f"The landmark '{name}' is on the floor at {list(entry.at)}.",
-                    "Put it on a wall or outside the map.",
-                )
-            if not all(
-                -2 <= at < size + 2
-                for at, size in zip(
-                    entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True
-                )
-            ):
-                diagnostics.error(
-                    147,
-                    position,
-                    f"The landmark '{name}' is far outside the map.",
-                    "Put it next to the map.",
-                )
-                continue
+            landmark = _placed_landmark(arena, name, entry, report)
         elif name in HEADINGS:
             landmark = Landmark(name, *_outermost(arena, HEADINGS.index(name)), entry)
         else:
-            diagnostics.error(
-                147,
-                position,
+            report(
                 f"'{name}' is not a compass direction.",
                 "Use N NE E SE S SW W NW, or 'at: [column, row]' and a glyph.",
             )
             continue
-        if any(
-            (other.column, other.row) == (landmark.column, landmark.row)
-            for other in found
-        ):
-            diagnostics.error(
-                147,
-                position,
-                f"Two landmarks are at the same place ('{name}').",
-                "Move one.",
-            )
+        if landmark is None:
+            continue
+        taken = {(other.column, other.row) for other in found}
+        if (landmark.column, landmark.row) in taken:
+            report(f"Two landmarks are at the same place ('{name}').", "Move one.")
         found.append(landmark)
     return tuple(found)
+
+
+def _placed_landmark(
+    arena: Arena,
+    name: str,
+    entry: documents.PlacedLandmark,
+    report: Callable[[str, str], None],
+) -> Landmark | None:
+    """Return a landmark at its square, or None if that is far outside the map."""
+    if arena.kind(entry.at) in (FLOOR, "S"):
+        report(
+            f"The landmark '{name}' is on the floor at {list(entry.at)}.",
+            "Put it on a wall or outside the map.",
+        )
+    size = len(arena.kinds[0]), len(arena.kinds)
+    if any(not -2 <= at < end + 2 for at, end in zip(entry.at, size, strict=True)):
+        report(
+            f"The landmark '{name}' is far outside the map.", "Put it next to the map."
+        )
+        return None
+    return Landmark(name, *entry.at, entry.glyph)
 
 
 def _outermost(arena: Arena, heading: int) -> Square:

@@ -383,26 +383,15 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        for paths in (
-            _that_may_be(wanted, every),
-            every,
-        ):  # reading all of them takes half a second
+        # Reading all of them takes half a second.
+        for paths in (_that_may_be(wanted, every), every):
             loaded, _ = self._all(paths)
-            # A protocol's own id takes precedence over an inherited one: an edition may
-            # have a new id.
-            for by_id in (True, False):
-                for specification in loaded:
-                    names = (
-                        (specification.paradigm,) if by_id else specification.ancestors
-                    )
-                    if specification.edition == edition and wanted in names:
-                        return specification
+            if (found := _chosen(loaded, wanted, edition)) is not None:
+                return found
         if (own := f"{wanted}.{edition}") in self.files:
             return self.load(self.files[own])  # raises its errors
-        if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
-            editions = {
-                s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)
-            }
+        editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
+        if editions:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
             return self.load(
@@ -435,6 +424,19 @@ class Catalogue:
         if not chosen:
             raise UnknownNameError("edition", wanted, {s.edition for s in loaded})
         return chosen
+
+
+def _chosen(
+    loaded: Iterable[BaseSpecification], wanted: str, edition: str
+) -> BaseSpecification | None:
+    """Return the protocol of an edition with this id, its own or else an inherited one:
+    an edition may have a new id.
+    """
+    alike = [one for one in loaded if one.edition == edition]
+    own = (one for one in alike if one.paradigm == wanted)
+    return next(own, None) or next(
+        (one for one in alike if wanted in one.ancestors), None
+    )
 
 
 def _matches(family: Family[Any, Any], tree: Node) -> bool:

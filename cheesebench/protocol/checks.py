@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from operator import eq, ge, gt, le, lt
 
 from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position
@@ -388,36 +388,44 @@ def _beyond_the_schedule(
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
-    """An event that forgives errors forgives what a maze that is turned leaves without
-    landmarks.
+    """331: an event that forgives errors forgives what a maze that is turned leaves
+    without landmarks.
     """
     lesions = spec.construct.abolished_by if spec.construct is not None else ()
     limit = min(
         (at_most for lesion, at_most in lesions if LANDMARKS in lesion.hide),
         default=1.0,
     )
-    draws = spec.document.draw.values()
-    turning = [
-        one.of
-        for one in draws
-        if any(isinstance(column, Turned) for column in one.columns_of.values())
-    ]
-    turns = max(
-        (len(rows) for columns in turning for rows in columns.values()), default=0
-    )
-    for rule in (rule for state in spec.states.values() for rule in state.rules):
-        for node in ex.walk(rule.guard):
-            match node:
-                case ex.Binary("<", ex.Variable(name), other) if (
-                    name in rule.effects.count
-                ):
-                    left = min(turns, int(ex.constant(other) or 0) + 1)
-                    if left > turns * limit:
-                        sentence = f"Of {turns} places that look alike, '{rule.text}' forgives {left - 1}."
-                        remedy = (
-                            "Forgive fewer, or add places to the maze and its turns."
-                        )
-                        diagnostics.warning(331, rule.position, sentence, remedy)
+    turns = _turns(spec)
+    rules = chain.from_iterable(state.rules for state in spec.states.values())
+    allowed = ((rule, most) for rule in rules for most in _errors_allowed(rule))
+    for rule, most in allowed:
+        left = min(turns, most + 1)
+        if left > turns * limit:
+            diagnostics.warning(
+                331,
+                rule.position,
+                f"Of {turns} places that look alike, '{rule.text}' forgives {left - 1}.",
+                "Forgive fewer, or add places to the maze and its turns.",
+            )
+
+
+def _turns(spec: Specification) -> int:
+    """Return how many turns of the maze look alike: the rows of a draw that turns."""
+    rows = [0]
+    for draw in spec.document.draw.values():
+        if any(isinstance(column, Turned) for column in draw.columns_of.values()):
+            rows += map(len, draw.of.values())
+    return max(rows)
+
+
+def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
+    """Yield the numbers below which a rule counts and goes on."""
+    for node in ex.walk(rule.guard):
+        match node:
+            case ex.Binary("<", ex.Variable(name), other):
+                if name in rule.effects.count:
+                    yield int(ex.constant(other) or 0)
 
 
 def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
@@ -622,26 +630,19 @@ class _Checks:
             return True
         if earlier.action == FORWARD and later.trigger in ("enter", "press"):
             return True
-        if earlier.trigger != later.trigger:
-            return False
-        if later.whatever:
+        if earlier.trigger != later.trigger or later.whatever:
             return False
         if earlier.trigger == "act":
             return earlier.action == later.action
         if earlier.trigger == "after":
-            both = (earlier.after, later.after)
-            if isinstance(both[0], ex.Number) and isinstance(both[1], ex.Number):
-                return both[0].value <= both[1].value
-            return both[0] == both[1]
-        if (
-            earlier.target is None
-            or later.target is None
-            or earlier.target.variable
-            or later.target.variable
-        ):
-            return earlier.target == later.target
+            return _is_due_before(earlier.after, later.after)
+        return self._covers_target(earlier.target, later.target)
+
+    def _covers_target(self, earlier: Place | None, later: Place | None) -> bool:
+        if earlier is None or later is None or earlier.variable or later.variable:
+            return earlier == later
         members = self.spec.arena.members
-        return set(members(later.target.name)) <= set(members(earlier.target.name))
+        return set(members(later.name)) <= set(members(earlier.name))
 
     def _all_effects(self) -> Iterator[EffectsSpec]:
         yield self.spec.each
@@ -795,7 +796,7 @@ class _Checks:
         return {
             *used,
             *held,
-            *itertools.chain.from_iterable(groups),
+            *chain.from_iterable(groups),
             *filter(None, drawn),
         }
 
@@ -803,39 +804,38 @@ class _Checks:
         """310: a glyph that looks like floor, wall, the agent, or something else that a
         view draws.
         """
-        lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
         for state in self.spec.states.values():
-            own, always = (
-                self.root.find(("trial", "states", state.name, "show")),
-                self.root.find(("trial", "show")),
-            )
+            own = self.root.find(("trial", "states", state.name, "show"))
+            always = self.root.find(("trial", "show"))
             for place, glyph in state.show:
                 shows = own if place.name in own.keys else always
-                for character in (
-                    map(str, lookup.values(glyph.name))
-                    if glyph.variable
-                    else [glyph.name]
-                ):
-                    if character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
-                        character == FLOOR and not self._floor_is_special(place)
-                    ):
-                        self._alike(
-                            shows.key_position(place.name),
-                            f"'{place.name}' is shown",
-                            character,
-                        )
+                for character in self._characters(glyph):
+                    if self._misleads(place, character):
+                        position = shows.key_position(place.name)
+                        self._alike(position, f"'{place.name}' is shown", character)
+        self._legend_glyphs()
+
+    def _characters(self, glyph: Place) -> list[str]:
+        """Return what can be shown as a glyph: itself, or the values of a variable."""
+        if not glyph.variable:
+            return [glyph.name]
+        lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
+        return list(map(str, lookup.values(glyph.name)))
+
+    def _misleads(self, place: Place, character: str) -> bool:
+        return character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
+            character == FLOOR and not self._floor_is_special(place)
+        )
+
+    def _legend_glyphs(self) -> None:
         legend = self.root.find(("arena", "legend"))
         for character, entry in self.spec.document.arena.legend.items():
-            walkable = entry.zone or entry.zones
-            if entry.glyph and (
-                entry.glyph in (*AGENT_GLYPHS, *DRAWN)
-                or (entry.glyph == WALL and walkable)
-            ):
-                self._alike(
-                    legend.key_position(character),
-                    f"'{character}' is drawn",
-                    entry.glyph,
-                )
+            glyph, walkable = entry.glyph, entry.zone or entry.zones
+            if not glyph:
+                continue
+            if glyph in (*AGENT_GLYPHS, *DRAWN) or (glyph == WALL and walkable):
+                place = legend.key_position(character)
+                self._alike(place, f"'{character}' is drawn", glyph)
 
     def _alike(self, where: Position, what: str, glyph: str) -> None:
         like = {WALL: "a wall", FLOOR: "floor", **DRAWN}.get(glyph, "the agent")
@@ -972,33 +972,30 @@ class _Checks:
     def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target
         assert target is not None
-        read = {
-            node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
-        }
-        if any(check.hidden in read for check in self.spec.document.checks):
-            # a discrimination: which of the drawn places pays is hidden, and the audit
-            # tests that
+        if self._is_discrimination(rule):
             return False
         possible = self.possible(target)
         if target.variable:
-            givers: dict[str, set[str]] = {}
-            for glyph, giver in set().union(*looks):
-                givers.setdefault(glyph, set()).add(giver)
-            if {target.name} in givers.values():
-                return True  # a glyph used only here
+            if _has_own_glyph(target.name, looks):
+                return True
             if len(possible) > 1:
                 return False
         elif rule.guard is not None:
             return False  # which of its members is rewarded depends on the guard
         inside = {cell for name in possible for cell in self.spec.arena.cells_of(name)}
-        seen = {glyph for cell in inside for glyph, _ in looks[cell]}
-        others = {
-            glyph
-            for cell, found in enumerate(looks)
-            if cell not in inside
-            for glyph, _ in found
+        seen, others = set[str](), {FLOOR}
+        for cell, found in enumerate(looks):
+            (seen if cell in inside else others).update(glyph for glyph, _ in found)
+        return not seen & others
+
+    def _is_discrimination(self, rule: RuleSpec) -> bool:
+        """Return whether it is hidden which of the drawn places pays: the audit tests
+        that.
+        """
+        read = {
+            node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
         }
-        return not seen & {FLOOR, *others}
+        return any(check.hidden in read for check in self.spec.document.checks)
 
     def simultaneous(self) -> None:
         """401: two triggers that can fire on the same step."""
@@ -1053,6 +1050,20 @@ class _Checks:
         }
         same = set(self.possible(one.target)) & set(self.possible(other.target))
         return bool(first & second) and not same
+
+
+def _has_own_glyph(variable: str, looks: Iterable[set[tuple[str, str]]]) -> bool:
+    """Return whether a glyph is drawn only through this variable."""
+    givers: dict[str, set[str]] = {}
+    for glyph, giver in set().union(*looks):
+        givers.setdefault(glyph, set()).add(giver)
+    return {variable} in givers.values()
+
+
+def _is_due_before(earlier: ex.Expression | None, later: ex.Expression | None) -> bool:
+    if isinstance(earlier, ex.Number) and isinstance(later, ex.Number):
+        return earlier.value <= later.value
+    return earlier == later
 
 
 def _may_pay(reward: ex.Expression | None) -> bool:

@@ -471,28 +471,34 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     if not isinstance(cells, list | tuple) or len(cells) != len(columns):
         return None
     animal, *numbers = cells
-    if not (
-        isinstance(animal, str | int)
-        and 0 < len(str(animal)) <= MAX_NAME
-        and str(animal).isprintable()
-    ):
+    name = str(animal)
+    if not isinstance(animal, str | int) or not 0 < len(name) <= MAX_NAME:
         return None
-    if columns != COLUMNS:
-        at, value = _whole(numbers[0]), _finite(numbers[1])
-        if at is None or at < 1 or value is None:
-            return None
-        if value < 0 and columns != MEASURED:  # a count: -1 is "did not find it"
-            return None
-        return str(animal), at, value
+    if not name.isprintable():
+        return None
+    if columns == COLUMNS:
+        return _row_of_passes(name, numbers)
+    return _row_of_values(name, numbers, is_count=columns != MEASURED)
+
+
+def _row_of_values(
+    animal: str, numbers: Sequence[object], *, is_count: bool
+) -> Row | None:
+    at, value = _whole(numbers[0]), _finite(numbers[1])
+    if at is None or at < 1 or value is None:
+        return None
+    if value < 0 and is_count:  # -1 is "did not find it"
+        return None
+    return animal, at, value
+
+
+def _row_of_passes(animal: str, numbers: Sequence[object]) -> Row | None:
     session, trials, passed = map(_whole, numbers)
-    if (
-        session is None
-        or trials is None
-        or passed is None
-        or not (session >= 1 and 0 <= passed <= trials >= 1)
-    ):
+    if session is None or trials is None or passed is None:
         return None
-    return str(animal), session, trials, passed
+    if session < 1 or not 0 <= passed <= trials or trials < 1:
+        return None
+    return animal, session, trials, passed
 
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:

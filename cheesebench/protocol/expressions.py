@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add, mod, mul, sub, truediv
@@ -352,20 +352,7 @@ def _tokens(text: str) -> list[_Token]:
     while text[place:].strip():
         match = _TOKEN.match(text, place)
         if not match:
-            offset = place + len(text[place:]) - len(text[place:].lstrip())
-            odd = text[offset]
-            remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
-            word = re.match(
-                r"\w{2,}", text[offset:]
-            )  # a word that begins with a letter of another alphabet
-            compared = bool(tokens) and tokens[-1].text in ("==", "!=") and not word
-            if re.match(r"""(["'])[^\w"']\1""", text[offset:]) or (
-                compared and odd not in _REMEDIES and odd.isprintable()
-            ):
-                remedy = _NO_GLYPHS
-            raise ExpressionError(
-                offset, f"'{odd}' is not allowed in an expression.", remedy
-            )
+            raise _odd_character(text, place, tokens)
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
@@ -377,6 +364,29 @@ def _tokens(text: str) -> list[_Token]:
             "Move a part into a variable or a measure.",
         )
     return tokens
+
+
+def _odd_character(text: str, place: int, tokens: Sequence[_Token]) -> ExpressionError:
+    offset = place + len(text[place:]) - len(text[place:].lstrip())
+    odd, rest = text[offset], text[offset:]
+    remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
+    if re.match(r"""(["'])[^\w"']\1""", rest) or (
+        _is_compared(tokens) and _may_be_glyph(rest)
+    ):
+        remedy = _NO_GLYPHS
+    return ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
+
+
+def _is_compared(before: Sequence[_Token]) -> bool:
+    return bool(before) and before[-1].text in ("==", "!=")
+
+
+def _may_be_glyph(text: str) -> bool:
+    """Whether a text begins with one character that can be drawn, and not with a word
+    in another alphabet.
+    """
+    is_word = re.match(r"\w{2,}", text)
+    return not is_word and text[0] not in _REMEDIES and text[0].isprintable()
 
 
 def parse(text: str) -> Expression:
@@ -481,76 +491,71 @@ class _Parser:
     def atom(self) -> Expression:
         token = self.peek()
         if token is None:
-            remedy = "Complete or remove the last operator."
-            if len(self.tokens) > 1 and self.tokens[-2].text in ("==", "!="):
-                remedy = _NO_GLYPHS
-            elif self.tokens[-1].text == "%":
-                remedy = "Write a share as a number: 0.8 for 80 %."
-            raise ExpressionError(self.end, "The expression ends too early.", remedy)
+            raise self.ended_early()
         self.at += 1
         if token.kind == "number":
-            value = float(token.text)
-            return Number(
-                int(token.text) if token.text.isdigit() and value < 1e15 else value
-            )
+            return _number(token.text)
         if token.text == "(":
-            tree = self.nested(self.disjunction)
-            if not self.take(")"):
-                place = self.peek()
-                raise ExpressionError(
-                    place.offset if place else self.end,
-                    "A ')' is missing.",
-                    "Close the parenthesis.",
-                )
-            return tree
-        if token.kind == "name" and token.text not in _OPERATORS:
-            if not self.take("("):
-                return Word(token.text, token.offset)
-            return (
-                self.compute(token)
-                if token.text in _WITH_EXPRESSIONS
-                else self.call(token)
-            )
-        twice = self.at > 1 and self.tokens[self.at - 2].text == token.text
-        remedy = (
-            _REMEDIES.get(token.text) if twice else None
-        ) or "Write a name or a number here."
-        if (
-            token.kind == "symbol"
-            and self.at > 1
-            and self.tokens[self.at - 2].text in ("==", "!=")
-        ):
+            return self.parenthesised()
+        if token.kind != "name" or token.text in _OPERATORS:
+            raise self.unexpected(token)
+        if not self.take("("):
+            return Word(token.text, token.offset)
+        if token.text in _WITH_EXPRESSIONS:
+            return self.compute(token)
+        return self.call(token)
+
+    def ended_early(self) -> ExpressionError:
+        remedy = "Complete or remove the last operator."
+        if _is_compared(self.tokens[:-1]):
             remedy = _NO_GLYPHS
-        raise ExpressionError(
-            token.offset, f"'{token.text}' is not expected here.", remedy
+        elif self.tokens[-1].text == "%":
+            remedy = "Write a share as a number: 0.8 for 80 %."
+        return ExpressionError(self.end, "The expression ends too early.", remedy)
+
+    def parenthesised(self) -> Expression:
+        tree = self.nested(self.disjunction)
+        if not self.take(")"):
+            raise self.open_parenthesis("Close the parenthesis.")
+        return tree
+
+    def open_parenthesis(self, remedy: str) -> ExpressionError:
+        place = self.peek()
+        return ExpressionError(
+            place.offset if place else self.end, "A ')' is missing.", remedy
+        )
+
+    def unexpected(self, token: _Token) -> ExpressionError:
+        before = self.tokens[: self.at - 1]
+        twice = bool(before) and before[-1].text == token.text
+        remedy = _REMEDIES.get(token.text) if twice else None
+        if token.kind == "symbol" and _is_compared(before):
+            remedy = _NO_GLYPHS
+        return ExpressionError(
+            token.offset,
+            f"'{token.text}' is not expected here.",
+            remedy or "Write a name or a number here.",
         )
 
     def compute(self, function: _Token) -> Expression:
-        arguments = [] if self.take(")") else [self.nested(self.disjunction)]
-        while arguments and self.take(","):
-            arguments.append(self.nested(self.disjunction))
-        if arguments and not self.take(")"):
-            place = self.peek()
-            cut = not place and len(arguments) < _WITH_EXPRESSIONS[function.text].least
-            remedy = _CUT_SHORT if cut else "Close the parenthesis."
-            raise ExpressionError(
-                place.offset if place else self.end, "A ')' is missing.", remedy
-            )
-        known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
+        arguments, known = self.arguments(function), _WITH_EXPRESSIONS[function.text]
+        count = len(arguments)
         if count < known.least or (known.most is not None and count > known.most):
-            wanted = (
-                "one number" if known.most == 1 else f"{known.least} numbers or more"
-            )
-            remedy = f"Write {function.text}({'a' if known.most == 1 else 'a, b'})."
-            if function.text in _WRITTEN:
-                wanted, remedy = "two arguments", f"Write {_WRITTEN[function.text]}."
-            raise ExpressionError(
-                function.offset,
-                f"{function.text}() takes {wanted}, not {count}.",
-                remedy,
-                134,
-            )
-        return Compute(function.text, tuple(arguments), function.offset)
+            raise _wrong_count(function, count)
+        return Compute(function.text, arguments, function.offset)
+
+    def arguments(self, function: _Token) -> tuple[Expression, ...]:
+        """Parse what follows an opening parenthesis, up to the closing one."""
+        if self.take(")"):
+            return ()
+        found = [self.nested(self.disjunction)]
+        while self.take(","):
+            found.append(self.nested(self.disjunction))
+        if not self.take(")"):
+            few = len(found) < _WITH_EXPRESSIONS[function.text].least
+            cut = few and not self.peek()
+            raise self.open_parenthesis(_CUT_SHORT if cut else "Close the parenthesis.")
+        return tuple(found)
 
     def call(self, function: _Token) -> Expression:
         if function.text not in FUNCTIONS and (
@@ -578,6 +583,27 @@ class _Parser:
         return Call(
             function.text, Word(argument.text, argument.offset), function.offset
         )
+
+
+def _number(text: str) -> Number:
+    """Return a literal number: a whole one where it is written without a point and is
+    exact as a float.
+    """
+    value = float(text)
+    return Number(int(text) if text.isdigit() and value < 1e15 else value)
+
+
+def _wrong_count(function: _Token, count: int) -> ExpressionError:
+    name, known = function.text, _WITH_EXPRESSIONS[function.text]
+    if name in _WRITTEN:
+        wanted, remedy = "two arguments", f"Write {_WRITTEN[name]}."
+    elif known.most == 1:
+        wanted, remedy = "one number", f"Write {name}(a)."
+    else:
+        wanted, remedy = f"{known.least} numbers or more", f"Write {name}(a, b)."
+    return ExpressionError(
+        function.offset, f"{name}() takes {wanted}, not {count}.", remedy, 134
+    )
 
 
 def walk(tree: Expression | None) -> Iterator[Expression]:

@@ -4,7 +4,7 @@ resolved in expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
@@ -779,27 +779,22 @@ class Lookup:
                 )
         if variable in self.document.vars:
             found.append(self.document.vars[variable].init)
-            found += [
-                block.set[variable]
-                for block in self.document.schedule.values()
-                if variable in block.set
-            ]
-            given = [
-                effects.set[variable]
-                for effects in all_effects(self.document)
-                if variable in effects.set
-            ]
-            found += [
-                value
-                for value in given
-                if is_name(value) and value not in {*self.names.variables, *RESERVED}
-            ]
-        flat = [
-            value
-            for values in found
-            for value in (values if isinstance(values, list) else [values])
-        ]
-        return [value for value in dict.fromkeys(flat) if value != "none"]
+            found += self._values_set(variable)
+        flat: dict[Scalar, None] = {}
+        for values in found:
+            flat |= dict.fromkeys(values if isinstance(values, list) else [values])
+        return [value for value in flat if value != "none"]
+
+    def _values_set(self, variable: str) -> Iterator[Scalar | list[Scalar]]:
+        """Yield the values that blocks set, and those names that effects set."""
+        for block in self.document.schedule.values():
+            if variable in block.set:
+                yield block.set[variable]
+        read = {*self.names.variables, *RESERVED}
+        for effects in all_effects(self.document):
+            value = effects.set.get(variable)
+            if value is not None and is_name(value) and value not in read:
+                yield value
 
     def _place_variables(self) -> list[str]:
         return [

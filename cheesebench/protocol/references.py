@@ -8,7 +8,8 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
@@ -108,68 +109,49 @@ class _Resolver:
             # elsewhere
             return None
         before = len(self.diagnostics.errors)
-        self._contradictions()
+        self._check_rates()
+        self._check_spreads()
+        self._check_keys_beside_animals()
         if isinstance(written.animals, str):
             return None  # a file that could not be read is reported already
-        rows = self._rows()
-        curve, curve_sd = (
-            _curves(rows) if rows else (tuple(written.curve), tuple(written.curve_sd))
-        )
+        given = self._given()
         over = self._over()
         if len(self.diagnostics.errors) > before:
             return None
-        sessions = over or tuple(self.judged)
-        unknown = self.spec.sessions_vary and not over
-        if unknown:
-            computed = _Computed()
-        else:
-            computed = (
-                self._of_animals(rows, sessions)
-                if rows
-                else self._of_curve(curve, curve_sd, sessions)
-            )
+        computed = self._compute(given, over)
         value = written.value if written.value is not None else computed.value
         if value is None:
-            sentence = "The reference has no value."
-            if unknown and (rows or curve):
-                given = "animals" if rows else "curve"
-                sentence = f"Which sessions count depends on the subject ('until'), so '{given}' gives no value."
-                remedy = "Write the animals' 'value' over the trials that count, or say in 'over' which sessions it is."
-                self._error(sentence, remedy, given)
-                return None
-            if rows:
-                sentence = f"No animal has {in_words(sessions)}."
-            elif curve:
-                sentence = f"The curve has {len(curve)} sessions, but the value would cover {in_words(sessions)}."
-            self._error(
-                sentence, "Add 'value', a 'curve' for all sessions, or 'animals'."
-            )
+            self._report_no_value(given, over)
             return None
         n = written.n_animals or computed.n
-        sd = written.sd if written.sd is not None else computed.sd
-        if written.sem is not None and n is not None:
-            sd = written.sem * math.sqrt(n)
+        sd = self._sd(computed, n)
         self._check_judged(value, sd, n)
         if primary:
             self._check_sessions(value, computed.value, over)
-            self._check_curve(curve, rows)
-            self._check_animals(rows, sessions)
-        spread = written.interval is not None or (
-            sd is not None and n is not None and n > 1
-        )
-        kind: Literal["measured", "declared", "analogy"] = written.kind or (
-            "measured" if spread else "declared"
-        )
+            self._check_curve(given)
+            self._check_animals(given.rows, over or tuple(self.judged))
+        return self._reference(value, sd, n, given, over)
+
+    def _reference(
+        self,
+        value: float,
+        sd: float | None,
+        n: int | None,
+        given: _Given,
+        over: tuple[int, ...],
+    ) -> ReferenceSpec:
+        written = self.written
+        covers = over or (() if written.value is not None else tuple(self.judged))
         return ReferenceSpec(
             measure=written.measure,
             value=value,
             interval=written.interval,
             n_animals=n,
             sd=sd,
-            kind=kind,
-            curve=curve,
-            curve_sd=curve_sd,
-            over=sessions if over or written.value is None else (),
+            kind=self._kind(sd, n),
+            curve=given.curve,
+            curve_sd=given.curve_sd,
+            over=covers,
             where=None if written.where is None else str(written.where),
             species=written.species or self.spec.document.species or "",
             source=written.source or "",
@@ -177,7 +159,7 @@ class _Resolver:
             better=written.better,
             margin=written.margin,
             range=written.range,
-            dose=self._dose(rows, sessions),
+            dose=self._dose(given.rows, over or tuple(self.judged)),
         )
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
@@ -197,6 +179,61 @@ class _Resolver:
             round(statistics.median(judged.values())),
         )
 
+    def _given(self) -> _Given:
+        written, rows = self.written, self._rows()
+        if not rows:
+            return _Given([], tuple(written.curve), tuple(written.curve_sd))
+        return _Given(rows, *_curves(rows))
+
+    def _is_open(self, over: Sequence[int]) -> bool:
+        """Return whether the sessions that count depend on the subject."""
+        return self.spec.sessions_vary and not over
+
+    def _compute(self, given: _Given, over: Sequence[int]) -> _Computed:
+        if self._is_open(over):
+            return _Computed()
+        sessions = over or tuple(self.judged)
+        if given.rows:
+            return self._of_animals(given.rows, sessions)
+        return self._of_curve(given.curve, given.curve_sd, sessions)
+
+    def _sd(self, computed: _Computed, n: int | None) -> float | None:
+        """Return the standard deviation between animals: as written, from the standard
+        error, or computed.
+        """
+        if self.written.sem is not None and n is not None:
+            return self.written.sem * math.sqrt(n)
+        return self.written.sd if self.written.sd is not None else computed.sd
+
+    def _kind(
+        self, sd: float | None, n: int | None
+    ) -> Literal["measured", "declared", "analogy"]:
+        """Return the kind as written; a value is measured if it has a spread."""
+        if self.written.kind is not None:
+            return self.written.kind
+        of_animals = sd is not None and n is not None and n > 1
+        return (
+            "measured"
+            if of_animals or self.written.interval is not None
+            else "declared"
+        )
+
+    def _report_no_value(self, given: _Given, over: Sequence[int]) -> None:
+        sessions = over or tuple(self.judged)
+        remedy = "Add 'value', a 'curve' for all sessions, or 'animals'."
+        if not given.rows and not given.curve:
+            self._error("The reference has no value.", remedy)
+        elif self._is_open(over):
+            key = "animals" if given.rows else "curve"
+            sentence = f"Which sessions count depends on the subject ('until'), so '{key}' gives no value."
+            remedy = "Write the animals' 'value' over the trials that count, or say in 'over' which sessions it is."
+            self._error(sentence, remedy, key)
+        elif given.rows:
+            self._error(f"No animal has {in_words(sessions)}.", remedy)
+        else:
+            sentence = f"The curve has {len(given.curve)} sessions, but the value would cover {in_words(sessions)}."
+            self._error(sentence, remedy)
+
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
         self.diagnostics.error(
             226,
@@ -205,19 +242,12 @@ class _Resolver:
             remedy,
         )
 
-    def _contradictions(self) -> None:
-        """217: a rate outside 0 to 1. 226: two values for one number, or a spread
-        without what it needs.
-        """
+    def _check_rates(self) -> None:
+        """217: a rate outside 0 to 1, or an interval that is reversed."""
         written = self.written
-        rates = (
-            [written.value, *written.curve, *(written.interval or ())]
-            if written.measure == "success"
-            else []
-        )
-        if outside := [
-            rate for rate in rates if rate is not None and not 0 <= rate <= 1
-        ]:
+        rates = [written.value, *written.curve, *(written.interval or ())]
+        outside = [rate for rate in rates if rate is not None and not 0 <= rate <= 1]
+        if outside and written.measure == "success":
             sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
             self.diagnostics.error(
                 217, self.node.position, sentence, "Write 0.8 for 80 %."
@@ -229,31 +259,39 @@ class _Resolver:
                 "The interval is reversed.",
                 "Write [low, high].",
             )
-        if written.sd is not None and written.sem is not None:
+
+    def _check_spreads(self) -> None:
+        """226: two values for one spread, or a spread without what it needs."""
+        written = self.written
+        given = [key for key in ("sd", "sem") if getattr(written, key) is not None]
+        if len(given) > 1:
             self._error(
                 "'sd' and 'sem' are two ways to write the same number.",
                 "Keep one of them.",
                 "sem",
             )
-        if any(
-            spread is not None and spread < 0
-            for spread in (written.sd, written.sem, *written.curve_sd)
-        ):
+        spreads = [*(getattr(written, key) for key in given), *written.curve_sd]
+        if any(spread < 0 for spread in spreads):
             self._error("A standard deviation is never below 0.", "Remove the sign.")
-        if (
-            (written.sd is not None or written.sem is not None)
-            and written.n_animals is None
-            and not written.animals
-        ):
-            key = "sd" if written.sd is not None else "sem"
+        if given and written.n_animals is None and not written.animals:
             self._error(
-                f"'{key}' needs the number of animals.", "Add 'n_animals'.", key
+                f"'{given[0]}' needs the number of animals.",
+                "Add 'n_animals'.",
+                given[0],
             )
+        self._check_curve_sd()
+
+    def _check_curve_sd(self) -> None:
+        written = self.written
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
             self._error(
                 sentence, "Give one standard deviation for each session.", "curve_sd"
             )
+
+    def _check_keys_beside_animals(self) -> None:
+        """226: keys that only ``animals`` need, or that are computed from them."""
+        written = self.written
         if written.counts is not None and (
             written.measure != "success" or written.animals is None
         ):
@@ -262,26 +300,19 @@ class _Resolver:
                 "Add both, or remove 'counts'.",
                 "counts",
             )
-        if written.animals is not None:
-            computed = ("sd", "sem", "n_animals", "curve", "curve_sd", "interval")
-            for key in computed:
-                if getattr(written, key):
-                    self._error(
-                        f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key
-                    )
+        if written.animals is None:
+            return
+        for key in ("sd", "sem", "n_animals", "curve", "curve_sd", "interval"):
+            if getattr(written, key):
+                self._error(
+                    f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key
+                )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
         """226: a verdict about a measure lacks a key, or could only be a PASS."""
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
-        alone = next(
-            (
-                key
-                for key in ("better", "margin", "range")
-                if getattr(written, key) is not None
-            ),
-            None,
-        )
+        alone = self._first_of_verdict()
         if alone is None:
             return
         if name == "success":
@@ -295,17 +326,7 @@ class _Resolver:
             )
             return
         if better is None or margin is None:
-            missing = "better" if better is None else "margin"
-            remedy = {
-                "better": "Add 'better: higher', 'lower' or 'alike'",
-                "margin": "Add 'margin', in the unit of the measure",
-            }[missing]
-            sentence = f"A verdict about '{name}' needs 'better' and 'margin', and there is no '{missing}'."
-            self._error(
-                sentence,
-                f"{remedy}; or remove '{alone}', so that the number is only reported.",
-                alone,
-            )
+            self._report_half_verdict("better" if better is None else "margin", alone)
             return
         if isinstance(self.spec.measures.get(name), Classes):
             self._error(
@@ -321,6 +342,24 @@ class _Resolver:
                 "Add the 'range': the lowest and the highest possible value.",
                 "better",
             )
+
+    def _first_of_verdict(self) -> str | None:
+        """Return the first key that asks for a verdict about this measure."""
+        keys = ("better", "margin", "range")
+        return next(
+            (key for key in keys if getattr(self.written, key) is not None), None
+        )
+
+    def _report_half_verdict(self, missing: str, given: str) -> None:
+        remedy = {
+            "better": "Add 'better: higher', 'lower' or 'alike'",
+            "margin": "Add 'margin', in the unit of the measure",
+        }[missing]
+        self._error(
+            f"A verdict about '{self.written.measure}' needs 'better' and 'margin', and there is no '{missing}'.",
+            f"{remedy}; or remove '{given}', so that the number is only reported.",
+            given,
+        )
 
     def _check_range(self, value: float, better: str, margin: float) -> None:
         limits = self.written.range
@@ -354,26 +393,7 @@ class _Resolver:
             self._error(sentence, "Leave it out, with the rows that it means.", "only")
         if not isinstance(self.written.animals, list):
             return []
-        columns = columns_of(self.written.measure)
-        rows = [
-            (row_of(cells, columns), number)
-            for number, cells in enumerate(self.written.animals)
-        ]
-        for row, number in rows:
-            if row is None:
-                position = self.node.find(("animals", number)).position
-                remedy = f"Write [{', '.join(columns)}], or the name of a CSV file."
-                self.diagnostics.error(
-                    225,
-                    position,
-                    f"{self.written.animals[number]!r:.100} is not a valid row.",
-                    remedy,
-                )
-        kept = [
-            row if len(row) == 4 else (*row[:2], 1, row[2])
-            for row, _ in rows
-            if row is not None
-        ]
+        kept = self._valid_rows(self.written.animals)
         if len({row[:2] for row in kept}) < len(kept):
             self.diagnostics.error(
                 225,
@@ -381,7 +401,7 @@ class _Resolver:
                 "A session of an animal appears twice.",
                 "Keep one.",
             )
-        if not rows:
+        if not self.written.animals:
             self.diagnostics.error(
                 225,
                 self.node.key_position("animals"),
@@ -406,6 +426,21 @@ class _Resolver:
                 )
                 self._error(sentence, remedy, "animals")
                 return
+
+    def _valid_rows(self, animals: Sequence[Any]) -> list[_Counted]:
+        columns, kept = columns_of(self.written.measure), list[_Counted]()
+        for number, cells in enumerate(animals):
+            row = row_of(cells, columns)
+            if row is not None:
+                kept.append(row if len(row) == 4 else (*row[:2], 1, row[2]))
+                continue
+            self.diagnostics.error(
+                225,
+                self.node.find(("animals", number)).position,
+                f"{cells!r:.100} is not a valid row.",
+                f"Write [{', '.join(columns)}], or the name of a CSV file.",
+            )
+        return kept
 
     def _over(self) -> tuple[int, ...]:
         """Return the sessions that the value covers, as far as they are stated."""
@@ -478,27 +513,17 @@ class _Resolver:
             )
             self.diagnostics.warning(325, place, sentence, remedy)
 
-    def _check_curve(self, curve: Sequence[float], rows: Sequence[_Counted]) -> None:
+    def _check_curve(self, given: _Given) -> None:
         """326: the curve has other sessions than the life. Animals of a file may have
         gone on longer.
         """
         if self.spec.sessions_vary:
             return  # in animals as in models
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
-        if rows:
-            lived = {row[1] for row in rows}
-            missing = [session for session in self.judged if session not in lived]
-            # A measure need not have a value in each session.
-            if missing and (
-                self.written.measure == "success" or not lived & {*self.judged}
-            ):
-                sentence = (
-                    f"No animal has {in_words(missing)}, which the pass rate covers."
-                )
-                remedy = "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
-                self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
-        elif curve and not last <= len(curve) <= sessions:
-            sentence = f"The animals' curve has {len(curve)} sessions, the schedule {sessions}."
+        if given.rows:
+            self._check_sessions_of_animals(given.rows)
+        elif given.curve and not last <= len(given.curve) <= sessions:
+            sentence = f"The animals' curve has {len(given.curve)} sessions, the schedule {sessions}."
             remedy = (
                 "Give one value for each session of the schedule, through all blocks."
             )
@@ -534,18 +559,39 @@ class _Resolver:
                     332, self._place("animals"), sentence, "Spell a name in one way."
                 )
 
+    def _check_sessions_of_animals(self, rows: Iterable[_Counted]) -> None:
+        lived = {row[1] for row in rows}
+        missing = [session for session in self.judged if session not in lived]
+        # A measure need not have a value in each session.
+        may_miss = self.written.measure != "success" and lived & {*self.judged}
+        if missing and not may_miss:
+            sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
+            remedy = "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
+            self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
+
     def _place(self, key: str) -> Position:
         child = self.node.child(key)
         return self.node.position if child is None else child.position
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What is written of the animals: their rows, if any, and the curve, which follows
+    from the rows.
+    """
+
+    rows: Sequence[_Counted]
+    curve: tuple[float, ...]
+    curve_sd: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Computed:
     """The computed parts of a reference; None where unknown."""
 
-    def __init__(
-        self, value: float | None = None, sd: float | None = None, n: int | None = None
-    ) -> None:
-        self.value, self.sd, self.n = value, sd, n
+    value: float | None = None
+    sd: float | None = None
+    n: int | None = None
 
 
 def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:

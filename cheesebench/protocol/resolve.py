@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -417,7 +417,7 @@ class TrialBuilder(Lookup):
         *,
         member: bool,
     ) -> tuple[spec.Assignment, ...]:
-        rules, arena = [], self.names.arena
+        found = []
         for name, value in entries.items():
             here = (*path, name)
             position = self.root.find(path).key_position(name)
@@ -433,32 +433,37 @@ class TrialBuilder(Lookup):
                     212, position, sentence, f"Declare '{name}: []'."
                 )
                 continue
-            if (
-                member
-                and value in arena.groups
-                and not set(map(str, self.values(name))) & set(arena.groups)
-            ):
-                sentence = f"'{value}' is a group: '{path[-1]}' takes its name, not its members."
-                remedy = "Name a variable that holds the members: 'vars: {all: [...]}'."
-                self.diagnostics.warning(
-                    321, self.root.find(here).position, sentence, remedy
-                )
-            whole = (
-                not member or self.names.variables.get(str(value), NUMBER).kind == "set"
-            )
-            want = (
-                kind
-                if whole
-                else Type("name", kind.domains)
-                if kind.domains
-                else NUMBER
-            )
-            tree = self.expression(
-                value, here, None if member and "any" in kind.domains else want, it=it
-            )
+            if member:
+                self._check_member(name, value, here)
+            want = self._member_type(kind, value) if member else kind
+            tree = self.expression(value, here, want, it=it)
             if tree is not None:
-                rules.append(spec.Assignment(name, tree))
-        return tuple(rules)
+                found.append(spec.Assignment(name, tree))
+        return tuple(found)
+
+    def _check_member(
+        self, name: str, value: object, path: Sequence[str | int]
+    ) -> None:
+        """321: a group is put into a set that holds no names of groups."""
+        groups = self.names.arena.groups
+        if value not in groups or set(map(str, self.values(name))) & set(groups):
+            return
+        self.diagnostics.warning(
+            321,
+            self.root.find(path).position,
+            f"'{value}' is a group: '{path[-2]}' takes its name, not its members.",
+            "Name a variable that holds the members: 'vars: {all: [...]}'.",
+        )
+
+    def _member_type(self, kind: Type, value: object) -> Type | None:
+        """Return the type of what is put into a set: a set of that type, or one of its
+        members; None for any.
+        """
+        if "any" in kind.domains:
+            return None
+        if self.names.variables.get(str(value), NUMBER).kind == "set":
+            return kind
+        return Type("name", kind.domains) if kind.domains else NUMBER
 
     def rules(
         self,
@@ -479,48 +484,16 @@ class TrialBuilder(Lookup):
     def _rule(
         self, rule: doc.Rule, path: Sequence[str | int], watch: bool
     ) -> spec.RuleSpec | None:
-        position = self.root.find(path).position
-        given = [key for key in TRIGGERS if getattr(rule, key) is not None]
-        if not given and set(self.root.find(path).plain()) - set(doc.Rule.model_fields):
-            return (
-                None  # the unknown key, already reported, was meant to be the trigger
-            )
-        if len(given) != 1:
-            sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
-            self.diagnostics.error(
-                213, position, sentence, "Split it." if given else "Add one."
-            )
+        trigger = self._trigger(rule, path)
+        if trigger is None:
             return None
-        trigger = given[0]
-        if rule.go is not None and rule.end is not None:
-            self.diagnostics.error(
-                214,
-                position,
-                "A rule has either 'go' or 'end', not both.",
-                "Remove one.",
-            )
-        for key in ("go", "end") if watch else ():
-            if getattr(rule, key) is not None:
-                place = self.root.find(path).key_position(key)
-                self.diagnostics.error(
-                    215,
-                    place,
-                    f"A watch rule cannot change the state: '{key}' is not allowed.",
-                    "Use 'finish'.",
-                )
-        if watch and trigger == "after":
-            self.diagnostics.error(
-                215,
-                position,
-                "A watch rule has no clock: 'after' is not allowed.",
-                "Use a rule of a state.",
-            )
+        self._check_change(rule, path)
+        if watch:
+            self._check_watch(rule, path)
         if rule.go is not None and rule.go not in self.names.states:
             self.unknown("state", rule.go, self.names.states, (*path, "go"))
         self._check_outcome(rule.end, (*path, "end"))
-        whatever = rule.act == ANY or (
-            rule.press == ANY and ANY not in {*self.names.places, *self.names.variables}
-        )
+        whatever = self._is_whatever(rule)
         it = trigger in ("enter", "inside", "press") and not whatever
         target = None
         if it:
@@ -545,10 +518,58 @@ class TrialBuilder(Lookup):
             effects=self.effects(rule, path, it=it),
             go=rule.go,
             end=rule.end,
-            position=position,
+            position=self.root.find(path).position,
             text=f"{trigger} {getattr(rule, trigger)}",
             whatever=whatever,
         )
+
+    def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
+        """Return the trigger of a rule; 213: there is not exactly one."""
+        node = self.root.find(path)
+        given = [key for key in TRIGGERS if getattr(rule, key) is not None]
+        if len(given) == 1:
+            return given[0]
+        if given or not set(node.plain()) - set(doc.Rule.model_fields):
+            sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
+            self.diagnostics.error(
+                213, node.position, sentence, "Split it." if given else "Add one."
+            )
+        # Otherwise an unknown key, already reported, was meant to be the trigger.
+        return None
+
+    def _is_whatever(self, rule: doc.Rule) -> bool:
+        """Return whether a rule is about any action, or anything that blocks the
+        way.
+        """
+        named = {*self.names.places, *self.names.variables}
+        return rule.act == ANY or (rule.press == ANY and ANY not in named)
+
+    def _check_change(self, rule: doc.Rule, path: Sequence[str | int]) -> None:
+        if rule.go is not None and rule.end is not None:
+            self.diagnostics.error(
+                214,
+                self.root.find(path).position,
+                "A rule has either 'go' or 'end', not both.",
+                "Remove one.",
+            )
+
+    def _check_watch(self, rule: doc.Rule, path: Sequence[str | int]) -> None:
+        """215: a rule of ``watch`` has a key that only rules of states may have."""
+        for key in ("go", "end"):
+            if getattr(rule, key) is not None:
+                self.diagnostics.error(
+                    215,
+                    self.root.find(path).key_position(key),
+                    f"A watch rule cannot change the state: '{key}' is not allowed.",
+                    "Use 'finish'.",
+                )
+        if rule.after is not None:
+            self.diagnostics.error(
+                215,
+                self.root.find(path).position,
+                "A watch rule has no clock: 'after' is not allowed.",
+                "Use a rule of a state.",
+            )
 
     def _check_number(
         self,
@@ -618,6 +639,13 @@ MAX_SUBSETS = 10_000
 Rows = tuple[tuple[RuntimeValue, ...], ...]
 
 
+def _shared_weight(weights: Sequence[int], order: str) -> int:
+    """Return what all weights are divided by: only proportions matter, unless rows are
+    dealt out in blocks or cycles.
+    """
+    return math.gcd(*weights) if order == "random" else 1
+
+
 class DrawBuilder(Lookup):
     def draws(self) -> tuple[spec.DrawSpec, ...]:
         found = []
@@ -653,74 +681,51 @@ class DrawBuilder(Lookup):
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
-            if draw.distinct:
-                return ()
-            members = self.names.arena.groups.get(draw.sample, ())
-            if len(members) ** len(draw.into) > MAX_ROWS:
-                sentence = f"{len(members)} members in {len(draw.into)} places are more than {MAX_ROWS} rows."
-                self._error(
-                    ("draw", name, "into"), sentence, "Use one draw for each variable."
-                )
-                return ()
-            return tuple(itertools.product(members, repeat=len(draw.into)))
-        rows: Rows = tuple(
-            zip(
-                *(
-                    [runtime_value(cell) for cell in cells]
-                    for cells in draw.of.values()
-                ),
-                strict=False,
-            )
-        )
-        if draw.weights is None:
+            return () if draw.distinct else self._sampled_rows(name, draw, draw.sample)
+        columns = [list(map(runtime_value, cells)) for cells in draw.of.values()]
+        rows: Rows = tuple(zip(*columns, strict=False))
+        if draw.weights is None or not self._weights_fit(name, draw, len(rows)):
             return rows
-        if draw.permute is not None or len(draw.weights) != len(rows):
-            sentence = f"'{name}' has {len(draw.weights)} weights for {len(rows)} rows."
-            remedy = "Give one for each row of 'of'."
-            if draw.permute is not None:
-                sentence, remedy = (
-                    "Permutations are equally likely.",
-                    "Remove 'weights'.",
-                )
-            self._error(("draw", name, "weights"), sentence, remedy)
-            return rows
-        # Only proportions matter, unless rows are dealt out in blocks or cycles.
-        shared = math.gcd(*draw.weights) if draw.order == "random" else 1
-        if sum(draw.weights) // shared > MAX_ROWS:
-            sentence = (
-                f"The weights add up to {sum(draw.weights)}, more than {MAX_ROWS} rows."
-            )
-            self._error(("draw", name, "weights"), sentence, "Use smaller ones.")
-            return rows
+        shared = _shared_weight(draw.weights, draw.order)
         return tuple(
             row
             for row, weight in zip(rows, draw.weights, strict=True)
             for _ in range(weight // shared)
         )
 
+    def _sampled_rows(self, name: str, draw: Draw, group: str) -> Rows:
+        members = self.names.arena.groups.get(group, ())
+        if len(members) ** len(draw.into) <= MAX_ROWS:
+            return tuple(itertools.product(members, repeat=len(draw.into)))
+        sentence = f"{len(members)} members in {len(draw.into)} places are more than {MAX_ROWS} rows."
+        self._error(("draw", name, "into"), sentence, "Use one draw for each variable.")
+        return ()
+
+    def _weights_fit(self, name: str, draw: Draw, rows: int) -> bool:
+        """Return whether there is a weight for each row, and not too many in all;
+        206 otherwise.
+        """
+        weights, key = draw.weights or [], ("draw", name, "weights")
+        if draw.permute is not None:
+            self._error(key, "Permutations are equally likely.", "Remove 'weights'.")
+            return False
+        if len(weights) != rows:
+            sentence = f"'{name}' has {len(weights)} weights for {rows} rows."
+            self._error(key, sentence, "Give one for each row of 'of'.")
+            return False
+        if sum(weights) // _shared_weight(weights, draw.order) > MAX_ROWS:
+            sentence = (
+                f"The weights add up to {sum(weights)}, more than {MAX_ROWS} rows."
+            )
+            self._error(key, sentence, "Use smaller ones.")
+            return False
+        return True
+
     def _check_rows(self, name: str, draw: Draw, rows: Rows) -> None:
         """Report too many rows, or too few to pick from."""
         place = ("draw", name)
-        if draw.permute is not None and not 1 <= draw.permutations <= MAX_ROWS:
-            if len(draw.into) > len(draw.permute):
-                sentence = f"There are {len(draw.permute)} values, but 'into' asks for {len(draw.into)}."
-                self._error((*place, "into"), sentence, "Ask for fewer.")
-            else:
-                sentence = (
-                    f"There are {draw.permutations} permutations, more than {MAX_ROWS}."
-                )
-                self._error(
-                    (*place, "permute"),
-                    sentence,
-                    "Make a group of them, and deal it out with 'sample'.",
-                )
-        if draw.permute is not None and len(set(draw.permute)) < len(draw.permute):
-            twice = Counter(draw.permute).most_common(1)[0][0]
-            self._error(
-                (*place, "permute"),
-                f"'{twice}' appears twice in 'permute'.",
-                "Name each value once.",
-            )
+        if draw.permute is not None:
+            self._check_permutations(draw, draw.permute, place)
         if draw.sample is None and draw.pick is not None and draw.pick > len(rows):
             position = self.root.find((*place, "pick")).position
             self.diagnostics.error(
@@ -735,20 +740,49 @@ class DrawBuilder(Lookup):
             self.diagnostics.error(
                 206, position, sentence, "Use fewer copies, or 'order: random'."
             )
-        if draw.max_run is not None and rows:
-            value, often = Counter(row[0] for row in rows).most_common(1)[0]
-            if often == len(rows):
-                sentence = "The first column has only one value, so its run never ends."
-                self._error((*place, "max_run"), sentence, "Remove 'max_run'.")
-            elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
-                sentence = (
-                    f"'{value}' is too frequent for runs of at most {draw.max_run}."
-                )
-                self._error((*place, "max_run"), sentence, "Allow longer runs.")
+        self._check_runs(draw, rows, place)
         subsets = math.comb(len(rows), draw.pick or 0)
         if draw.order != "random" and subsets > MAX_SUBSETS:
             sentence = f"There are {subsets} subsets to order, more than {MAX_SUBSETS}."
             self._error((*place, "pick"), sentence, "Use 'order: random'.")
+
+    def _check_permutations(
+        self, draw: Draw, values: Sequence[Any], place: Sequence[str]
+    ) -> None:
+        """206: too many permutations, none, or a value that appears twice."""
+        if len(draw.into) > len(values):
+            sentence = (
+                f"There are {len(values)} values, but 'into' asks for {len(draw.into)}."
+            )
+            self._error((*place, "into"), sentence, "Ask for fewer.")
+        elif not 1 <= draw.permutations <= MAX_ROWS:
+            sentence = (
+                f"There are {draw.permutations} permutations, more than {MAX_ROWS}."
+            )
+            self._error(
+                (*place, "permute"),
+                sentence,
+                "Make a group of them, and deal it out with 'sample'.",
+            )
+        if len(set(values)) < len(values):
+            twice = Counter(values).most_common(1)[0][0]
+            self._error(
+                (*place, "permute"),
+                f"'{twice}' appears twice in 'permute'.",
+                "Name each value once.",
+            )
+
+    def _check_runs(self, draw: Draw, rows: Rows, place: Sequence[str]) -> None:
+        """206: rows cannot be ordered so that no run is longer than ``max_run``."""
+        if draw.max_run is None or not rows:
+            return
+        value, often = Counter(row[0] for row in rows).most_common(1)[0]
+        if often == len(rows):
+            sentence = "The first column has only one value, so its run never ends."
+            self._error((*place, "max_run"), sentence, "Remove 'max_run'.")
+        elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
+            sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
+            self._error((*place, "max_run"), sentence, "Allow longer runs.")
 
     def _check_keys(self, name: str, draw: Draw, rows: Rows) -> None:
         place = ("draw", name)
@@ -1035,56 +1069,71 @@ class EvidenceBuilder(Lookup):
 
     def _check_hidden(self, name: str, path: Sequence[str | int]) -> None:
         kind, colon, rest = name.partition(":")
-        position = self.root.find(path).position
+        arena = self.names.arena
         if kind == "text" and colon:
             if rest not in self.names.states:
                 self.unknown("state", rest, self.names.states, path)
         elif kind == "glyph" and colon:
             if len(rest) != 1:
-                self.diagnostics.error(
-                    222,
-                    position,
+                self._cannot_hide(
+                    path,
                     f"'{rest}' is not a glyph.",
                     "A glyph is one character: glyph:o.",
                 )
         elif name == LANDMARKS:
-            if not self.names.arena.landmarks:
-                self.diagnostics.error(
-                    222,
-                    position,
-                    "There are no landmarks to hide.",
-                    "Add 'arena: landmarks'.",
+            if not arena.landmarks:
+                self._cannot_hide(
+                    path, "There are no landmarks to hide.", "Add 'arena: landmarks'."
                 )
-        elif (
-            name != TEXT
-            and name not in self.names.places
-            and self.names.arena.landmark(name) is None
-        ):
-            if name in self.names.variables:
-                sentence = (
-                    f"'{name}' is a variable, and only what is drawn can be hidden."
-                )
-                remedy = "Hide how it is shown, such as 'glyph:*', or 'text'."
-                self.diagnostics.error(222, position, sentence, remedy)
-                return
-            landmarks = [mark.name for mark in self.names.arena.landmarks]
-            self.unknown(
-                "zone", name, [LANDMARKS, TEXT, *landmarks, *self.names.places], path
+        elif name != TEXT:
+            self._check_hidden_place(name, path)
+
+    def _check_hidden_place(self, name: str, path: Sequence[str | int]) -> None:
+        places, arena = self.names.places, self.names.arena
+        if name in places or arena.landmark(name) is not None:
+            return
+        if name in self.names.variables:
+            self._cannot_hide(
+                path,
+                f"'{name}' is a variable, and only what is drawn can be hidden.",
+                "Hide how it is shown, such as 'glyph:*', or 'text'.",
             )
+            return
+        landmarks = [mark.name for mark in arena.landmarks]
+        self.unknown("zone", name, [LANDMARKS, TEXT, *landmarks, *places], path)
+
+    def _cannot_hide(
+        self, path: Sequence[str | int], sentence: str, remedy: str
+    ) -> None:
+        self.diagnostics.error(222, self.root.find(path).position, sentence, remedy)
 
     def check(self) -> None:
         """Check what is not resolved elsewhere: estimand, reference, checks, tests."""
-        document = self.document
-        blocks = (
-            document.estimand.block
-            if isinstance(document.estimand, doc.Estimand)
-            else None
-        )
+        self._check_estimand()
+        self._check_success()
+        for number, reference in enumerate(self.document.reference):
+            self._check_reference(reference, ("reference", number))
+        self._check_split()
+        for number, check in enumerate(self.document.checks):
+            self._check_check(check, ("checks", number))
+        for number, test in enumerate(self.document.tests):
+            self._check_test(test, ("tests", number))
+
+    def _check_known(
+        self, what: str, name: str, known: Collection[str], path: Sequence[str | int]
+    ) -> None:
+        if name not in known:
+            self.unknown(what, name, known, path)
+
+    def _check_estimand(self) -> None:
+        estimand = self.document.estimand
+        blocks = estimand.block if isinstance(estimand, doc.Estimand) else None
         for number, block in enumerate(blocks or ()):
-            if block not in self.names.blocks:
-                self.unknown(
-                    "block", block, self.names.blocks, ("estimand", "block", number)
-                )
+            path = ("estimand", "block", number)
+            self._check_known("block", block, self.names.blocks, path)
+
+    def _check_success(self) -> None:
+        document = self.document
         if "success" in document.measures:
             position = self.root.find(["measures"]).key_position("success")
             self.diagnostics.error(
@@ -1105,78 +1154,52 @@ class EvidenceBuilder(Lookup):
                 "The reference is on 'success', but the protocol has none.",
                 "Add 'success: ...'.",
             )
-        for number, reference in enumerate(document.reference):
-            path = ("reference", number)
-            known = ["success", *document.measures, *counters(document)]
-            if reference.measure not in known:
-                self.unknown("measure", reference.measure, known, (*path, "measure"))
-            if (
-                counted := reference.counts
-            ) is not None and counted.measure not in document.measures:
-                self.unknown(
-                    "measure",
-                    counted.measure,
-                    list(document.measures),
-                    (*path, "counts", "measure"),
-                )
-        for number, name in enumerate(document.split):
+
+    def _check_reference(
+        self, reference: doc.Reference, path: Sequence[str | int]
+    ) -> None:
+        measures = list(self.document.measures)
+        known = ["success", *measures, *counters(self.document)]
+        self._check_known("measure", reference.measure, known, (*path, "measure"))
+        if reference.counts is not None:
+            here = (*path, "counts", "measure")
+            self._check_known("measure", reference.counts.measure, measures, here)
+
+    def _check_split(self) -> None:
+        known = [*self.names.variables, *self.document.measures]
+        for number, name in enumerate(self.document.split):
             self.names.used.add(name)
-            if name not in (known := [*self.names.variables, *document.measures]):
-                self.unknown("variable or measure", name, known, ("split", number))
-        for number, check in enumerate(document.checks):
-            if check.at not in self.names.states:
-                self.unknown(
-                    "state", check.at, self.names.states, ("checks", number, "at")
-                )
-            if check.hidden not in self.names.variables:
-                self.unknown(
-                    "variable",
-                    check.hidden,
-                    self.names.variables,
-                    ("checks", number, "hidden"),
-                )
-        for number, test in enumerate(document.tests):
-            self._check_test(test, ("tests", number))
+            self._check_known("variable or measure", name, known, ("split", number))
+
+    def _check_check(self, check: doc.Check, path: Sequence[str | int]) -> None:
+        variables = self.names.variables
+        self._check_known("state", check.at, self.names.states, (*path, "at"))
+        self._check_known("variable", check.hidden, variables, (*path, "hidden"))
 
     def _check_test(self, test: doc.Test, path: Sequence[str | int]) -> None:
+        places = [*self.names.places, *self.names.variables]
         for number, name in enumerate(test.visit or ()):
-            if name not in self.names.places and name not in self.names.variables:
-                self.unknown(
-                    "zone",
-                    name,
-                    [*self.names.places, *self.names.variables],
-                    (*path, "visit", number),
-                )
-        if (
-            test.expect.outcome is not None
-            and test.expect.outcome not in self.names.outcomes
-        ):
-            self.unknown(
-                "outcome",
-                test.expect.outcome,
-                self.names.outcomes,
-                (*path, "expect", "outcome"),
-            )
-        groups: tuple[tuple[str, Mapping[str, object], Iterable[str]], ...] = (
-            ("counter", test.expect.counters, counters(self.document)),
-            ("measure", test.expect.measures, self.document.measures),
-            ("variable", test.expect.variables, self.names.variables),
+            self._check_known("zone", name, places, (*path, "visit", number))
+        expected, outcomes = test.expect, self.names.outcomes
+        if expected.outcome is not None:
+            here = (*path, "expect", "outcome")
+            self._check_known("outcome", expected.outcome, outcomes, here)
+        groups: tuple[tuple[str, Mapping[str, object], Collection[str]], ...] = (
+            ("counter", expected.counters, counters(self.document)),
+            ("measure", expected.measures, self.document.measures),
+            ("variable", expected.variables, self.names.variables),
         )
-        for what, expected, known in groups:
-            for name in expected:
-                if name not in known:
-                    self.unknown(what, name, known, (*path, "expect", f"{what}s", name))
+        for what, values, known in groups:
+            for name in values:
+                self._check_known(
+                    what, name, known, (*path, "expect", f"{what}s", name)
+                )
         if isinstance(test.actions, list):
-            letters = {*ACTIONS, *ACTION_LETTERS}
+            letters = sorted({*ACTIONS, *ACTION_LETTERS})
             for number, action in enumerate(test.actions):
-                if action not in letters:
-                    self.unknown(
-                        "action", action, sorted(letters), (*path, "actions", number)
-                    )
-        elif test.actions is not None and (
-            odd := set(test.actions) - set(ACTION_LETTERS + " ")
-        ):
-            self.unknown("action", sorted(odd)[0], ACTION_LETTERS, (*path, "actions"))
+                self._check_known("action", action, letters, (*path, "actions", number))
+        elif odd := set(test.actions or ()) - set(ACTION_LETTERS + " "):
+            self.unknown("action", min(odd), ACTION_LETTERS, (*path, "actions"))
 
 
 #: Maximum trials of a subject, whose schedule is planned as a whole.
@@ -1481,23 +1504,12 @@ class _Builder(Lookup):
         runtime: RuntimeValue
         if isinstance(value, list):
             runtime = frozenset(v for v in map(runtime_value, value) if v is not None)
+            held = "set"
         else:
             runtime = runtime_value(value)
-        held = (
-            "set"
-            if isinstance(value, list)
-            else "name"
-            if isinstance(runtime, str | None)
-            else "number"
-        )
-        names_places_only = kind.domains == {"place"}
-        for name in value if isinstance(value, list) else [value]:
-            if (
-                names_places_only
-                and isinstance(name, str)
-                and name not in (*self.names.places, "none")
-            ):
-                self.unknown("zone", name, self.names.places, path)
+            held = "name" if isinstance(runtime, str | None) else "number"
+        if kind.domains == {"place"}:
+            self._check_places(value if isinstance(value, list) else [value], path)
         if held != kind.kind and not (runtime is None and kind.kind == "name"):
             position = self.root.find(path).position
             self.diagnostics.error(
@@ -1507,3 +1519,8 @@ class _Builder(Lookup):
                 "Keep its kind.",
             )
         return runtime
+
+    def _check_places(self, names: Iterable[Scalar], path: Sequence[str | int]) -> None:
+        for name in names:
+            if isinstance(name, str) and name not in (*self.names.places, "none"):
+                self.unknown("zone", name, self.names.places, path)

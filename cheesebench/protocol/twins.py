@@ -12,7 +12,8 @@ import copy
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -26,6 +27,8 @@ from cheesebench.protocol.specification import Specification
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
 #: Characters of the secret's digest in the name of the edition.
 _MARK = 6
+#: Turns the name of a choice into the bytes that decide it.
+_Digest = Callable[[str], bytes]
 
 
 def twin(specification: Specification, secret: str) -> tuple[str, str]:
@@ -34,29 +37,13 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     Raises OptionError if the protocol declares nothing that may be exchanged, or
     nothing that it has.
     """
-    declared = specification.document.twins
     name = specification.name
-    if declared is None:
-        raise OptionError(
-            f"'{name}' declares nothing that may be exchanged. Say in its file what makes no difference, such as "
-            "'twins: {mirror: true}' or 'twins: {glyphs: [\"1234ABCD\"]}'."
-        )
-    if (declared.mirror or declared.turn) and specification.document.arena.map is None:
-        raise OptionError(
-            f"'{name}' has no map to mirror or turn: a generator makes its arena, the same on all sides. "
-            "Remove 'mirror' and 'turn' from its key 'twins'."
-        )
-    key = f"{specification.sha256}|{secret}"
+    declared = _declared(specification)
     plain = specification.document.model_dump(
         mode="json", by_alias=True, exclude_unset=True
     )
     for attempt in range(100):
-
-        def digest(what: str, attempt: int = attempt) -> bytes:
-            return hmac.new(
-                key.encode(), f"{attempt}|{what}".encode(), hashlib.sha256
-            ).digest()
-
+        digest = _digest_of(specification, secret, attempt)
         values, is_new = _exchanged(specification, declared, plain, digest)
         if is_new:
             break
@@ -68,177 +55,203 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     edition = (
         f"twin_{mark}" if "@" not in name else f"{specification.edition}_twin_{mark}"
     )
-    values = {
-        one: value
-        for one, value in values.items()
-        if one not in ("extends", "chance", "edition", "twins")
-    }
     head = {
         "version": 1,
         "paradigm": specification.paradigm,
         "edition": edition,
         "twin_of": name,
+        "title": f"{specification.title or name}, twin {mark}",
     }
-    title = {"title": f"{specification.title or name}, twin {mark}"}
-    body = yaml.safe_dump(
-        head | title | {k: v for k, v in values.items() if k not in {*head, *title}},
-        sort_keys=False,
-    )
+    own = {*head, "extends", "chance", "twins"}
+    kept = {key: value for key, value in values.items() if key not in own}
+    body = yaml.safe_dump(head | kept, sort_keys=False)
     # Without a number that cannot be guessed, a published hash would tell which of few
     # variants this is.
     return edition, f"# Twin of {name}; key {digest('published').hex()}\n{body}"
+
+
+def _declared(specification: Specification) -> Twins:
+    declared, name = specification.document.twins, specification.name
+    if declared is None:
+        raise OptionError(
+            f"'{name}' declares nothing that may be exchanged. Say in its file what makes no difference, such as "
+            "'twins: {mirror: true}' or 'twins: {glyphs: [\"1234ABCD\"]}'."
+        )
+    if (declared.mirror or declared.turn) and specification.document.arena.map is None:
+        raise OptionError(
+            f"'{name}' has no map to mirror or turn: a generator makes its arena, the same on all sides. "
+            "Remove 'mirror' and 'turn' from its key 'twins'."
+        )
+    return declared
+
+
+def _digest_of(specification: Specification, secret: str, attempt: int) -> _Digest:
+    """Return the function that turns the name of a choice into 32 bytes, which only
+    those who know the secret can compute.
+    """
+    key = f"{specification.sha256}|{secret}".encode()
+
+    def digest(what: str) -> bytes:
+        return hmac.new(key, f"{attempt}|{what}".encode(), hashlib.sha256).digest()
+
+    return digest
 
 
 def _exchanged(
     specification: Specification,
     declared: Twins,
     plain: Mapping[str, Any],
-    digest: Callable[[str], bytes],
+    digest: _Digest,
 ) -> tuple[dict[str, Any], bool]:
+    """Return the values of a twin, and whether they differ from the public ones."""
     values: dict[str, Any] = copy.deepcopy(dict(plain))
-    glyphs = {
-        k: v
-        for group in declared.glyphs
-        for k, v in _permutation(group, digest).items()
-    }
-    texts = {
-        k: v for group in declared.texts for k, v in _permutation(group, digest).items()
-    }
-    is_new = _replace_glyphs(specification, values, glyphs)
-    for state in values["trial"]["states"].values():
-        if "say" in state:
-            said = state["say"]
-            is_new |= bool(
-                {said} & texts.keys()
-                if isinstance(said, str)
-                else {*said} & texts.keys()
-            )
-            state["say"] = (
-                texts.get(said, said)
-                if isinstance(said, str)
-                else [texts.get(one, one) for one in said]
-            )
-    mirrored = declared.mirror and digest("mirror")[0] % 2 == 1
-    quarters = digest("turn")[0] % 4 if declared.turn else 0
-    if mirrored or quarters:
+    glyphs = _GlyphExchange(specification, _permutations(declared.glyphs, digest))
+    is_new = glyphs.apply(values)
+    is_new |= _replace_texts(values, _permutations(declared.texts, digest))
+    layout = _Layout(
+        mirrored=declared.mirror and digest("mirror")[0] % 2 == 1,
+        quarters=digest("turn")[0] % 4 if declared.turn else 0,
+    )
+    if layout.mirrored or layout.quarters:
         _check_lies_anyhow(specification.name, plain)
-        _lay(specification, values, mirrored, quarters)
-    return values, is_new or quarters > 0 or (
-        mirrored and not declared.turn
-    )  # many maps are their own mirror images
+        _lay(specification, values, layout)
+    # A mirror image does not count where the map may be turned instead: many maps are
+    # their own mirror images.
+    only_mirrored = layout.mirrored and not declared.turn
+    return values, is_new or layout.quarters > 0 or only_mirrored
 
 
-def _permutation(
-    group: Iterable[str], digest: Callable[[str], bytes]
-) -> dict[str, str]:
-    order = sorted(group, key=lambda one: digest(f"of {one}"))
-    return dict(
-        zip(order, [*order[1:], order[0]], strict=True)
-    )  # so that none stays what it was
+def _permutations(groups: Iterable[Iterable[str]], digest: _Digest) -> dict[str, str]:
+    """Return what each member of each group becomes: another member of its group."""
+    exchanged: dict[str, str] = {}
+    for group in groups:
+        order = sorted(group, key=lambda one: digest(f"of {one}"))
+        # One round through the whole group, so that none stays what it was.
+        exchanged |= zip(order, [*order[1:], order[0]], strict=True)
+    return exchanged
+
+
+def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
+    """Replace what states say, and return whether any of it was exchanged."""
+    is_new = False
+    for state in values["trial"]["states"].values():
+        said = state.get("say")
+        if isinstance(said, str):
+            is_new |= said in texts
+            state["say"] = texts.get(said, said)
+        elif "say" in state:
+            is_new |= not texts.keys().isdisjoint(said)
+            state["say"] = [texts.get(line, line) for line in said]
+    return is_new
 
 
 # -- glyphs
 
 
-def _replace_glyphs(
-    specification: Specification, values: dict[str, Any], glyphs: Mapping[str, str]
-) -> bool:
-    used = set[str]()
+class _GlyphExchange:
+    """Replaces glyphs wherever a protocol writes them, and notes those it replaced."""
 
-    def other(glyph: Any) -> Any:
-        found = glyphs.get(str(glyph), glyph)
-        used.update({str(glyph)} & glyphs.keys())
-        return (
-            int(found)
-            if isinstance(glyph, int) and isinstance(found, str) and found.isdigit()
-            else found
-        )
+    def __init__(self, specification: Specification, glyphs: Mapping[str, str]) -> None:
+        self._specification, self._glyphs = specification, glyphs
+        self._names = specification.variables.keys() | specification.columns.keys()
+        self._holders = _glyph_holders(specification)
+        self._used: set[str] = set()
 
-    def shown(places: dict[str, Any]) -> dict[str, Any]:
-        names = specification.variables.keys() | specification.columns.keys()
-        return {
-            place: glyph if glyph in names else other(glyph)
-            for place, glyph in places.items()
-        }
+    def apply(self, values: dict[str, Any]) -> bool:
+        """Replace all glyphs in place; return whether the protocol looks different."""
+        self._replace_in_arena(values["arena"])
+        trial = values["trial"]
+        for state in (trial, *trial["states"].values()):
+            self._replace_shown(state)
+        for name, draw in values.get("draw", {}).items():
+            self._replace_drawn(name, draw)
+        for name, variable in values.get("vars", {}).items():
+            if name in self._holders and isinstance(variable, dict):
+                variable["init"] = self._other(variable["init"])
+        for one in _mappings(values):
+            self._replace_in_effects(one)
+        return not {self._glyphs[glyph] for glyph in self._used} <= self._used
 
-    holders = {
+    def _other(self, glyph: Any) -> Any:
+        """Return what a glyph becomes; a number where it was one, as YAML reads it."""
+        written = str(glyph)
+        if written not in self._glyphs:
+            return glyph
+        self._used.add(written)
+        found = self._glyphs[written]
+        return int(found) if isinstance(glyph, int) and found.isdigit() else found
+
+    def _replace_in_arena(self, arena: dict[str, Any]) -> None:
+        for entry in arena.get("legend", {}).values():
+            if isinstance(entry, dict) and entry.get("glyph") is not None:
+                entry["glyph"] = self._other(entry["glyph"])
+        marks = arena.get("landmarks", {})
+        for at, mark in enumerate(marks) if isinstance(marks, list) else marks.items():
+            if not isinstance(mark, dict):
+                marks[at] = self._other(mark)
+            elif "glyph" in mark:
+                mark["glyph"] = self._other(mark["glyph"])
+
+    def _replace_shown(self, state: dict[str, Any]) -> None:
+        if "show" in state:
+            state["show"] = {
+                place: glyph if glyph in self._names else self._other(glyph)
+                for place, glyph in state["show"].items()
+            }
+
+    def _replace_drawn(self, name: str, draw: dict[str, Any]) -> None:
+        columns = draw.get("of") or {}
+        for column in self._holders & columns.keys():
+            given = columns[column]
+            if "turned" in given:
+                columns[column] = {**given, "from": self._other(given["from"])}
+            else:
+                rows = self._specification.document.draw[name].of[column]
+                columns[column] = [self._other(one) for one in rows]
+        into = draw.get("into", [])
+        names = {into} if isinstance(into, str) else {*into}
+        if draw.get("permute") and self._holders & names:
+            draw["permute"] = [self._other(one) for one in draw["permute"]]
+
+    def _replace_in_effects(self, effects: dict[str, Any]) -> None:
+        if isinstance(effects.get("set"), dict):
+            effects["set"] = {
+                name: self._other(value) if name in self._holders else value
+                for name, value in effects["set"].items()
+            }
+        if isinstance(effects.get("hide"), list):
+            effects["hide"] = list(map(self._hidden, effects["hide"]))
+
+    def _hidden(self, name: str) -> str:
+        kind, colon, glyph = name.partition(":")
+        return f"glyph:{self._other(glyph)}" if colon and kind == "glyph" else name
+
+
+def _glyph_holders(specification: Specification) -> set[str]:
+    """Return the variables and columns whose values are shown as glyphs."""
+    shown = {
         glyph.name
         for state in specification.states.values()
         for _, glyph in state.show
         if glyph.variable
     }
-    columns = [
-        pair
-        for draw in specification.document.draw.values()
-        for pair in draw.columns_of.items()
-    ]
-    holders |= {
+    turned = {
         column.turned
-        for name, column in columns
-        if isinstance(column, Turned) and name in holders
+        for draw in specification.document.draw.values()
+        for name, column in draw.columns_of.items()
+        if isinstance(column, Turned) and name in shown
     }
-
-    def assigned(pairs: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: other(value) if name in holders else value
-            for name, value in pairs.items()
-        }
-
-    arena, trial = values["arena"], values["trial"]
-    for entry in arena.get("legend", {}).values():
-        if isinstance(entry, dict) and entry.get("glyph") is not None:
-            entry["glyph"] = other(entry["glyph"])
-    marks = arena.get("landmarks", {})
-    for at, mark in enumerate(marks) if isinstance(marks, list) else marks.items():
-        if isinstance(mark, dict):
-            mark |= {"glyph": other(mark["glyph"])} if "glyph" in mark else {}
-        else:
-            marks[at] = other(mark)
-    for state in (trial, *trial["states"].values()):
-        if "show" in state:
-            state["show"] = shown(state["show"])
-    for drawn, draw in values.get("draw", {}).items():
-        into = draw.get("into", [])
-        for column in holders & (draw.get("of") or {}).keys():
-            given, rows = (
-                draw["of"][column],
-                specification.document.draw[drawn].of[column],
-            )
-            turned = "turned" in given
-            draw["of"][column] = (
-                {**given, "from": other(given["from"])}
-                if turned
-                else [other(one) for one in rows]
-            )
-        if holders & {*([into] if isinstance(into, str) else into)} and draw.get(
-            "permute"
-        ):
-            draw["permute"] = [other(one) for one in draw["permute"]]
-    for name, variable in values.get("vars", {}).items():
-        if name in holders and isinstance(variable, dict):
-            variable["init"] = other(variable["init"])
-    for one in _mappings(values):
-        if isinstance(one.get("set"), dict):
-            one["set"] = assigned(one["set"])
-        if isinstance(one.get("hide"), list):
-            one["hide"] = [
-                f"glyph:{other(name[6:])}" if name.startswith("glyph:") else name
-                for name in one["hide"]
-            ]
-    return not {glyphs[glyph] for glyph in used} <= used
+    return shown | turned
 
 
-def _mappings(value: Any) -> Iterable[dict[str, Any]]:
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every mapping inside a value, at any depth."""
     if isinstance(value, dict):
         yield value
-    for inner in (
-        value.values()
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else ()
-    ):
-        yield from _mappings(inner)
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _mappings(inner)
 
 
 # -- how the map lies
@@ -268,60 +281,39 @@ def _conditions(trial: Mapping[str, Any]) -> Iterable[Any]:
             yield from one["set"].values()
 
 
-def _lay(
-    specification: Specification, values: dict[str, Any], mirrored: bool, quarters: int
-) -> None:
-    def heading(name: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a map is laid: mirrored left to right first, then turned clockwise."""
+
+    mirrored: bool
+    quarters: int
+
+    def heading(self, name: Any) -> Any:
+        """Return what a compass point becomes; other values stay as they are."""
         if name not in HEADINGS:
             return name
         number = HEADINGS.index(name)
-        return HEADINGS[((-number if mirrored else number) + 2 * quarters) % 8]
+        return HEADINGS[
+            ((-number if self.mirrored else number) + 2 * self.quarters) % 8
+        ]
 
-    arena = values["arena"]
-    rows = arena["map"].rstrip("\n").split("\n")
-    height, width = len(rows), max(map(len, rows))
-
-    def square(column: int, row: int) -> list[int]:
-        size = [width, height]
-        column = width - 1 - column if mirrored else column
-        for _ in range(quarters):
-            column, row = size[1] - 1 - row, column
-            size.reverse()
+    def square(self, column: int, row: int, width: int, height: int) -> list[int]:
+        """Return where a square of a map of this size comes to lie."""
+        column = width - 1 - column if self.mirrored else column
+        for _ in range(self.quarters):
+            column, row = height - 1 - row, column
+            width, height = height, width
         return [column, row]
 
-    laid = {
-        tuple(square(column, row)): glyph
-        for row, line in enumerate(rows)
-        for column, glyph in enumerate(line.ljust(width))
-    }
-    across, down = (height, width) if quarters % 2 else (width, height)
-    arena["map"] = "".join(
-        "".join(laid[column, row] for column in range(across)).rstrip() + "\n"
-        for row in range(down)
-    )
-    # By their squares: what a compass point means is rounded on a map of even width.
-    places = {
-        mark.name: square(mark.column, mark.row)
-        for mark in specification.arena.landmarks
-    }
-    marks = arena.get("landmarks", {})
-    if isinstance(marks, dict):
-        for name, mark in marks.items():
-            marks[name] = (mark if isinstance(mark, dict) else {"glyph": mark}) | {
-                "at": places[name]
-            }
-    else:
-        for mark in marks:
-            mark["at"] = square(*mark["at"])
-    start = values["start"]
-    if specification.start.face_variable:
-        for draw in values.get("draw", {}).values():
-            if start["face"] in (draw.get("of") or {}):
-                draw["of"][start["face"]] = [
-                    heading(one) for one in draw["of"][start["face"]]
-                ]
-    elif "face" in start or not mirrored:
-        start["face"] = heading(start.get("face", "N"))
+
+def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) -> None:
+    """Lay the map of a twin, and everything that is written by where it lies."""
+    arena = values["arena"]
+    rows = arena["map"].rstrip("\n").split("\n")
+    size = max(map(len, rows)), len(rows)
+    arena["map"] = _laid_map(rows, size, layout)
+    _lay_landmarks(specification, arena.get("landmarks", {}), size, layout)
+    _turn_start(specification, values, layout)
     # Tests that move by single steps end elsewhere; those by places do not.
     if "tests" in values:
         values["tests"] = [
@@ -329,3 +321,49 @@ def _lay(
             for one in values["tests"]
             if {*(one.get("actions") or ())} <= {"S", " ", "STAY"}
         ]
+
+
+def _laid_map(rows: list[str], size: tuple[int, int], layout: _Layout) -> str:
+    laid = {
+        tuple(layout.square(column, row, *size)): glyph
+        for row, line in enumerate(rows)
+        for column, glyph in enumerate(line.ljust(size[0]))
+    }
+    across, down = size[::-1] if layout.quarters % 2 else size
+    return "".join(
+        "".join(laid[column, row] for column in range(across)).rstrip() + "\n"
+        for row in range(down)
+    )
+
+
+def _lay_landmarks(
+    specification: Specification, marks: Any, size: tuple[int, int], layout: _Layout
+) -> None:
+    if isinstance(marks, list):
+        for mark in marks:
+            column, row = mark["at"]
+            mark["at"] = layout.square(column, row, *size)
+        return
+    # By their squares: what a compass point means is rounded on a map of even width.
+    places = {
+        mark.name: layout.square(mark.column, mark.row, *size)
+        for mark in specification.arena.landmarks
+    }
+    for name, mark in marks.items():
+        written = mark if isinstance(mark, dict) else {"glyph": mark}
+        marks[name] = written | {"at": places[name]}
+
+
+def _turn_start(
+    specification: Specification, values: dict[str, Any], layout: _Layout
+) -> None:
+    start = values["start"]
+    if specification.start.face_variable:
+        for draw in values.get("draw", {}).values():
+            columns = draw.get("of") or {}
+            if start["face"] in columns:
+                columns[start["face"]] = list(
+                    map(layout.heading, columns[start["face"]])
+                )
+    elif "face" in start or not layout.mirrored:
+        start["face"] = layout.heading(start.get("face", "N"))

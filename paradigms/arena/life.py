@@ -5,7 +5,7 @@ language page.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -291,15 +291,29 @@ class ArenaSubject:
             self.steps -= 1
             self._trace.entries.pop()
             raise StepAfterEndError("This trial has ended. Call reset() before step().")
-        program, state, reward, fired = self._program, self._current, 0.0, False
-        if bits & program.where_mask:  # 9
+        state = self._current
+        if bits & self._program.where_mask:  # 9
             self._update_occupied(self._geometry.cell(self._pose))
-        for number, rule in enumerate(program.watch):  # 10
-            if (not rule.mask or bits & rule.mask) and self._holds(
-                rule, bits, "watch", number
-            ):
-                fired = True
-                reward += self._fire(rule)
+        reward = self._fire_rules(bits)  # 10 to 14
+        status = RUNNING if self.outcome is None else TERMINATED
+        if self.outcome is None and self.steps >= self._limit:  # 15
+            self.outcome, status = TIMEOUT, TRUNCATED
+        if self.outcome is None:  # 16
+            now = self._current
+            reward += self._apply_each(now) if now.busy else now.pay
+            if not state.steady or self._entered == self.steps:
+                self._look_around()
+        else:
+            self._ended = True
+            self._close()
+            self._schedule.note(self.noted)
+            self._look_around()
+        return self._observation(), reward, status  # 17
+
+    def _fire_rules(self, bits: int) -> float:
+        """10 to 14: fire all rules of `watch` that hold, and the first of the state."""
+        state, watch = self._current, self._program.watch
+        reward, fired = self._fire_watch(watch, bits) if watch else (0.0, False)
         for number, rule in enumerate(state.rules):  # 11
             if (not rule.mask or bits & rule.mask) and self._holds(
                 rule, bits, state.name, number
@@ -313,28 +327,22 @@ class ArenaSubject:
                 break
         if fired and self.outcome is None:
             reward += self._test_finish()  # 14
-        status = RUNNING if self.outcome is None else TERMINATED
-        if self.outcome is None and self.steps >= self._limit:  # 15
-            self.outcome, status = TIMEOUT, TRUNCATED
-        if self.outcome is None:  # 16
-            now = self._current
-            reward += (
-                self._apply(now.each, "each") + self._apply(program.each, "each")
-                if now.busy
-                else now.pay
-            )
-        else:
-            self._ended = True
-            self._close()
-            self._schedule.note(self.noted)
-        if (
-            self._ended
-            or not state.steady
-            or self._current is not state
-            or self._entered == self.steps
-        ):
-            self._look_around()
-        return self._observation(), reward, status  # 17
+        return reward
+
+    def _fire_watch(self, watch: Sequence[Rule], bits: int) -> tuple[float, bool]:
+        """10: return the reward, and whether a rule has fired."""
+        reward, fired = 0.0, False
+        for number, rule in enumerate(watch):
+            if (not rule.mask or bits & rule.mask) and self._holds(
+                rule, bits, "watch", number
+            ):
+                fired = True
+                reward += self._fire(rule)
+        return reward, fired
+
+    def _apply_each(self, state: State) -> float:
+        """16: the effects of every step, of the state and of the trial."""
+        return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
         """Return whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
@@ -553,26 +561,28 @@ class ArenaSubject:
     def goals(self) -> frozenset[tuple[int, int]]:
         """Squares whose entry (or press) would bring the largest reward now."""
         found: dict[float, set[tuple[int, int]]] = {}
-        program, held = self._program, self.it
+        arena, held = self._program.specification.arena, self.it
         for (trigger, name), bit in self._geometry.bit.items():
-            if trigger in ("enter", "inside", "press"):
-                own = next(
-                    (
-                        rule
-                        for rule in self._current.rules
-                        if self._would_fire(rule, bit)
-                    ),
-                    None,
-                )
-                for rule in (*program.watch, *filter(None, [own])):
-                    if rule.effects.may_pay and (
-                        rule is own or self._would_fire(rule, bit)
-                    ):
-                        found.setdefault(
-                            rule.effects.constant or math.inf, set()
-                        ).update(squares_of(program.specification.arena, name))
+            if trigger not in ("enter", "inside", "press"):
+                continue
+            for rule in self._paying_rules(bit):
+                squares = found.setdefault(rule.effects.constant or math.inf, set())
+                squares.update(squares_of(arena, name))
         self.it = held
         return frozenset(found[max(found)]) if found else frozenset()
+
+    def _paying_rules(self, bit: int) -> Iterator[Rule]:
+        """Yield the rules that an event would fire and that may pay: all of `watch`,
+        and the first one of the state that fires; sets ``it``.
+        """
+        for rule in self._program.watch:
+            if rule.effects.may_pay and self._would_fire(rule, bit):
+                yield rule
+        for rule in self._current.rules:
+            if self._would_fire(rule, bit):
+                if rule.effects.may_pay:
+                    yield rule
+                return
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
         """Return whether an event fires a rule that is about it, chances aside; sets

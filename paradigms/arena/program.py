@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -127,18 +128,23 @@ def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
     no path.
     """
     nodes = list(ex.walk(tree))
+    length = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes)
+    if length < _LONG or any(map(_reads_life, nodes)):
+        return None
     names = dict.fromkeys(
         node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn)
     )
-    moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
-    paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
-    paths |= {"recent" for node in nodes if isinstance(node, ex.Recent)}
-    long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
-    return (
-        list(names)
-        if long and len(names) <= _FEW and not moments and not paths
-        else None
-    )
+    return list(names) if len(names) <= _FEW else None
+
+
+def _reads_life(node: ex.Expression) -> bool:
+    """Return whether a node reads more of a life than its variables and ``it``."""
+    match node:
+        case ex.BuiltIn(name):
+            return name != "it"
+        case ex.Call(function, _):
+            return function != "size"
+    return isinstance(node, ex.Recent)
 
 
 @dataclass(slots=True)
@@ -172,70 +178,107 @@ def _plain_function(tree: ex.Expression) -> Function:
     return _function(tree, _plain_function)
 
 
-def _function(
-    tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
-) -> Function:
+#: Compiles the operands of an expression.
+_Compile = Callable[[ex.Expression], Function]
+
+
+def _function(tree: ex.Expression, compiled: _Compile) -> Function:
+    return _BY_NODE[type(tree)](tree, compiled)
+
+
+def _literal(tree: ex.Number | ex.Constant, compiled: _Compile) -> Function:
+    value = tree.value
+    return lambda memory: value
+
+
+def _members_named(tree: ex.Members, compiled: _Compile) -> Function:
+    values = tree.values
+    return lambda memory: values
+
+
+def _variable(tree: ex.Variable, compiled: _Compile) -> Function:
+    name = tree.name
+    return lambda memory: memory.values[name]
+
+
+def _built_in(tree: ex.BuiltIn, compiled: _Compile) -> Function:
+    return operator.attrgetter(tree.name)
+
+
+def _call(tree: ex.Call, compiled: _Compile) -> Function:
     match tree:
-        case ex.Number(value) | ex.Constant(value) | ex.Members(value):
-            return lambda memory: value
-        case ex.Variable(name):
-            return lambda memory: memory.values[name]
-        case ex.BuiltIn(name):
-            return operator.attrgetter(name)
         case ex.Call("where", ex.Constant(group)):
             return lambda memory: memory.occupied[group]
         case ex.Call("size", argument):
             collection = compiled(argument)
             return lambda memory: len(collection(memory))
-        case ex.Call(function, argument):
-            place, method = compiled(argument), operator.attrgetter(function)
-            return lambda memory: method(memory)(place(memory))
-        case ex.Recent() as earlier:
-            return lambda memory: memory.recent(earlier)
-        case ex.Compute(function, (argument,)):
-            number, of_one = compiled(argument), _ONE[function]
-            return lambda memory: of_one(number(memory))
-        case ex.Compute(function, arguments):
-            numbers, of_all = (
-                [compiled(argument) for argument in arguments],
-                _SEVERAL[function],
-            )
-            return lambda memory: of_all([number(memory) for number in numbers])
-        case ex.Classes(cases):
-            guarded = [
-                (None if guard is None else compiled(guard), name)
-                for guard, name in cases
-            ]
-            return lambda memory: next(
-                (name for guard, name in guarded if guard is None or guard(memory)),
-                None,
-            )
-        case ex.Unary("not", operand):
-            truth = compiled(operand)
-            return lambda memory: not truth(memory)
-        case ex.Unary(_, operand):
-            number = compiled(operand)
-            return lambda memory: 0 - number(memory)
+    place, method = compiled(tree.argument), operator.attrgetter(tree.function)
+    return lambda memory: method(memory)(place(memory))
+
+
+def _recent(tree: ex.Recent, compiled: _Compile) -> Function:
+    return lambda memory: memory.recent(tree)
+
+
+def _computed(tree: ex.Compute, compiled: _Compile) -> Function:
+    numbers = [compiled(argument) for argument in tree.arguments]
+    if len(numbers) == 1:
+        (number,), of_one = numbers, _ONE[tree.function]
+        return lambda memory: of_one(number(memory))
+    of_all = _SEVERAL[tree.function]
+    return lambda memory: of_all([number(memory) for number in numbers])
+
+
+def _classes(tree: ex.Classes, compiled: _Compile) -> Function:
+    guarded = [
+        (None if guard is None else compiled(guard), name) for guard, name in tree.cases
+    ]
+    return lambda memory: next(
+        (name for guard, name in guarded if guard is None or guard(memory)), None
+    )
+
+
+def _unary(tree: ex.Unary, compiled: _Compile) -> Function:
+    operand = compiled(tree.operand)
+    if tree.operator == "not":
+        return lambda memory: not operand(memory)
+    return lambda memory: 0 - operand(memory)
+
+
+def _binary(tree: ex.Binary, compiled: _Compile) -> Function:
+    match tree:
         case ex.Binary("and", left, right):
             first, second = compiled(left), compiled(right)
             return lambda memory: bool(first(memory) and second(memory))
         case ex.Binary("or", left, right):
             first, second = compiled(left), compiled(right)
             return lambda memory: bool(first(memory) or second(memory))
-        case ex.Binary(
-            sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)
-        ):
-            first, compute = compiled(left), _OPERATORS[sign]
+    compute = _OPERATORS[tree.operator]
+    match tree.left, tree.right:
+        case left, ex.Number(value) | ex.Constant(value) | ex.Members(value):
+            first = compiled(left)
             return lambda memory: compute(first(memory), value)
-        case ex.Binary(sign, ex.Number(value), right):
-            second, compute = compiled(right), _OPERATORS[sign]
+        case ex.Number(value), right:
+            second = compiled(right)
             return lambda memory: compute(value, second(memory))
-        case ex.Binary(sign, left, right):
-            first, second, compute = compiled(left), compiled(right), _OPERATORS[sign]
-            return lambda memory: compute(first(memory), second(memory))
-    raise TypeError(
-        f"not a resolved expression: {tree}"
-    )  # pragma: no cover - a word that was never resolved
+    first, second = compiled(tree.left), compiled(tree.right)
+    return lambda memory: compute(first(memory), second(memory))
+
+
+#: How each kind of node is compiled. A word that was never resolved has no entry.
+_BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
+    ex.Number: _literal,
+    ex.Constant: _literal,
+    ex.Members: _members_named,
+    ex.Variable: _variable,
+    ex.BuiltIn: _built_in,
+    ex.Call: _call,
+    ex.Recent: _recent,
+    ex.Compute: _computed,
+    ex.Classes: _classes,
+    ex.Unary: _unary,
+    ex.Binary: _binary,
+}
 
 
 def constant_value(tree: ex.Expression | None) -> float | None:
@@ -260,6 +303,7 @@ def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
 #: Takes a life and event bits; returns the member of the target that they are about,
 #: which becomes ``it``, or None.
 Who = Callable[[Any, int], str | None]
+_ACTS: Sequence[Event] = [("act", name) for name in ACTIONS]
 #: An entry of `finish`: condition, outcome, state to go to, source.
 Finish = tuple[Function | None, str | None, str | None, str]
 
@@ -382,46 +426,28 @@ class Program:
             (_optional(one.guard), one.end, one.go, _source(one.position))
             for one in specification.finish
         ]
-        self.keep_if = {
-            draw.name: compile_expression(draw.keep_if)
-            for draw in specification.draws
-            if draw.keep_if is not None
-        }
+        #: By the name of a draw: the condition on which its values are kept.
+        self.keep_if = _kept_on(specification.draws)
         #: For each block that ends on a condition: the conditions of a repetition and
         #: of the block.
-        self.criteria = {
-            block.name: (_condition(block.until), _condition(block.ends))
-            for block in specification.schedule
-            if any(one.condition is not None for one in block.criteria)
-        }
+        self.criteria = _criteria(specification.schedule)
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {
             name: compile_expression(tree)
             for name, tree in specification.measures.items()
         }
-        face = specification.start.face
         #: The heading of a subject that is placed; None where it is random, or a
         #: variable gives it.
-        self.face = (
-            None
-            if specification.start.face_variable or face == "random"
-            else HEADINGS.index(face)
-        )
+        self.face = _fixed_heading(specification.start)
         #: Whether any expression depends on the path; otherwise no trace is kept during
         #: a trial.
         self.reads_trace = any(map(reads_trace, self.all_expressions()))
         #: Whether an expression reads where the subject is, or has been, in relation to
         #: a place.
         self.reads_path = any(map(reads_place, self.all_expressions()))
-        nodes = (node for tree in self.all_expressions() for node in walk(tree))
         #: What is counted of earlier trials, and which part of a life's past that is.
-        self.recents = {
-            node: n
-            for n, node in enumerate(
-                dict.fromkeys(n for n in nodes if isinstance(n, Recent))
-            )
-        }
+        self.recents = _recents(self.all_expressions())
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:
@@ -445,11 +471,7 @@ class Program:
     @staticmethod
     def _plain_events(rule: spec.RuleSpec) -> list[Event]:
         if rule.whatever:
-            return (
-                [("act", name) for name in ACTIONS]
-                if rule.trigger == "act"
-                else [BLOCKED]
-            )
+            return list(_ACTS) if rule.trigger == "act" else [BLOCKED]
         return [] if rule.action is None else [("act", ACTIONS[rule.action])]
 
     def _all_rules(self) -> Iterator[spec.RuleSpec]:
@@ -508,38 +530,45 @@ class Program:
         )
 
     def _assigned(self, variable: str) -> list[str]:
+        """Return the names that a variable can hold; none if they cannot be told."""
+        given = self._values_at_start(variable)
+        for one in self._assignments_of(variable):
+            names = self._names_of(one.value)
+            if names is None:
+                return []
+            given += names
+        if any(isinstance(value, frozenset) for value in given):
+            return []
+        return [str(one) for one in given if one is not None]
+
+    def _values_at_start(self, variable: str) -> list[RuntimeValue]:
         specification = self.specification
-        given = (
-            [specification.variables[variable].initial]
-            if variable in specification.variables
-            else []
-        )
-        given += [
+        given = [
             value
             for block in specification.schedule
             for name, value in block.set
             if name == variable
         ]
-        for one in (
-            one
-            for effects in self.all_effects()
-            for one in effects.assignments
-            if one.variable == variable
-        ):
-            match one.value:
-                case ex.Constant(name):
-                    given.append(name)
-                case ex.Classes(cases):
-                    given += [name for _, name in cases]
-                case ex.Variable(other) if drawn := specification.drawn(other):
-                    given += drawn
-                case _:
-                    return []
-        return (
-            []
-            if any(isinstance(value, frozenset) for value in given)
-            else [str(one) for one in given if one is not None]
-        )
+        if variable in specification.variables:
+            given.insert(0, specification.variables[variable].initial)
+        return given
+
+    def _assignments_of(self, variable: str) -> Iterator[spec.Assignment]:
+        for effects in self.all_effects():
+            yield from (one for one in effects.assignments if one.variable == variable)
+
+    def _names_of(self, value: Expression) -> Sequence[RuntimeValue] | None:
+        """Return the names that an expression can have as its value; None for others
+        than names.
+        """
+        match value:
+            case ex.Constant(name):
+                return [name]
+            case ex.Classes(cases):
+                return [name for _, name in cases]
+            case ex.Variable(other):
+                return self.specification.drawn(other) or None
+        return None
 
     def _mask(self, events: Iterable[Event]) -> int:
         mask = 0
@@ -603,18 +632,9 @@ class Program:
         assigns = bool(effects.assignments or effects.count)
         changes = bool(assigns or effects.place or effects.put)
         return Effects(
-            set=tuple(
-                (assignment.variable, compile_expression(assignment.value))
-                for assignment in effects.set
-            ),
-            add=tuple(
-                (assignment.variable, compile_expression(assignment.value))
-                for assignment in effects.add
-            ),
-            remove=tuple(
-                (assignment.variable, compile_expression(assignment.value))
-                for assignment in effects.remove
-            ),
+            set=_compiled(effects.set),
+            add=_compiled(effects.add),
+            remove=_compiled(effects.remove),
             count=effects.count,
             reward=_optional(effects.reward),
             constant=constant,
@@ -632,27 +652,10 @@ class Program:
         for rule in (*rules, *self.watch):
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
-        named = [
-            *state.close,
-            *state.open,
-            *(place for pair in state.show for place in pair),
-        ]
-        held = [
-            *(place.name for place in named if place.variable),
-            *ex.names_in_text(state.say),
-        ]
-        shows = tuple(dict.fromkeys(held))
+        shows = tuple(dict.fromkeys(_variables_shown(state)))
         read_look = self._look_function(state, shows)
-        acts = self._mask(("act", name) for name in ACTIONS)
-        durations = [rule.after for rule in state.rules if rule.after is not None]
-        literal = [
-            value for value in map(constant_value, durations) if value is not None
-        ]
-        timers = tuple(
-            compile_expression(duration)
-            for duration in durations
-            if constant_value(duration) is None
-        )
+        durations = _durations(state.rules)
+        timers = _computed_timers(durations)
         return State(
             name=state.name,
             entry=self._effects(state.entry),
@@ -660,16 +663,16 @@ class Program:
             rules=rules,
             listen=listen,
             timed=bool(durations),
-            due=min((math.ceil(max(value, 0)) for value in literal), default=NEVER),
+            due=_first_due(durations),
             timers=timers,
-            busy=not calm or any(reads_clock(rule.after) for rule in state.rules),
-            pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
-            steady=not shows and calm and not timers,
+            busy=not calm or any(map(reads_clock, durations)),
+            pay=_constant_pay(each, self.each) if calm else 0.0,
+            steady=not (shows or timers) and calm,
             shows=shows,
             look=None if shows else read_look(None),
             read_look=read_look,
             freeze=state.freeze,
-            waits=state.freeze and not listen & acts,
+            waits=state.freeze and not listen & self._mask(_ACTS),
         )
 
     def _look_function(
@@ -759,6 +762,77 @@ def read_place(place: spec.Place) -> Function:
     if name == "it":
         return lambda memory: memory.it
     return lambda memory: memory.values[name]
+
+
+def _variables_shown(state: spec.StateSpec) -> Iterator[str]:
+    """Yield the variables that say what a state closes, shows or says."""
+    pairs = chain.from_iterable(state.show)
+    for place in (*state.close, *state.open, *pairs):
+        if place.variable:
+            yield place.name
+    yield from ex.names_in_text(state.say)
+
+
+def _durations(rules: Iterable[spec.RuleSpec]) -> list[Expression]:
+    return [rule.after for rule in rules if rule.after is not None]
+
+
+def _first_due(durations: Iterable[Expression]) -> int:
+    """Return the steps after which the first timer of a literal duration is due."""
+    literal = (constant_value(duration) for duration in durations)
+    return min(
+        (math.ceil(max(value, 0)) for value in literal if value is not None),
+        default=NEVER,
+    )
+
+
+def _computed_timers(durations: Iterable[Expression]) -> tuple[Function, ...]:
+    return tuple(
+        compile_expression(duration)
+        for duration in durations
+        if constant_value(duration) is None
+    )
+
+
+def _constant_pay(*effects: Effects) -> float:
+    """Return the fixed reward of a step."""
+    return sum((one.constant or 0.0 for one in effects), 0.0)
+
+
+def _compiled(
+    assignments: Iterable[spec.Assignment],
+) -> tuple[tuple[str, Function], ...]:
+    return tuple((one.variable, compile_expression(one.value)) for one in assignments)
+
+
+def _kept_on(draws: Iterable[spec.DrawSpec]) -> dict[str, Function]:
+    return {
+        draw.name: compile_expression(draw.keep_if)
+        for draw in draws
+        if draw.keep_if is not None
+    }
+
+
+def _criteria(
+    schedule: Iterable[spec.BlockSpec],
+) -> dict[str, tuple[Function | None, Function | None]]:
+    return {
+        block.name: (_condition(block.until), _condition(block.ends))
+        for block in schedule
+        if any(one.condition is not None for one in block.criteria)
+    }
+
+
+def _fixed_heading(start: spec.StartSpec) -> int | None:
+    if start.face_variable or start.face == "random":
+        return None
+    return HEADINGS.index(start.face)
+
+
+def _recents(trees: Iterable[Expression | None]) -> dict[Recent, int]:
+    nodes = chain.from_iterable(map(walk, trees))
+    found = dict.fromkeys(node for node in nodes if isinstance(node, Recent))
+    return {node: number for number, node in enumerate(found)}
 
 
 def _optional(tree: Expression | None) -> Function | None:

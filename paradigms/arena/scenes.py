@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 import string
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import Scene, Tile, TileKind, View
@@ -17,6 +18,7 @@ from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
 from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
+from cheesebench.protocol.expressions import RuntimeValue
 from cheesebench.protocol.specification import Specification
 
 #: Most bytes of drawn observations that one paradigm keeps for one view; beyond that,
@@ -116,47 +118,34 @@ class Gallery:
         )
 
     def characters(self, specification: Specification) -> frozenset[str]:
-        glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
-        glyphs |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        """Return every character that can be seen: of the map, of what is shown, and of
+        texts.
+        """
+        arena, states = self.geometry.arena, specification.states.values()
+        glyphs = {WALL, FLOOR, VOID, "\n", *arena.glyphs.values()}
+        glyphs |= {landmark.glyph for landmark in arena.landmarks}
         variables: set[str] = set()
-        for state in specification.states.values():
-            glyphs |= set("".join(state.say))
+        for state in states:
+            glyphs.update(*state.say)
             if said := expressions.names_in_text(state.say):
                 variables.update(said)
                 glyphs.add(_OF_VALUES)
-            glyphs |= {glyph.name for _, glyph in state.show if not glyph.variable}
-            variables |= {glyph.name for _, glyph in state.show if glyph.variable}
-        for draw in specification.draws:
-            for number, column in enumerate(draw.columns):
-                glyphs |= {
-                    expressions.as_text(row[number])
-                    for row in draw.rows
-                    if column in variables
-                }
-        glyphs |= {
-            expressions.as_text(v.initial)
-            for v in specification.variables.values()
-            if v.name in variables
-        }
-        for block in specification.schedule:
-            glyphs |= {
-                expressions.as_text(value)
-                for name, value in block.set
-                if name in variables
-            }
-        return frozenset(character for text in glyphs for character in text)
+            for _, glyph in state.show:
+                (variables if glyph.variable else glyphs).add(glyph.name)
+        for name, value in _values_held(specification):
+            if name in variables:
+                glyphs.add(expressions.as_text(value))
+        return frozenset().union(*glyphs)
 
     def scene(
         self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]
     ) -> Scene:
         arena, canvas = self.geometry.arena, self.canvas
         shut = {arena.cells[cell] for door in closed for cell in arena.doors[door]}
-        doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
-        glyphs = {
-            square: glyph
-            for square, glyph in arena.glyphs.items()
-            if square not in doors or square in shut
-        }
+        glyphs = dict(arena.glyphs)
+        for cell in chain.from_iterable(arena.doors.values()):
+            if arena.cells[cell] not in shut:
+                glyphs.pop(arena.cells[cell], None)
         for place, glyph in shown:
             glyphs.update(dict.fromkeys(squares_of(arena, place), glyph))
         others = dict(shown)
@@ -186,6 +175,17 @@ class Gallery:
             ),
             text,
         )
+
+
+def _values_held(specification: Specification) -> Iterator[tuple[str, RuntimeValue]]:
+    """Yield every variable with each value that it is given in the file."""
+    for draw in specification.draws:
+        for row in draw.rows:
+            yield from zip(draw.columns, row, strict=False)
+    for variable in specification.variables.values():
+        yield variable.name, variable.initial
+    for block in specification.schedule:
+        yield from block.set
 
 
 @lru_cache(maxsize=1024)
@@ -227,27 +227,26 @@ def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[s
     return re.compile("\n".join(lines))
 
 
+def _without_glyphs(arena: Arena) -> Iterator[tuple[Square, Tile]]:
+    """Yield each square of the map, as it looks when its own glyph is hidden."""
+    for row, line in enumerate(arena.kinds):
+        for column, kind in enumerate(line):
+            yield (column, row), _tile(_PLAIN[kind], WALL if kind == "S" else kind)
+
+
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
     """Return what a lesion hides, in the squares of the canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
-    named = {name: name.partition(":") for name in sorted(lesion.hide)}
-    glyphs = {rest for kind, colon, rest in named.values() if kind == "glyph" and colon}
-    said = [
-        specification.states[rest]
-        for kind, colon, rest in named.values()
-        if kind == "text" and colon
-    ]
-    places = [
-        name
-        for name, (_, colon, _) in named.items()
-        if not colon and name not in (LANDMARKS, TEXT)
-    ]
-    squares = {square for place in places for square in squares_of(arena, place)}
-    plain = {
-        (column, row): _tile(_PLAIN[kind], WALL if kind == "S" else kind)
-        for row, line in enumerate(arena.kinds)
-        for column, kind in enumerate(line)
-    }
+    glyphs, said, places = set[str](), list[tuple[str, ...]](), list[str]()
+    for name in sorted(lesion.hide - {LANDMARKS, TEXT}):
+        kind, colon, rest = name.partition(":")
+        if not colon:
+            places.append(name)
+        elif kind == "glyph":
+            glyphs.add(rest)
+        elif kind == "text":
+            said.append(specification.states[rest].say)
+    squares = chain.from_iterable(squares_of(arena, place) for place in places)
 
     def moved(square: Square) -> tuple[int, int]:
         return square[0] - canvas.left, square[1] - canvas.top
@@ -257,6 +256,6 @@ def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
         squares=frozenset(map(moved, squares)),
         glyphs=frozenset(glyphs),
         text=TEXT in lesion.hide,
-        texts=tuple(_pattern(state.say, specification) for state in said),
-        instead={moved(square): tile for square, tile in plain.items()},
+        texts=tuple(_pattern(say, specification) for say in said),
+        instead={moved(square): tile for square, tile in _without_glyphs(arena)},
     )

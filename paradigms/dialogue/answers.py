@@ -11,10 +11,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import chain, filterfalse, pairwise
 
 from cheesebench.interfaces import Value
 from cheesebench.paradigms.dialogue.specification import (
@@ -101,6 +109,14 @@ class Token:
     node: str | None = None
 
 
+def _common_words(names: Collection[str]) -> set[str]:
+    """Return the words that are in most of the names."""
+    counts = Counter[str]()
+    for name in names:
+        counts.update(set(words_of(name)))
+    return {word for word, times in counts.items() if times > max(2, len(names) / 2)}
+
+
 class Lexicon:
     """Finds the nodes that a text names.
 
@@ -111,19 +127,8 @@ class Lexicon:
 
     def __init__(self, names: Mapping[str, str], nouns: Iterable[str] = ()) -> None:
         self.names = dict(names)
-        in_names = Counter(
-            word
-            for name in self.names.values()
-            for word in dict.fromkeys(words_of(name))
-        )
-        common = {
-            word
-            for word, times in in_names.items()
-            if times > max(2, len(self.names) / 2)
-        }
-        optional = (
-            _ARTICLES | common | {word for noun in nouns for word in words_of(noun)}
-        )
+        optional = _ARTICLES | _common_words(self.names.values())
+        optional |= set(chain.from_iterable(map(words_of, nouns)))
         short: dict[tuple[str, ...], list[str]] = {}
         self._nodes: dict[tuple[str, ...], str] = {}
         for node, name in self.names.items():
@@ -323,22 +328,26 @@ def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> 
     Empty where there is none, or where a later line is also an answer.
     """
     fenced, found = False, ""
-    for line in lines:
+    for line in filterfalse(_is_row, lines):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        elif line.lstrip().startswith("|"):
-            continue
         elif (fenced or _BOLD_LINE.match(line)) and is_answer(line, ""):
             found = line
-        elif bold := [
-            part[1]
-            for part in _BOLD.finditer(line)
-            if is_answer(part[1], line[: part.start()])
-        ]:
-            found = bold[-1] if len(words_of(bold[-1])) > 1 else found
+        elif (bold := _last_bold(line, is_answer)) is not None:
+            found = bold if len(words_of(bold)) > 1 else found
         elif found and is_answer(line, ""):
             found = ""
     return found
+
+
+def _last_bold(line: str, is_answer: Callable[[str, str], bool]) -> str | None:
+    """Return the last bold text of a line that is an answer."""
+    bold = [
+        part[1]
+        for part in _BOLD.finditer(line)
+        if is_answer(part[1], line[: part.start()])
+    ]
+    return bold[-1] if bold else None
 
 
 def final_statement(
@@ -352,33 +361,59 @@ def final_statement(
     whether an emphasised text (with the text before it in its line) is one.
     """
     reply = _before_next_turn(reply)
-    markers = _markers(reply)
-    end = len(reply)
-    for marker in reversed(markers):
-        if statement := _marked(reply[marker.end() : end]):
-            return statement, True
-        end = marker.start()
+    if statement := _marked_statement(reply):
+        return statement, True
     lines = [line for line in reply.splitlines() if line.strip()]
     if emphasised := _emphasised(lines, is_answer):
         return emphasised, False
-    lines = [
-        told for line in lines if (told := line if is_answer(line, "") else _told(line))
-    ]
-    lines = [line for line in lines if not line.lstrip().startswith("```")]
-    if any(could_be(line) for line in lines if not line.lstrip().startswith("|")):
-        lines = [line for line in lines if not line.lstrip().startswith("|")]
+    lines = list(_statements(lines, is_answer))
+    rows = [line for line in lines if not _is_row(line)]
+    if any(map(could_be, rows)):
+        lines = rows
     for last in range(len(lines) - 1, -1, -1):
         if could_be(lines[last]):
-            first = last
-            while (
-                first
-                and not _concludes(lines[last], is_answer)
-                and ITEM.match(lines[first])
-                and ITEM.match(lines[first - 1])
-            ):
-                first -= 1
+            first = _first_of_list(lines, last, is_answer)
             return _joined(lines[first : last + 1]), False
     return "", False
+
+
+def _marked_statement(reply: str) -> str:
+    """Return what follows the last ``Answer:`` that is followed by an answer."""
+    end = len(reply)
+    for marker in reversed(_markers(reply)):
+        if statement := _marked(reply[marker.end() : end]):
+            return statement
+        end = marker.start()
+    return ""
+
+
+def _statements(
+    lines: Iterable[str], is_answer: Callable[[str, str], bool]
+) -> Iterator[str]:
+    """Yield the lines without questions and announcements, and without fences."""
+    for line in lines:
+        told = line if is_answer(line, "") else _told(line)
+        if told and not told.lstrip().startswith("```"):
+            yield told
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table."""
+    return line.lstrip().startswith("|")
+
+
+def _first_of_list(
+    lines: Sequence[str], last: int, is_answer: Callable[[str, str], bool]
+) -> int:
+    """Return where the list begins whose last item is this line, unless that item
+    holds a whole answer.
+    """
+    if _concludes(lines[last], is_answer):
+        return last
+    first = last
+    while first and ITEM.match(lines[first]) and ITEM.match(lines[first - 1]):
+        first -= 1
+    return first
 
 
 def _before_next_turn(reply: str) -> str:
@@ -431,10 +466,7 @@ def _marked(text: str) -> str:
     paragraph.
     """
     lines = text.splitlines()
-    says = [
-        bool(words_of(line)) and not line.lstrip().startswith("```") for line in lines
-    ]
-    first = next((number for number, something in enumerate(says) if something), None)
+    first = next((number for number, line in enumerate(lines) if _says(line)), None)
     if first is None or _PATTERN.search(lines[first]):
         return ""
     taken = [lines[first]]
@@ -444,6 +476,11 @@ def _marked(text: str) -> str:
             break
         taken.append(line)
     return _joined(taken)
+
+
+def _says(line: str) -> bool:
+    """Whether there are words in a line, other than those that open a fence."""
+    return bool(words_of(line)) and not line.lstrip().startswith("```")
 
 
 def _joined(lines: Sequence[str]) -> str:
@@ -463,29 +500,36 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
 
 
 def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
-    sentences = [
-        sentence
-        for sentence in _sentences(tokens)
-        if any(token.node for token in sentence)
-    ]
+    sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
         # Other names in place of an answer; prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)
-    claim = _claim(sentence)
-    # "Wim or Reza", "Wim (or Reza)", "Wim. Or Reza."
-    others = sentences[1:2] if marked else []
-    if (
-        _offers_two(claim)
-        or _offers_two_in_brackets(sentence)
-        or any(map(_begins_with_or, others))
-    ):
-        return Answer(_items(claim, lexicon), several=True)
-    nodes = _items(claim, lexicon)
+    nodes = _items(_claim(sentence), lexicon)
+    following = sentences[1:2] if marked else []
+    if _offers_several(sentence, following):
+        return Answer(nodes, several=True)
     if form == "first_step":
         nodes = tuple(dict.fromkeys(nodes))
     return Answer(nodes)
+
+
+def _names_a_node(sentence: Iterable[Token]) -> bool:
+    return any(token.node for token in sentence)
+
+
+def _offers_several(
+    sentence: list[Token], following: Iterable[Sequence[Token]]
+) -> bool:
+    """Whether there is an alternative: "Wim or Reza", "Wim (or Reza)", "Wim. Or
+    Reza."
+    """
+    return (
+        _offers_two(_claim(sentence))
+        or _offers_two_in_brackets(sentence)
+        or any(map(_begins_with_or, following))
+    )
 
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
@@ -543,6 +587,13 @@ def _claim(sentence: list[Token]) -> list[Token]:
     """Return the part of a sentence that answers: after "is" or a colon, without
     brackets and explanations.
     """
+    return _without_question(_behind_copula(_outside_brackets(sentence)))
+
+
+def _outside_brackets(sentence: Iterable[Token]) -> list[Token]:
+    """Leave out the brackets behind the first name, and an explanation with all that
+    follows it.
+    """
     kept: list[Token] = []
     named, depth = False, 0
     for token in sentence:
@@ -551,20 +602,28 @@ def _claim(sentence: list[Token]) -> list[Token]:
         elif token.text in (")", "]", "}"):
             depth = max(0, depth - 1)
         elif depth == 0:
-            explains = token.text in _CUES or (
-                bool(kept) and kept[-1].text == "with" and token.text in _SUMS
-            )
-            if named and token.node is None and explains:
+            if named and token.node is None and _explains(token, kept):
                 break
             named = named or token.node is not None
             kept.append(token)
+    return kept
+
+
+def _explains(token: Token, before: Sequence[Token]) -> bool:
+    """Whether an explanation begins: "because", "with a total of"."""
+    with_sum = bool(before) and before[-1].text == "with" and token.text in _SUMS
+    return token.text in _CUES or with_sum
+
+
+def _behind_copula(tokens: list[Token]) -> list[Token]:
+    """Return what follows the last "is" or colon with a name behind it."""
     named = False
-    for position in range(len(kept) - 1, -1, -1):
-        if named and kept[position].node is None and kept[position].text in _COPULA:
-            kept = kept[position + 1 :]
-            break
-        named = named or kept[position].node is not None
-    return _without_question(kept)
+    for position in range(len(tokens) - 1, -1, -1):
+        token = tokens[position]
+        if named and token.node is None and token.text in _COPULA:
+            return tokens[position + 1 :]
+        named = named or token.node is not None
+    return tokens
 
 
 def _without_question(tokens: list[Token]) -> list[Token]:
@@ -614,21 +673,33 @@ def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
     """Return the stated number of groups; two different numbers are not an answer."""
-    sentences = [
-        [token.text for token in sentence]
-        for sentence in _sentences([Token(w) for w in words_of(statement)])
-    ]
-    with_numbers = [words for words in sentences if numbers_in(words)]
-    if not with_numbers:
-        return Answer()
-    saying = [words for words in with_numbers if next(counted(words), None) is not None]
-    words = with_numbers[0] if marked else (saying or with_numbers)[-1]
+    words = _words_with_number(statement, marked)
     counts = list(counted(words))
     numbers = list(dict.fromkeys(counts or numbers_in(words)))
-    between = set(words) & {"or", "to", "-"} if len(numbers) > 1 else set()
-    if len(numbers) > 1 and (between or not counts):
+    if not numbers:
+        return Answer()
+    if len(numbers) > 1 and (not counts or set(words) & {"or", "to", "-"}):
         return Answer(several=True)
     return Answer(number=numbers[0])
+
+
+def _words_with_number(statement: str, marked: bool) -> list[str]:
+    """Return the sentence that states the number: the first if it is marked, else the
+    last, if possible of those that count groups.
+    """
+    sentences = (
+        [token.text for token in sentence]
+        for sentence in _sentences([Token(word) for word in words_of(statement)])
+    )
+    with_numbers = list(filter(numbers_in, sentences))
+    if marked:
+        return next(iter(with_numbers), [])
+    counting = list(filter(_counts, with_numbers))
+    return next(reversed(counting or with_numbers), [])
+
+
+def _counts(words: Sequence[str]) -> bool:
+    return next(counted(words), None) is not None
 
 
 _BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]+)[)\]}]")
@@ -741,14 +812,17 @@ def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) ->
         listed, found = score_edges(answer, condition.world, condition.directed)
         return Score(listed, "correct" if listed else _outcome(found), (), found)
     path, wrong_form = _path(answer, condition, item)
-    complete: tuple[str, ...] = tuple(node for node in path if node is not None)
-    sound = (
-        bool(path) and len(complete) == len(path) and not (answer.several or wrong_form)
-    )
-    success = sound and condition.right(item, complete)
+    success = not (answer.several or wrong_form) and _is_right(path, condition, item)
     flags = _flags(answer, path, condition, item, first)
     flags["wrong_form"] = int(wrong_form)
     return Score(success, "correct" if success else _outcome(flags), path, flags)
+
+
+def _is_right(
+    path: tuple[str | None, ...], condition: ConditionSpec, item: Item
+) -> bool:
+    complete = tuple(node for node in path if node is not None)
+    return bool(path) and len(complete) == len(path) and condition.right(item, complete)
 
 
 def _score_number(answer: Answer, item: Item) -> Score:
@@ -793,10 +867,6 @@ def _flags(
     item: Item,
     first: World,
 ) -> dict[str, Value]:
-    steps = list(pairwise(path))
-    arcs = set(condition.world.arcs)
-    illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
-    blocked = set(first.arcs) - arcs
     whole = condition.form == "path" and bool(path)
     recognised = [node for node in path if node is not None]
     shortest = min((len(key) for key in item.keys), default=0)
@@ -807,12 +877,24 @@ def _flags(
         "unknown_nodes": sum(node is None for node in path),
         "wrong_start": int(whole and path[0] != item.start),
         "wrong_goal": int(whole and not reaches),
+        **_step_flags(path, set(condition.world.arcs), set(first.arcs)),
+        "loop": int(len(set(recognised)) < len(recognised)),
+        "excess_length": max(0, len(path) - shortest) if reaches else None,
+    }
+
+
+def _step_flags(
+    path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
+) -> dict[str, Value]:
+    """Return the flags of steps that are no arc, or were one before the edits."""
+    steps = list(pairwise(path))
+    illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
+    blocked = arcs_before - arcs
+    return {
         "hallucinated_edges": len(illegal),
         "hallucinated_fraction": len(illegal) / len(steps) if steps else None,
         "first_illegal_step": illegal[0] if illegal else None,
         "blocked_edge": int(any(step in blocked for step in steps)),
-        "loop": int(len(set(recognised)) < len(recognised)),
-        "excess_length": max(0, len(path) - shortest) if reaches else None,
     }
 
 

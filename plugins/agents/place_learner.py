@@ -79,16 +79,7 @@ class Frame:
 
     def orient(self, here: Situation) -> None:
         """Find out how the picture is turned."""
-        counts = Counter(here.picture)
-        found = (
-            (glyph, _about_middle(here, cell))
-            for cell, glyph in enumerate(here.picture)
-        )
-        marks = {
-            glyph: at
-            for glyph, at in found
-            if counts[glyph] == 1 and glyph not in _NOT_GROUND and at
-        }
+        marks = _landmarks(here)
         moved = [
             at / self._marks[glyph]
             for glyph, at in marks.items()
@@ -98,10 +89,8 @@ class Frame:
         if len(moved) < 2:
             return
         mean = sum(one / abs(one) for one in moved)
-        agree = (
-            all(abs(_degrees(one / mean)) <= TOLERANCE for one in moved)
-            if abs(mean) > 0.1
-            else False
+        agree = abs(mean) > 0.1 and all(
+            abs(_degrees(one / mean)) <= TOLERANCE for one in moved
         )
         self.turn = round(_degrees(mean)) % 360 if agree else 0
 
@@ -126,6 +115,19 @@ class Frame:
                 self._known.append((at, out, self.turn))
             self._numbers[key] = number
         return self._numbers[key]
+
+
+def _landmarks(here: Situation) -> dict[str, complex]:
+    """Return the glyphs that occur once, and where they are about the middle."""
+    counts = Counter(here.picture)
+    found = (
+        (glyph, _about_middle(here, cell)) for cell, glyph in enumerate(here.picture)
+    )
+    return {
+        glyph: at
+        for glyph, at in found
+        if counts[glyph] == 1 and glyph not in _NOT_GROUND and at
+    }
 
 
 def _degrees(one: complex) -> float:
@@ -318,6 +320,20 @@ class Moment:
         return self.felt and self.regular
 
 
+class Step(NamedTuple):
+    """One step: ``asked`` is whether the subject chose its action, ``tried`` whether it
+    tried to enter ``at``; without that, ``at`` is the cell where it was.
+    """
+
+    before: Situation
+    after: Situation
+    asked: bool
+    tried: bool
+    at: int
+    carried: bool
+    changed: bool
+
+
 @dataclass
 class Trial:
     """Working memory: empty when a trial begins."""
@@ -336,9 +352,9 @@ class Trial:
         self.choices.clear()
 
 
-#: Steps for which it stays at a place that was rewarded in this trial although nothing
+#: Steps for which it waits at a place that was rewarded in this trial although nothing
 #: happens.
-PATIENCE = 8
+WAIT = 8
 #: Cost of a step, cost of crossing places that stand out, and bonus for trying such
 #: places.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
@@ -347,8 +363,8 @@ REST = 0.6
 #: A reward is a success however small it is; the rest is its size, compared with the
 #: greatest.
 SUCCESS = 0.6
-#: Most means and kinds of moments that are kept; beyond it, the memory is reset.
-MOST = 50_000
+#: Largest number of means and kinds of moments; beyond it, the memory is reset.
+MAX_MEMORY = 50_000
 _NOT_GROUND = frozenset(WALLS + ARROWS + UNKNOWN)
 
 
@@ -385,17 +401,17 @@ class PlaceLearner:
         #: The greatest reward or punishment so far; eighths per rotation.
         self._greatest = 0.0
         self._turn = 1
-        #: Steps of this moment; steps for which it still stays where it is.
+        #: Steps of this moment so far; steps for which it still waits.
         self._steps: int = 0
-        self._patience: int = 0
+        self._wait: int = 0
         self._here: Situation | None = None
-        #: The situation of the picture that is stored.
+        #: The situation in which the stored picture was seen.
         self._seen: Situation | None = None
         self._asked = False
 
     def begin_trial(self, observation: str) -> None:
         """Start a trial: choose the orientation, and empty the working memory."""
-        if len(self._worth) + len(self._moments) > MOST:
+        if len(self._worth) + len(self._moments) > MAX_MEMORY:
             self._forget()
         self._trial = Trial()
         self._here, self._asked = look(observation), False
@@ -409,11 +425,11 @@ class PlaceLearner:
         self._asked = True
         if self._moment.brief and self._steps < self._moment.longest:
             return (STAY,)
-        if not self._plan and not self._patience:
+        if not self._plan and not self._wait:
             self._choose(self._here)
         if self._plan:
             return (self._plan.pop(),)
-        self._patience = max(0, self._patience - 1)
+        self._wait = max(0, self._wait - 1)
         return (STAY,)
 
     def observe(
@@ -429,35 +445,15 @@ class PlaceLearner:
         self._steps += 1
         self._greatest = max(self._greatest, abs(reward))
         self._held |= not asked
-        tried = action == FORWARD and asked
-        at = (
-            self._grid.in_front(before.cell << 3 | before.heading)
-            if tried
-            else before.cell
-        )
-        carried = after.cell not in (before.cell, at)
-        changed = (
-            carried
-            or after.text != before.text
-            or _redrawn(before.picture, after.picture)
-        )
-        if not carried and action in (ROTATE_LEFT, ROTATE_RIGHT):
+        step = self._compared(before, after, action, asked=asked)
+        if not step.carried and action in (ROTATE_LEFT, ROTATE_RIGHT):
             self._learn_to_turn(action, before.heading, after.heading)
-        if reward or changed or ended:
-            # Reward that comes with being carried belongs to the place it is carried
-            # to, unless it was held.
-            entered = tried and not self._moment.regular
-            place = after.cell if carried and not entered and asked else at
-            if changed or ended:
-                self._over(reward, tried=tried, ended=ended)
-            self._event(place, reward, entered=entered)
-        elif tried:
-            self._nothing_happened(before, after, at)
+        self._credit(step, reward, ended=ended)
         if ended:
             self._end_trial(after, reward)
             self._here = None  # the previous picture is ignored
-        elif changed:
-            self._begin_moment(after, carried=carried)
+        elif step.changed:
+            self._begin_moment(after, carried=step.carried)
         else:
             expected = self._grid.step(
                 before.cell << 3 | before.heading, action, self._turn
@@ -465,6 +461,35 @@ class PlaceLearner:
             if expected != after.cell << 3 | after.heading:
                 self._plan.clear()
             self._look_around(after)
+
+    def _compared(
+        self, before: Situation, after: Situation, action: int, *, asked: bool
+    ) -> Step:
+        tried, at = action == FORWARD and asked, before.cell
+        if tried:
+            at = self._grid.in_front(before.cell << 3 | before.heading)
+        carried = after.cell not in (before.cell, at)
+        changed = (
+            carried
+            or after.text != before.text
+            or _redrawn(before.picture, after.picture)
+        )
+        return Step(before, after, asked, tried, at, carried, changed)
+
+    def _credit(self, step: Step, reward: float, *, ended: bool) -> None:
+        """Note the outcome of a step for the place that it is about."""
+        over = step.changed or ended
+        if reward or over:
+            # Reward that comes with being carried belongs to the place it is carried
+            # to, unless it was held.
+            entered = step.tried and not self._moment.regular
+            led = step.carried and not entered and step.asked
+            if over:
+                self._over(reward, tried=step.tried, ended=ended)
+            place = step.after.cell if led else step.at
+            self._event(place, reward, entered=entered)
+        elif step.tried:
+            self._nothing_happened(step.before, step.after, step.at)
 
     def _learn_to_turn(self, action: int, before: int, after: int) -> None:
         turned = (after - before if action == ROTATE_RIGHT else before - after) & 7
@@ -488,13 +513,7 @@ class PlaceLearner:
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
         timed, trial = self._moment.timed, self._trial
         if entered or reward or timed:
-            size = reward / self._greatest if reward else 0.0
-            trial.choices.append(
-                (
-                    self._choice(place),
-                    SUCCESS + (1 - SUCCESS) * size if reward > 0 else size,
-                )
-            )
+            trial.choices.append((self._choice(place), self._outcome(reward)))
         if entered and not timed:
             self._eventful.add(place)
         if reward > 0:
@@ -503,6 +522,11 @@ class PlaceLearner:
             trial.been.setdefault(self._number(place), IN_VAIN)
         if entered:
             self._plan.clear()
+
+    def _outcome(self, reward: float) -> float:
+        """Return an outcome between -1 and 1."""
+        size = reward / self._greatest if reward else 0.0
+        return SUCCESS + (1 - SUCCESS) * size if reward > 0 else size
 
     def _nothing_happened(self, before: Situation, after: Situation, at: int) -> None:
         """A place that was entered has no consequences; one that was not entered is
@@ -545,7 +569,7 @@ class PlaceLearner:
         self._carried, self._began_at = carried, here.cell
         self._grid = Grid(self._picture, here.stride)
         self._steps = 0
-        self._patience = 0
+        self._wait = 0
         self._rested = False
         #: Whether frozen steps have passed.
         self._held = False
@@ -585,34 +609,16 @@ class PlaceLearner:
         """Plan the path to the place with the highest expected outcome, or stay
         there.
         """
-        text = "".join(
-            WALLS[0] if cell in self._solid else g
-            for cell, g in enumerate(self._picture)
-        )
-        grid = Grid(text, here.stride)
+        grid = self._grid_seen(here)
         start = here.cell << 3 | here.heading
         ways = Ways(grid, start, self._turn, self._barred, self._plain)
         far = Ways(grid, start, self._turn, self._barred, self._may_cross)
-        timed = self._moment.timed
-        idle = self._moment.regular and not timed
         best, target = float("-inf"), here.cell
+        worth_of = self._worth_function()
         for cell, distance in far.distance.items():
-            choice = self._choice(cell)
-            if idle:
-                # It passes by itself and never paid, so there is no reason to go,
-                # except to what has just paid.
-                value = float(choice.been == REWARDED) if cell != here.cell else 0.5
-            elif timed:
-                if cell != here.cell and cell not in self._starts:
-                    continue
-                value = self._worth.of_looks(choice)
-            elif cell == here.cell and choice.been != REWARDED:
+            value = worth_of(self._choice(cell), cell, here)
+            if value is None:
                 continue
-            else:
-                value = self._worth.of_place(choice) + LOOKS * self._worth.of_looks(
-                    choice
-                )
-                value += CURIOSITY * (self._picture[cell] != self._ground)
             if cell in ways.distance:
                 value -= STEP_COST * ways.distance[cell]
             else:
@@ -620,12 +626,51 @@ class PlaceLearner:
             value += STEP_COST * self._random.random() / 2
             if value > best:
                 best, target = value, cell
-        if target == here.cell or (
-            best < REST and not self._rested and not timed and not idle
-        ):
-            self._patience, self._rested = PATIENCE, True
+        may_rest = not (self._rested or self._moment.regular)
+        if target == here.cell or (best < REST and may_rest):
+            self._wait, self._rested = WAIT, True
         else:
             self._plan = (ways if target in ways.distance else far).way_to(target)
+
+    def _grid_seen(self, here: Situation) -> Grid:
+        """Return the grid with a wall for each cell into which FORWARD did not lead."""
+        text = "".join(
+            WALLS[0] if cell in self._solid else glyph
+            for cell, glyph in enumerate(self._picture)
+        )
+        return Grid(text, here.stride)
+
+    def _worth_function(self) -> Callable[[Choice, int, Situation], float | None]:
+        """Return what gives the worth of going to a cell in this moment; None for one
+        to which it does not go.
+        """
+        if self._moment.timed:
+            return self._worth_at_the_end
+        return self._worth_of_idling if self._moment.regular else self._worth_of_going
+
+    def _worth_at_the_end(
+        self, choice: Choice, cell: int, here: Situation
+    ) -> float | None:
+        if cell != here.cell and cell not in self._starts:
+            return None
+        return self._worth.of_looks(choice)
+
+    def _worth_of_idling(
+        self, choice: Choice, cell: int, here: Situation
+    ) -> float | None:
+        # The moment passes by itself and never paid, so there is no reason to go,
+        # except to what has just paid.
+        if cell == here.cell:
+            return 0.5
+        return float(choice.been == REWARDED)
+
+    def _worth_of_going(
+        self, choice: Choice, cell: int, here: Situation
+    ) -> float | None:
+        if cell == here.cell and choice.been != REWARDED:
+            return None
+        value = self._worth.of_place(choice) + LOOKS * self._worth.of_looks(choice)
+        return value + CURIOSITY * (self._picture[cell] != self._ground)
 
     def _plain(self, cell: int) -> bool:
         return cell not in self._eventful and self._picture[cell] == self._ground

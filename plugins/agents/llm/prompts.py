@@ -82,40 +82,63 @@ def system_prompt(
     """
     data = _data()
     pieces: Mapping[str, str] = data["pieces"]
-    values: dict[str, Any] = {"actions": actions, "learnings": learnings}
-    values["reading"] = reading or data["reading"]
+    values: dict[str, Any] = {
+        "actions": actions,
+        "learnings": learnings,
+        "reading": reading or data["reading"],
+        "patience": _patience(patience),
+        "changes": pieces["changes"] + " " if changes else "",
+        "memory": pieces[_memory(remembers=remembers, notes=learnings > 0)],
+    }
 
     def piece(name: str) -> str:
         return Template(pieces[name]).substitute(values)
 
-    values["patience"] = "\n" + pieces["patience"] if patience else ""
-    values["patience"] = Template(values["patience"]).substitute(patience=patience)
-    values["changes"] = pieces["changes"] + " " if changes else ""
-    forgets = "forgets_but_notes" if learnings else "forgets"
-    values["memory"] = pieces["remembers" if remembers else forgets]
-    values["asked"] = (
-        ""
-        if actions == 1
-        else piece("asked_when_it_happens" if interrupts else "asked_at_the_end")
-    )
+    asked = "asked_when_it_happens" if interrupts else "asked_at_the_end"
+    values["asked"] = "" if actions == 1 else piece(asked)
     values["learnings_form"] = piece("learnings_form")
     values["actions_form"] = piece("action_form" if actions == 1 else "actions_form")
     if variant not in data["variants"]:
         return Template(variant).safe_substitute(values)
+    names = _piece_names(variant, tools=tools, once=actions == 1)
+    text = "\n\n".join(map(piece, names))
+    return text if learnings else _without_learnings(text)
+
+
+def _patience(answers: int) -> str:
+    """Return the sentence about answers without an action, with a line of its own."""
+    if not answers:
+        return ""
+    return Template("\n" + _data()["pieces"]["patience"]).substitute(patience=answers)
+
+
+def _memory(*, remembers: bool, notes: bool) -> str:
+    """Return the name of the piece that says what is remembered."""
+    if remembers:
+        return "remembers"
+    return "forgets_but_notes" if notes else "forgets"
+
+
+def _piece_names(variant: str, *, tools: bool, once: bool) -> list[str]:
+    """Return the pieces of a shipped prompt; with ``tools``, those about calls of a
+    tool (``once``: of a single action) take the place of others.
+    """
+    data = _data()
+    names: list[str] = data["variants"][variant]
+    if not tools:
+        return names
     names = [
-        f"{name}_tools" if tools and f"{name}_tools" in pieces else name
-        for name in data["variants"][variant]
+        f"{name}_tools" if f"{name}_tools" in data["pieces"] else name for name in names
     ]
-    if tools and actions == 1:
-        names = [
-            "format_tool_once" if name == "format_tools" else name for name in names
-        ]
-    text = "\n\n".join(piece(name) for name in names)
-    return "\n".join(
-        line
-        for line in text.split("\n")
-        if learnings or not line.startswith(("LEARNINGS:", "learnings:"))
-    )
+    if not once:
+        return names
+    return ["format_tool_once" if name == "format_tools" else name for name in names]
+
+
+def _without_learnings(text: str) -> str:
+    """Leave out the lines that ask for learnings."""
+    labels = ("LEARNINGS:", "learnings:")
+    return "\n".join(line for line in text.split("\n") if not line.startswith(labels))
 
 
 def instructions(reading: str) -> str:
@@ -200,31 +223,27 @@ def tell(
     """
     text = messages()
     runs = list(_runs(events))
-    last_seen = max(
-        (number for number, run in enumerate(runs) if not run.unchanged), default=0
-    )
+    last_seen = _last_seen(runs)
     parts: list[Part] = []
     before: str | None = None
     for number, (event, unchanged, times) in enumerate(runs):
-        in_full = not changes or not isinstance(event, Step) or number == last_seen
-        patch = "" if in_full else _patch(before, event.observation)
         parts.append(("\n" if parts else "") + _head(event, times))
-        if (
-            closed
-            and number == len(runs) - 1
-            and not (isinstance(event, Step) and event.ended)
-        ):
+        if closed and number == len(runs) - 1 and not _ends_trial(event):
             break
         if unchanged:
             parts.append(text["unchanged"].template)
-        elif patch:
+        elif patch := ("" if number == last_seen else _change(before, event, changes)):
             parts.append(f"{text['changed'].template}\n{patch}")
         else:
             parts += ["\n", *_perceived(event.observation)]
-        if isinstance(event, Step) and event.ended:
+        if _ends_trial(event):
             parts.append("\n" + text["trial_ended"].template)
         before = event.observation
     return joined(parts)
+
+
+def _ends_trial(event: Event) -> bool:
+    return isinstance(event, Step) and event.ended
 
 
 class _Run(NamedTuple):
@@ -249,6 +268,19 @@ def _runs(events: Iterable[Event]) -> Iterator[_Run]:
         run = _Run(event, unchanged)
     if run is not None:
         yield run
+
+
+def _last_seen(runs: Sequence[_Run]) -> int:
+    """Return the last run whose observation is another than before."""
+    seen = (number for number, run in enumerate(runs) if not run.unchanged)
+    return max(seen, default=0)
+
+
+def _change(before: str | None, event: Event, changes: bool) -> str:
+    """Return how a step is told as a change; nothing where it is told in full."""
+    if not changes or not isinstance(event, Step):
+        return ""
+    return _patch(before, event.observation)
 
 
 def _patch(before: str | None, now: str) -> str:

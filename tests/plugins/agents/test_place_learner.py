@@ -197,7 +197,7 @@ def test_any_text_will_do(texts: list[str], seed: int, reward: float) -> None:
 
 
 def test_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place_learner, "MOST", 50)
+    monkeypatch.setattr(place_learner, "MAX_MEMORY", 50)
     agent = PlaceLearner(context(1))
     for trial in range(40):
         agent.begin_trial(f"#####\n#↑..#\n#####\n{trial}")
