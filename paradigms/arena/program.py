@@ -19,15 +19,6 @@ from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.expressions import (
-    Expression,
-    Recent,
-    RuntimeValue,
-    reads_clock,
-    reads_place,
-    reads_trace,
-    walk,
-)
 
 #: Takes a life (``life.ArenaSubject``), whose attributes and methods are the names and
 #: functions of the language.
@@ -442,10 +433,10 @@ class Program:
         self.face = _fixed_heading(specification.start)
         #: Whether any expression depends on the path; otherwise no trace is kept during
         #: a trial.
-        self.reads_trace = any(map(reads_trace, self.all_expressions()))
+        self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression reads where the subject is, or has been, in relation to
         #: a place.
-        self.reads_path = any(map(reads_place, self.all_expressions()))
+        self.reads_path = any(map(ex.reads_place, self.all_expressions()))
         #: What is counted of earlier trials, and which part of a life's past that is.
         self.recents = _recents(self.all_expressions())
         self._galleries: dict[str, tuple[View, Gallery]] = {}
@@ -479,7 +470,7 @@ class Program:
             yield from state.rules
         yield from self.specification.watch
 
-    def all_expressions(self) -> Iterator[Expression | None]:
+    def all_expressions(self) -> Iterator[ex.Expression | None]:
         """Yield every expression; None stands for one that was left out."""
         specification = self.specification
         yield from (
@@ -541,7 +532,7 @@ class Program:
             return []
         return [str(one) for one in given if one is not None]
 
-    def _values_at_start(self, variable: str) -> list[RuntimeValue]:
+    def _values_at_start(self, variable: str) -> list[ex.RuntimeValue]:
         specification = self.specification
         given = [
             value
@@ -557,7 +548,7 @@ class Program:
         for effects in self.all_effects():
             yield from (one for one in effects.assignments if one.variable == variable)
 
-    def _names_of(self, value: Expression) -> Sequence[RuntimeValue] | None:
+    def _names_of(self, value: ex.Expression) -> Sequence[ex.RuntimeValue] | None:
         """Return the names that an expression can have as its value; None for others
         than names.
         """
@@ -619,7 +610,7 @@ class Program:
             return lambda life, bits: named(bits & mask)
 
         @lru_cache(maxsize=1024)
-        def held(value: RuntimeValue, bits: int) -> str | None:
+        def held(value: ex.RuntimeValue, bits: int) -> str | None:
             if isinstance(value, frozenset):
                 return first([member for member in possible if member in value], bits)
             return first(arena.members(value) if isinstance(value, str) else (), bits)
@@ -665,7 +656,7 @@ class Program:
             timed=bool(durations),
             due=_first_due(durations),
             timers=timers,
-            busy=not calm or any(map(reads_clock, durations)),
+            busy=not calm or any(map(ex.reads_clock, durations)),
             pay=_constant_pay(each, self.each) if calm else 0.0,
             steady=not (shows or timers) and calm,
             shows=shows,
@@ -690,10 +681,10 @@ class Program:
         @lru_cache(
             maxsize=1024, typed=True
         )  # called after every event, nearly always with the same arguments
-        def look_key(*values: RuntimeValue) -> LookKey:
+        def look_key(*values: ex.RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
 
-            def meant(place: spec.Place) -> RuntimeValue:
+            def meant(place: spec.Place) -> ex.RuntimeValue:
                 return held[place.name] if place.variable else place.name
 
             def doors(places: Sequence[spec.Place], what: str) -> frozenset[str]:
@@ -733,13 +724,13 @@ class Program:
         return lambda memory: look_key(*[memory.values[name] for name in variables])
 
 
-def _members(value: RuntimeValue) -> frozenset[str | float | int]:
+def _members(value: ex.RuntimeValue) -> frozenset[str | float | int]:
     if isinstance(value, frozenset):
         return value
     return frozenset() if value is None else frozenset([value])
 
 
-def names_in(value: RuntimeValue) -> list[str]:
+def names_in(value: ex.RuntimeValue) -> list[str]:
     """Return the names in a value: one, none, or those of a set, sorted so that no
     order depends on hashes.
     """
@@ -748,7 +739,7 @@ def names_in(value: RuntimeValue) -> list[str]:
     return sorted(map(str, value)) if isinstance(value, frozenset) else [str(value)]
 
 
-def plain_name(value: RuntimeValue) -> str:
+def plain_name(value: ex.RuntimeValue) -> str:
     return "none" if value is None else " or ".join(names_in(value))
 
 
@@ -773,11 +764,11 @@ def _variables_shown(state: spec.StateSpec) -> Iterator[str]:
     yield from ex.names_in_text(state.say)
 
 
-def _durations(rules: Iterable[spec.RuleSpec]) -> list[Expression]:
+def _durations(rules: Iterable[spec.RuleSpec]) -> list[ex.Expression]:
     return [rule.after for rule in rules if rule.after is not None]
 
 
-def _first_due(durations: Iterable[Expression]) -> int:
+def _first_due(durations: Iterable[ex.Expression]) -> int:
     """Return the steps after which the first timer of a literal duration is due."""
     literal = (constant_value(duration) for duration in durations)
     return min(
@@ -786,7 +777,7 @@ def _first_due(durations: Iterable[Expression]) -> int:
     )
 
 
-def _computed_timers(durations: Iterable[Expression]) -> tuple[Function, ...]:
+def _computed_timers(durations: Iterable[ex.Expression]) -> tuple[Function, ...]:
     return tuple(
         compile_expression(duration)
         for duration in durations
@@ -829,13 +820,13 @@ def _fixed_heading(start: spec.StartSpec) -> int | None:
     return HEADINGS.index(start.face)
 
 
-def _recents(trees: Iterable[Expression | None]) -> dict[Recent, int]:
-    nodes = chain.from_iterable(map(walk, trees))
-    found = dict.fromkeys(node for node in nodes if isinstance(node, Recent))
+def _recents(trees: Iterable[ex.Expression | None]) -> dict[ex.Recent, int]:
+    nodes = chain.from_iterable(map(ex.walk, trees))
+    found = dict.fromkeys(node for node in nodes if isinstance(node, ex.Recent))
     return {node: number for number, node in enumerate(found)}
 
 
-def _optional(tree: Expression | None) -> Function | None:
+def _optional(tree: ex.Expression | None) -> Function | None:
     return None if tree is None else compile_expression(tree)
 
 
