@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,10 @@ Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
-STAKES, GOAL, LIMIT, MOST = (0.25, 0.5, 0.75, 0.95), 20.0, 40.0, 120
+GOAL, LIMIT, MOST = 20.0, 40.0, 120
+#: Stakes, and the gamblers' shares of the purse.
+STAKES = (0.25, 0.5, 0.75, 0.95, 0.12, 0.06, 0.03, 0.015, 0.007)
+SHARES = np.array([*[0.24] * 4, *[0.008] * 5])
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
 STALE_FROM = 50
 #: The tails of the animals' limits were chosen with seeds from 1; what is stored was
@@ -59,6 +62,8 @@ class Setting:
     sessions: tuple[tuple[float, int], ...]
     animals: int | None = None
     sd: float | None = None
+    each: tuple[float, ...] = ()
+    """The animals' own rates, where the protocol has them one by one."""
 
     @property
     def mean(self) -> float:
@@ -116,10 +121,28 @@ def shipped() -> list[Setting]:
             (curve[session - 1] if session <= len(curve) else reference.value, trials)
             for session, trials in document.judged_sessions.items()
         )
+        each = _each(document, reference.over)
         found.append(
-            Setting(document.name, reference.value, margin, sessions, animals, sd)
+            Setting(document.name, reference.value, margin, sessions, animals, sd, each)
         )
     return found
+
+
+def _each(document: Specification, sessions: Container[int]) -> tuple[float, ...]:
+    rows = next(
+        (
+            one.animals
+            for one in document.document.reference
+            if one.measure == "success" and isinstance(one.animals, list)
+        ),
+        [],
+    )
+    own: dict[Any, list[float]] = {}
+    for animal, session, trials, passed in rows:
+        if session in sessions:
+            sums = own.setdefault(animal, [0.0, 0.0])
+            sums[0], sums[1] = sums[0] + passed, sums[1] + trials
+    return tuple(passed / trials for passed, trials in own.values())
 
 
 # ---- subjects
@@ -236,13 +259,18 @@ def log_wealth(values: Floats, bar: Floats | float) -> Floats:
     bars = np.clip(np.asarray(bar, dtype=float), 1e-9, 1 - 1e-9)
     ratio = values / (bars[:, None] if bars.ndim else bars)
     return np.asarray(
-        np.cumsum(np.log1p([stake * (ratio - 1) for stake in STAKES]), axis=2)
+        np.cumsum(np.log([1 + stake * (ratio - 1) for stake in STAKES]), axis=2)
     )
 
 
 def purse(values: Floats, bar: Floats | float) -> Floats:
     """Return the purse after each subject, of shape [runs, subjects]."""
-    return np.asarray(np.exp(log_wealth(values, bar)).mean(axis=0))
+    return together(log_wealth(values, bar))
+
+
+def together(money: Floats) -> Floats:
+    """Return the purse, given the logarithm of each gambler's money."""
+    return np.asarray(np.tensordot(SHARES, np.exp(np.minimum(money, 700)), axes=1))
 
 
 @dataclass(frozen=True)
@@ -271,7 +299,7 @@ def play(
         log_wealth(low, above),
         log_wealth(1 - high, 1 - np.asarray(below, dtype=float)),
     )
-    return settle(money, [np.exp(one).mean(axis=0) for one in money], goal)
+    return settle(money, [together(one) for one in money], goal)
 
 
 def settle(money: tuple[Floats, Floats], purses: list[Floats], goal: float) -> Outcome:
@@ -309,10 +337,14 @@ class Animals:
 
     @classmethod
     def of(
-        cls, setting: Setting, runs: int, random: np.random.Generator | None = None
+        cls,
+        setting: Setting,
+        runs: int,
+        random: np.random.Generator | None = None,
+        redrawn: bool = False,
     ) -> Animals:
         """Return those of the setting; with ``random``, of new groups of animals with
-        the setting's mean and spread.
+        the setting's mean and spread, or ``redrawn`` from its own animals.
         """
         assert setting.animals is not None
         assert setting.sd is not None
@@ -320,14 +352,19 @@ class Animals:
             return cls(np.full(runs, setting.reference), np.full(runs, setting.sd))
         spread = setting.reference * (1 - setting.reference) / setting.sd**2 - 1
         shape = (runs, setting.animals)
-        drawn = random.beta(
-            setting.reference * spread, (1 - setting.reference) * spread, shape
-        )
+        if redrawn:
+            drawn = random.choice(setting.each, shape)
+        elif spread < 0.01:  # one trial of each: 0 or 1
+            drawn = (random.random(shape) < setting.reference).astype(float)
+        else:
+            drawn = random.beta(
+                setting.reference * spread, (1 - setting.reference) * spread, shape
+            )
         return cls(drawn.mean(axis=1), drawn.std(axis=1, ddof=1))
 
 
 #: Tail probability of the animals' limit in the PASS game and in the FAIL game.
-TAILS = (0.04, 0.02)
+TAILS = (0.04, 0.01)
 
 
 def newcombe_bar(
@@ -356,21 +393,25 @@ def verdicts(
         newcombe_bar(setting, animals, low, TAILS[0], 1),
         1 - newcombe_bar(setting, animals, high, TAILS[1], -1),
     )
-    runs, subjects = low.shape
-    money = np.full((2, len(STAKES), runs, subjects), -np.inf)
-    for game, values in enumerate((low, 1 - high)):
-        for number in range(subjects):
-            ratio = (
-                values[:, : number + 1]
-                / np.clip(bars[game][:, number], 1e-9, 1 - 1e-9)[:, None]
-            )
-            for at, stake in enumerate(STAKES):
-                money[game, at, :, number] = np.log(
-                    np.prod(1 - stake + stake * ratio, axis=1)
-                )
-    return settle(
-        (money[0], money[1]), [np.exp(one).mean(axis=0) for one in money], GOAL
+    money = (
+        wealth_at_its_mean(low, bars[0]),
+        wealth_at_its_mean(1 - high, bars[1]),
     )
+    return settle(money, [together(one) for one in money], GOAL)
+
+
+def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
+    """Return the logarithm of each gambler's money after each subject, played anew
+    against the bar of that moment; shape [stakes, runs, subjects].
+
+    Subjects with the same score multiply the money alike, so they are counted.
+    """
+    safe, stakes = np.clip(bars, 1e-9, 1 - 1e-9), np.array(STAKES)[:, None, None]
+    money = np.zeros((len(STAKES), *values.shape))
+    for value in np.unique(values):
+        counts = np.cumsum(values == value, axis=1)
+        money += counts * np.log(1 + stakes * (value / safe - 1))
+    return money
 
 
 # ---- figures
@@ -383,9 +424,12 @@ def mark(setting: Setting) -> int:
     return zlib.crc32(setting.name.encode())
 
 
+#: The case in which animals are drawn from those of the protocol's file.
+REDRAWN = "animals redrawn from their files"
 #: What is done to the trials of models at the bar.
 CASES: dict[str, dict[str, Any]] = {
     "complete": {},
+    REDRAWN: {},
     "5 % missing": {"missing": 0.05},
     "all failures missing": {"lost": "failures"},
     "all successes missing": {"lost": "successes"},
@@ -396,7 +440,7 @@ AT_ONCE = 2000
 
 
 def errors(
-    settings: list[Setting], runs: int
+    settings: list[Setting], runs: int, cases: Container[str] = frozenset(CASES)
 ) -> dict[str, dict[str, dict[str, list[float]]]]:
     """Return by case, protocol and kind the shares of false PASS and FAIL at the bar;
     animals are drawn anew.
@@ -404,6 +448,8 @@ def errors(
     found: dict[str, dict[str, dict[str, list[float]]]] = {case: {} for case in CASES}
     for case, options in CASES.items():
         for setting in settings:
+            if case not in cases or (case == REDRAWN and not setting.each):
+                continue
             for kind in KINDS:
                 shares = []
                 for part in range(runs // AT_ONCE):
@@ -430,15 +476,38 @@ def errors(
                     animals = (
                         None
                         if setting.animals is None
-                        else Animals.of(setting, AT_ONCE, random)
+                        else Animals.of(setting, AT_ONCE, random, case == REDRAWN)
                     )
-                    one = verdicts(setting, *drawn, animals)
-                    shares.append((one.passed.mean(), one.failed.mean()))
+                    shares.append(claims(setting, *drawn, animals))
                 if shares:
                     found[case].setdefault(setting.name, {})[kind.name] = [
                         *map(float, np.mean(shares, axis=0))
                     ]
     return found
+
+
+def claims(
+    setting: Setting, low: Floats, high: Floats, animals: Animals | None
+) -> tuple[float, float]:
+    """Return the shares of PASS and FAIL.
+
+    A bar that follows the mean is nowhere easier than the animals' value less the
+    margin (and no purse gains against its own mean), so runs whose purses stay below
+    the goal against that one need not be played.
+    """
+    runs = len(low)
+    if animals is not None:
+        bar = animals.value - setting.margin
+        near = np.zeros(runs, dtype=bool)
+        for values, fixed in ((low, bar), (1 - high, 1 - bar)):
+            money = log_wealth(values.astype(np.float32), fixed.astype(np.float32))
+            near |= money.max(axis=(0, 2)) >= np.log(GOAL) - 0.01
+        if not near.any():
+            return 0.0, 0.0
+        low, high = low[near], high[near]
+        animals = Animals(animals.value[near], animals.sd[near])
+    one = verdicts(setting, low, high, animals)
+    return float(one.passed.sum() / runs), float(one.failed.sum() / runs)
 
 
 def measures(runs: int) -> dict[str, list[float]]:
@@ -579,14 +648,29 @@ def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
     return found
 
 
+#: By how much a mean moves, over how many subjects, and whether it is the bar on
+#: average.
+DRIFTS = {
+    "as good on average, better by 20 points over 60 subjects": (0.2, 60, False),
+    "as good on average, worse by 20 points over 60 subjects": (-0.2, 60, False),
+    **{
+        f"at the bar on average, {word} by {points} points over 120": (
+            sign * points / 100,
+            120,
+            True,
+        )
+        for word, sign in (("better", 1), ("worse", -1))
+        for points in (10, 20, 40)
+    },
+}
+
+
 def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
-    """Return the mean shares of PASS and FAIL of models that become better, or worse,
-    by 20 points over 60 subjects.
+    """Return the mean shares of PASS and FAIL of models whose mean moves, and is as
+    good as the animals, or at the bar, on average.
     """
     found = {}
-    for number, (name, sign) in enumerate(
-        {"better by 20 points": 1, "worse by 20 points": -1}.items()
-    ):
+    for number, (name, (change, over, at_bar)) in enumerate(DRIFTS.items()):
         shares = []
         for setting in settings:
             random, columns = (
@@ -594,10 +678,11 @@ def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
                 [],
             )
             for subject in range(MOST):
-                moved = sign * 0.2 * (min(subject, 60) / 60 - 0.5)
+                moved = change * (min(subject, over) / over - 0.5)
+                centre = setting.reference - at_bar * setting.margin
                 own = scores(
                     Kind("", ICC),
-                    shifted(setting.sessions, setting.reference + moved),
+                    shifted(setting.sessions, min(0.99, max(0.01, centre + moved))),
                     random,
                     runs,
                     1,
@@ -610,6 +695,30 @@ def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
         found[name] = [
             float(np.mean([share[side] for share in shares])) for side in (0, 1)
         ]
+    return found
+
+
+#: Subjects of models that are close to a bar of .6, with 20 trials each.
+NEAR = {"ICC .3": Kind("", ICC), "all or none": Kind("", rates=(0.0, 1.0))}
+
+
+def near(runs: int) -> dict[str, list[float]]:
+    """Return by distance above a declared bar the median number of subjects until
+    PASS, for each kind of ``NEAR``.
+    """
+    bar, most, found = 0.6, 40_000, {}
+    for at, distance in enumerate((0.1, 0.05, 0.02, 0.01)):
+        needed = []
+        for kind in NEAR.values():
+            random = np.random.default_rng([SEED, 8, at])
+            firsts = []
+            for _ in range(runs):
+                rates = kind.ranks_to_rates(random.random((1, most)), bar + distance)
+                assert rates is not None
+                grown = purse(random.binomial(20, rates) / 20, bar)[0] >= GOAL
+                firsts.append(int(grown.argmax()) + 1 if grown.any() else most)
+            needed.append(float(np.median(firsts)))
+        found[f"{distance:g}"] = needed
     return found
 
 
@@ -678,6 +787,7 @@ def figures(
         "missing": lambda: losses(settings, runs // 5),
         "coverage": lambda: coverage(settings, runs // 5),
         "drift": lambda: drift(settings, runs // 20),
+        "near": lambda: near(runs // 50),
         "regression": lambda: regression(runs // 5),
     }
     found: dict[str, Any] = {"runs": runs}
@@ -759,8 +869,14 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         [name, *(f"{one:.2f}" for one in shares)]
         for name, shares in found["missing"].items()
     ]
-    lost += [[f"as good on average, {name} over 60 subjects", *(f"{one:.2f}" for one in shares)]
-             for name, shares in found["drift"].items()]  # fmt: skip
+    lost += [
+        [name, *(f"{one:.2f}" for one in shares)]
+        for name, shares in found["drift"].items()
+    ]
+    near = [
+        [f"{100 * float(name):g}", *(_thousands(one) for one in own)]
+        for name, own in found["near"].items()
+    ]
     pairs = [
         [name, *(f"{one:.2f}" for one in shares)]
         for name, shares in found["regression"].items()
@@ -786,9 +902,14 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
             protocols,
         ),
         "missing": _table(["model", "PASS", "FAIL"], lost),
+        "near": _table(["points above the bar", *NEAR], near),
         "coverage": _table(["model", "intervals that hold, at least"], covered),
         "regression": _table(["comparison", "worse", "no loss of 30"], pairs),
     }
+
+
+def _thousands(subjects: float) -> str:
+    return f"{round(subjects, -1 if subjects < 1000 else -2):,.0f}"
 
 
 def _table(headers: list[str], rows: list[list[str]]) -> str:

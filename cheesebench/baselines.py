@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
 from cheesebench.files import read_bytes, strict_json
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import Measured, is_measurement
 from cheesebench.statistics.comparison import (
     CellCounts,
@@ -21,7 +23,8 @@ from cheesebench.statistics.comparison import (
     SubjectCounts,
     count_cell,
 )
-from cheesebench.verification import check_calls
+from cheesebench.statistics.wording import plural
+from cheesebench.verification import check_calls, replay
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -85,6 +88,22 @@ def read_counted(path: Path) -> CountedRun:
         log.verify()
         check_calls(log)
         return count_run(log, path.parent.name)
+
+
+def replay_counted(path: Path, cells: Iterable[CellCounts]) -> str:
+    """Live the trials of these cells of a run again, and return how many there were and
+    how long it took; empty for a baseline, which has none.
+
+    Raises RunLogError for a trial that comes out otherwise.
+    """
+    if path.suffix == SUFFIX:
+        return ""
+    keys = {(one.model, one.protocol, one.view, one.variant) for one in cells}
+    began = time.monotonic()
+    with RunLog.open_read_only(path) as log:
+        trials = replay(log, installed_plugins(), keys)
+    took = time.monotonic() - began
+    return f"Replayed: {path}, {plural(trials, 'trial')} in {took:.1f} s."
 
 
 def baseline_text(run: CountedRun) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.api import Names, Run, given_options, names_of
 from cheesebench.auditing import audit_specification
-from cheesebench.baselines import find_counted
+from cheesebench.baselines import locate_counted, read_counted, replay_counted
 from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
@@ -49,7 +49,7 @@ from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
-from cheesebench.statistics.comparison import compare_runs
+from cheesebench.statistics.comparison import CellCounts, compare_runs, match_runs
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
@@ -70,21 +70,31 @@ def compare(
     baselines: str | os.PathLike[str] = "baselines",
     models: tuple[str | None, str | None] = (None, None),
     protocols: Iterable[str] = (),
+    tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
     """Compare two runs of the same protocols and seed, subject by subject; the answers
     are about the first.
 
     Runs are given as such or by id, directory or file; a baseline can take the place of
-    one. ``models`` selects a model in either. Raises ComparisonError for runs that are
-    no pairs.
+    one. ``models`` selects a model in either. What is compared of a run is replayed,
+    and ``tell`` is told. Raises ComparisonError for runs that are no pairs, and
+    RunLogError for a trial that comes out otherwise than its log says.
     """
-    counted = [
-        find_counted(Path(results), os.fspath(one), Path(baselines))
+    paths = [
+        locate_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
     ]
-    return compare_runs(
-        counted[0], counted[1], models=models, protocols=tuple(protocols)
-    )
+    counted, names = [read_counted(path) for path in paths], tuple(protocols)
+    found = compare_runs(counted[0], counted[1], models=models, protocols=names)
+    pairs, _ = match_runs(counted[0], counted[1], models=models, protocols=names)
+    cells: dict[Path, list[CellCounts]] = {}
+    for pair in pairs:
+        for path, cell in zip(paths, pair, strict=True):
+            cells.setdefault(path, []).append(cell)
+    for path, own in cells.items():
+        if said := replay_counted(path, own):
+            tell(said)
+    return found
 
 
 class Figures(dict[str, bytes]):

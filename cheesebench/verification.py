@@ -4,12 +4,14 @@ trial, lived again, comes out as it was recorded.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from cheesebench.errors import RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.records import CellPlan
+from cheesebench.records import CellKey, CellPlan
 from cheesebench.statistics.wording import plural
 
 
@@ -23,12 +25,16 @@ def verify(log: RunLog) -> str:
     )
 
 
-def replay(log: RunLog, plugins: PluginManager) -> int:
-    """Live every trial of a log again and return their number. Raises RunLogError for
-    one that comes out otherwise.
+def replay(
+    log: RunLog, plugins: PluginManager, cells: Container[CellKey] | None = None
+) -> int:
+    """Live every trial of a log again, or of some of its cells, and return their
+    number. Raises RunLogError for one that comes out otherwise.
     """
     replayed = 0
     for plan in log.plans():
+        if cells is not None and plan.key not in cells:
+            continue
         family = plugins.family(recorded_protocol(log, plan, plugins))
         for life in log.trials_by_subject(plan):
             wanted = {record.trial for record in life if not record.missing}

@@ -467,6 +467,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
         if any(cell.plan.measured is not None for cell in cells)
         else []
     )
+    measured += undecidable(cells)
     if compared == {"chance"}:
         return list(HOW_TO_READ_CHANCE)
     if "chance" not in compared:
@@ -475,6 +476,23 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
         *HOW_TO_READ,
         *measured,
         *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE),
+    ]
+
+
+def undecidable(cells: Iterable[CellResult]) -> list[str]:
+    """Return for which rates no number of subjects decides, where animals are a
+    sample.
+    """
+    zones = [
+        f"{cell.plan.label} {zone}"
+        for cell in cells
+        if (zone := wording.undecidable(cell))
+    ]
+    if not zones:
+        return []
+    return [
+        "No number of subjects decides at these rates, because the animals are a sample: "
+        f"{', '.join(zones)}."
     ]
 
 

@@ -154,7 +154,8 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         if (found := cells.passed_by(cell))
     ]
     mean, training = cells.mean_ability(model), cells.training(own)
-    return [*filter(None, [mean, *cells.ability_footnotes(own), training, *simple])]
+    read = (*cells.ability_footnotes(own), *cells.undecidable(own))
+    return [*filter(None, [mean, *read, training, *simple])]
 
 
 def _grid(found: Grid, width: int) -> str:

@@ -5,6 +5,7 @@ inconclusive?
 from __future__ import annotations
 
 import argparse
+import sys
 
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import (
@@ -24,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Subjects with the same number form a pair. The answer, per protocol and over all of them, is about the first "
-        "run. Runs with different protocols, seeds or numbers of trials are refused. A baseline can take the place of "
-        "a run.",
+        "run. Runs with different protocols, seeds or numbers of trials are refused, and so is a trial that, replayed, "
+        "comes out otherwise than its log says. A baseline can take the place of a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",
@@ -99,6 +100,7 @@ def run(options: argparse.Namespace) -> int:
         baselines=options.baselines,
         models=(options.first_model, options.second_model),
         protocols=options.protocols or (),
+        tell=lambda line: print(line, file=sys.stderr),
     )
     write_output(reporter.render_comparison(found), options.output)
     fails = (options.compare_fail or "").split(",")

@@ -199,8 +199,10 @@ def _undecided(specification: Specification, reference: ReferenceSpec) -> str:
         n_animals=reference.n_animals,
         sd=reference.sd,
     )
-    low, high = Question(animals, -margin, -margin).undecided()
-    return f"{low:.2f} to {high:.2f}" if high > low else f"{low:.2f}"
+    zones = Question(animals, -margin, -margin).open_zones()
+    if not zones:
+        return f"{reference.value - margin:.2f}"
+    return " or ".join(f"{low:.2f} to {high:.2f}" for low, high in zones)
 
 
 def _beginning(text: str) -> str:

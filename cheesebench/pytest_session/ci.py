@@ -18,7 +18,7 @@ from cheesebench.redaction import redact
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.question import has_interval, reference_limits
-from cheesebench.statistics.wording import with_doubts
+from cheesebench.statistics.wording import undecidable, with_doubts
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def case_properties(result: CellResult) -> Properties:
             ("icc", result.icc),
             ("random", plan.chance),
             *_ability_properties(result),
+            ("undecidable", undecidable(result)),
             ("subjects_needed", result.subjects_needed),
             ("not_diagnostic", flags.not_diagnostic),
             ("goal_visible", flags.goal_visible),

@@ -119,7 +119,8 @@ def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals |
             return None
         subjects = cell.plan.subjects
         if cell.game is not None and cell.plan.sequential:
-            subjects = min(subjects, cell.game.needed or subjects)
+            ahead = cell.game.outlook
+            subjects = min(subjects, ahead.subjects if ahead else subjects)
         share = max(0, subjects * cell.plan.trials - done.get(key, 0)) / trials
         total += CallTotals(
             prompt=round(spent.prompt * share),

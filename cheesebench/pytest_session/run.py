@@ -17,7 +17,13 @@ from typing import Any
 
 import pytest
 
-from cheesebench.baselines import DIRECTORY, count_run, locate_counted, read_counted
+from cheesebench.baselines import (
+    DIRECTORY,
+    count_run,
+    locate_counted,
+    read_counted,
+    replay_counted,
+)
 from cheesebench.errors import ComparisonError, OptionError
 from cheesebench.experiment.cells import RunOptions
 from cheesebench.experiment.language_models import CallOptions
@@ -143,7 +149,13 @@ class Comparing:
         return [*losses, *questions]
 
     def compare(self, log: RunLog) -> RunComparison:
-        return compare_runs(count_run(log, THIS_RUN), self._baseline)
+        """Return the comparison. What it takes from another run is replayed: raises
+        RunLogError for a trial that comes out otherwise than the log says.
+        """
+        own = count_run(log, THIS_RUN)
+        pairs, _ = match_runs(own, self._baseline)
+        replay_counted(self.path, [theirs for _, theirs in pairs])
+        return compare_runs(own, self._baseline)
 
 
 def read_comparing(

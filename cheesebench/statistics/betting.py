@@ -1,14 +1,14 @@
 """The verdict by betting: a purse that wins while subjects do better than a bar, and a
 mirror purse on doing worse.
 
-Four gamblers stake the shares ``STAKES`` of their money on every subject, in the order
-of their numbers: a subject with the score x, from 0 to 1, multiplies a gambler's money
-by ``1 - stake + stake * x / bar``. The purse is the mean of the four. If the model's
-mean is at most the bar, no gambler gains on average, so a purse ever grows
-``GOAL``-fold with a probability of at most ``1 / GOAL``, however subjects are
-distributed and whenever one stops (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat
-Soc B 86:1). PASS is a purse against reference - margin that reached the goal, FAIL its
-mirror image: a purse on failures, 1 - x against 1 - bar.
+Gamblers share a purse. Each stakes the same part of its money on every subject, in the
+order of their numbers (``STAKES``): a subject with the score x, from 0 to 1, multiplies
+a gambler's money by ``1 - stake + stake * x / bar``. If the model's mean is at most the
+bar, no gambler gains on average, so a purse ever grows ``GOAL``-fold with a probability
+of at most ``1 / GOAL``, however subjects are distributed and whenever one stops (Ville
+1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1). PASS is a purse against
+reference - margin that reached the goal, FAIL its mirror image: a purse on failures, 1
+- x against 1 - bar.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
 that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
@@ -29,8 +29,19 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Shares of their money that the four gamblers stake on every subject.
-STAKES = (0.25, 0.5, 0.75, 0.95)
+#: What each gambler stakes on every subject, as a part of its money: its share of the
+#: purse at the beginning. The small stakes see small differences, after many subjects.
+STAKES = {
+    0.25: 0.24,
+    0.5: 0.24,
+    0.75: 0.24,
+    0.95: 0.24,
+    0.12: 0.008,
+    0.06: 0.008,
+    0.03: 0.008,
+    0.015: 0.008,
+    0.007: 0.008,
+}
 #: A limit of the 95 % interval is where the purse reached this: 1 in 40 for each side.
 LIMIT = 40.0
 #: One subject is no evidence of a model, whatever it does.
@@ -67,7 +78,7 @@ def gamblers(scores: ArrayLike, bar: ArrayLike, evidence: ArrayLike = 1.0) -> Fl
     import numpy as np
 
     values, bars = np.asarray(scores, dtype=float), np.asarray(bar, dtype=float)
-    stakes = np.array(STAKES).reshape(-1, *[1] * values.ndim)
+    stakes = np.array([*STAKES]).reshape(-1, *[1] * values.ndim)
     safe = np.clip(bars, 1e-12, None)
     count = values.shape[-1]
     if bars.ndim == 0 or bars.shape[-1] == 1:
@@ -97,10 +108,12 @@ def _times(count: int) -> list[int]:
 
 
 def purse(money: Floats) -> Floats:
-    """Return the purse after each subject; 0 before ``LEAST_SUBJECTS``, when nothing
-    can be decided.
+    """Return the purse after each subject, as a multiple of its first; 0 before
+    ``LEAST_SUBJECTS``, when nothing can be decided.
     """
-    found: Floats = money.mean(axis=0)
+    import numpy as np
+
+    found: Floats = np.tensordot([*STAKES.values()], money, axes=1)
     found[..., : LEAST_SUBJECTS - 1] = 0.0
     return found
 
@@ -148,7 +161,7 @@ def final_purse(scores: ArrayLike, bar: float) -> float:
 
     values, counts = np.unique(np.asarray(scores, dtype=float), return_counts=True)
     tuned = (2 * np.log(LIMIT) / counts.sum() * bar / (1 - bar)) ** 0.5
-    stakes = [min(STAKES[-1], multiple * tuned) for multiple, _ in TUNED]
+    stakes = [min(max(STAKES), multiple * tuned) for multiple, _ in TUNED]
     logs = [counts @ np.log1p(stake * (values / bar - 1)) for stake in stakes]
     return float(logsumexp(logs, b=[share for _, share in TUNED]))
 

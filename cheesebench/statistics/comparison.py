@@ -12,7 +12,6 @@ because of its results is lucky, or unlucky.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -288,13 +287,19 @@ def compare_differences(
     answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
     agreed = answers[0] if len(set(answers)) == 1 else "undecided"
     signs = {sum(values) > 0 for values in possible}
-    mean = sum(differences) / len(differences)
+    mean, limits = (
+        sum(differences) / len(differences),
+        t_interval(differences, imagined=imagined),
+    )
+    reason = _reason(agreed, answers, shown(mean), len(differences))
+    if agreed != "undecided" and limits and limits[0] <= 0 <= limits[1]:
+        reason += " The mean may be the same all the same: a few pairs could outweigh the others."
     return PairedComparison(
         answer=agreed,
-        reason=_reason(agreed, answers, shown(mean), len(differences)),
+        reason=reason,
         pairs=len(differences),
         difference=mean,
-        interval=t_interval(differences, imagined=imagined),
+        interval=limits,
         p_value=p_values[0],
         p_worst=max(p_values) if len(signs) == 1 else 1.0,
     )
@@ -927,8 +932,8 @@ def _overall(
     """Compare over all protocols: the mean of their mean differences, with the signs of
     all pairs flipped together.
 
-    The protocols are fixed, so the squared standard errors add; the degrees of freedom
-    are those of the fewest pairs. Protocols that are compared by a measure are left
+    The protocols are fixed, so the squares of the distances to their limits add.
+    Protocols that are compared by a measure are left
     out: their units differ.
     """
     if not possible:
@@ -960,19 +965,21 @@ def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
 def _with_interval(
     found: PairedComparison, cells: Sequence[Sequence[float]]
 ) -> PairedComparison:
-    if found.difference is None or any(len(values) < 2 for values in cells):
+    mean, limits = found.difference, [t_interval(values) for values in cells]
+    if mean is None or None in limits:
         return replace(found, interval=None)
-    error = sum(
-        statistics.variance(values) / len(values) for values in cells
-    ) ** 0.5 / len(cells)
-    half = quantile(ALPHA / 2, min(map(len, cells)) - 1) * error
-    return replace(
-        found,
-        interval=(
-            max(-1.0, found.difference - half),
-            min(1.0, found.difference + half),
-        ),
+    own = [sum(values) / len(values) for values in cells]
+    down, up = (
+        sum(
+            (one - ends[side]) ** 2
+            for one, ends in zip(own, limits, strict=True)
+            if ends
+        )
+        ** 0.5
+        / len(cells)
+        for side in (0, 1)
     )
+    return replace(found, interval=(max(-1.0, mean - down), min(1.0, mean + up)))
 
 
 def _changes(

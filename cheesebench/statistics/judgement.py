@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import stdev
 
-from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord, sets_until
+from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord
 from cheesebench.statistics import wording
 from cheesebench.statistics.ability import ability
 from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
@@ -19,6 +18,7 @@ from cheesebench.statistics.intervals import (
     quantile,
     wilson,
 )
+from cheesebench.statistics.outlook import outlook
 from cheesebench.statistics.question import (
     PASS_RATE,
     Question,
@@ -40,8 +40,6 @@ from cheesebench.statistics.summary import CellResult, Flags, Game, JudgedMean, 
 
 #: Tolerance: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
-#: Largest number of subjects that is reported as needed.
-MOST_NEEDED = 1000
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
@@ -121,7 +119,7 @@ def judge_set(plan: CellPlan, lives: Iterable[SubjectRecords]) -> SetResult:
         game.subjects,
         over,
         futile,
-        game.needed or game.subjects,
+        min(plan.subjects, game.outlook.subjects) if game.outlook else game.subjects,
         wording.standing(game),
     )
 
@@ -140,12 +138,9 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         evidence=scores.evidence,
     )
     verdict = Verdict.PASS if found.passed else Verdict.FAIL if found.failed else None
-    largest = float(max(found.passing, found.failing))
-    needed = None
-    if verdict is None and not found.stale and largest > 1:
-        # A purse grows by about the same factor with every subject.
-        wanted = math.ceil(len(scores.low) * math.log(plan.goal) / math.log(largest))
-        needed = next((one for one in sets_until(MOST_NEEDED) if one >= wanted), None)
+    ahead = None
+    if verdict is None and not found.stale:
+        ahead = outlook(question, scores, plan.goal)
     return Game(
         passing=min(LARGEST, float(found.passing)),
         failing=min(LARGEST, float(found.failing)),
@@ -158,7 +153,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         subjects=int(found.counted) if verdict is not None or found.stale else number,
         most=plan.subjects,
         sequential=plan.sequential,
-        needed=needed,
+        outlook=ahead,
         beyond=sum(
             one.subject >= int(found.counted) and one.entered > one.missing
             for one in sample.per_subject
@@ -345,9 +340,11 @@ def _compare(
         and low > 0
         and has_interval(reference)
         and not question.alike,
+        open_zones=tuple(map(scale.range_of, question.open_zones())),
         subjects_needed=None
-        if game.verdict or estimated.flags.this_subject_only
-        else game.needed,
+        if estimated.flags.this_subject_only
+        or not (game.outlook and game.outlook.decides)
+        else game.outlook.subjects,
         flags=replace(
             estimated.flags,
             stopped_by_result=plan.sequential

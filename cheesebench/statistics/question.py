@@ -126,6 +126,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Claims = list[tuple[Floats, Floats]]
 
 #: Tail probability on each side of the 95 % interval that a reference may give.
 PUBLISHED_TAIL = 0.025
@@ -134,7 +135,7 @@ PASS_TAIL = 0.04
 #: The same in the FAIL game. Both were chosen by simulation so that errors stay at 5 %,
 #: including the sampling of the animals; animals' rates are skewed downwards, so t errs
 #: more often on this side.
-FAIL_TAIL = 0.02
+FAIL_TAIL = 0.01
 
 
 def has_interval(reference: ReferenceValue) -> bool:
@@ -201,14 +202,6 @@ class Question:
     fails: float
     alike: bool = False
 
-    def undecided(self) -> tuple[float, float]:
-        """Return the rates between which no number of subjects gives a verdict, because
-        of the animals' own error: above, all could PASS, and below, FAIL.
-        """
-        below = reference_limits(self.reference, FAIL_TAIL)[0]
-        above = reference_limits(self.reference, PASS_TAIL)[1]
-        return below + self.fails, above + self.passes
-
     def play(
         self,
         low: ArrayLike,
@@ -221,6 +214,12 @@ class Question:
         """Play for subjects with these scores, of shape ``[..., subjects]``: missing
         trials failed, and passed.
         """
+        return play(*self.claims(low, high), goal=goal, most=most, evidence=evidence)
+
+    def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
+        """Return the scores and the bars of what PASS claims together, and of what FAIL
+        claims one of.
+        """
         import numpy as np
 
         worst, best = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
@@ -229,7 +228,25 @@ class Question:
         if self.alike:
             winning.append((1 - best, 1 - self._bar(best, -self.passes, PASS_TAIL, -1)))
             losing.append((worst, self._bar(worst, -self.fails, FAIL_TAIL, 1)))
-        return play(winning, losing, goal=goal, most=most, evidence=evidence)
+        return winning, losing
+
+    def open_zones(self) -> tuple[tuple[float, float], ...]:
+        """Return the ranges of the mean in which no number of subjects decides, because
+        the animals are a sample; none if they are a constant.
+        """
+        value = self.reference.value
+        if not has_interval(self.reference):
+            return ()
+        passes, fails = (
+            tuple(end - value for end in reference_limits(self.reference, tail))
+            for tail in (PASS_TAIL, FAIL_TAIL)
+        )
+        zones = [(value + self.fails + fails[0], value + self.passes + passes[1])]
+        if self.alike:
+            zones.append(
+                (value - self.passes + passes[0], value - self.fails + fails[1])
+            )
+        return tuple(zones)
 
     def _bar(self, scores: Floats, limit: float, tail: float, sign: int) -> Floats:
         """Return the bar of a game: a number, or for sampled animals one per subject.

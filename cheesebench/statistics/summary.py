@@ -18,6 +18,7 @@ from cheesebench.published import PublishedRow
 from cheesebench.records import CellCalls, CellPlan, Variant
 from cheesebench.statistics.ability import Ability, MeanAbility
 from cheesebench.statistics.by_answer import ByAnswer
+from cheesebench.statistics.outlook import Outlook
 
 #: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no
 #: success; ``unparsed``: failed, and no reply could be read; ``truncated reply``:
@@ -201,10 +202,8 @@ class Game:
     most: int
     """Planned number of subjects."""
     sequential: bool = False
-    needed: int | None = None
-    """Subjects with which the larger purse would reach the goal if it went on growing
-    as before, if any.
-    """
+    outlook: Outlook | None = None
+    """What more subjects would do; None of a cell that is decided or stale."""
     beyond: int = 0
     """Subjects that were begun beyond those that count."""
 
@@ -265,9 +264,13 @@ class CellResult:
     """PASS, and even the lower bound is above a reference that has an interval of its
     own.
     """
+    open_zones: tuple[tuple[float, float], ...] = ()
+    """Where the rate (or mean) may lie so that no number of subjects decides, because
+    the animals are a sample; empty where they are a constant.
+    """
     subjects_needed: int | None = None
-    """Subjects with which an INCONCLUSIVE would be decided if its purse went on growing
-    as before, if any.
+    """Subjects that would decide an INCONCLUSIVE in 4 of 5 cases, if any number of up
+    to 1,000 does.
     """
     game: Game | None = None
     """How the betting stands; None where no claim is made."""

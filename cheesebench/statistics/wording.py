@@ -8,12 +8,6 @@ from dataclasses import replace
 from cheesebench.interfaces import Value
 from cheesebench.records import CellCalls, CellPlan
 from cheesebench.statistics.by_answer import ByAnswer
-from cheesebench.statistics.question import (
-    FAIL_TAIL,
-    PASS_TAIL,
-    has_interval,
-    reference_limits,
-)
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdict
 
@@ -322,54 +316,43 @@ def _remedy(cell: CellResult) -> str:
         return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
     if game.stale:
         return f"Stopped at {where}: evidence had never reached 2 to 1, so more would hardly decide it."
-    likely = (
-        f"about {plural(cell.subjects_needed, one)} would decide it at this rate"
-        if cell.subjects_needed
+    said = _outlook(cell)
+    if game.sequential and game.subjects < game.most:
+        return f"Undecided at {where}; {said or 'the run continues with more'}."
+    more = (
+        f": --subjects {cell.subjects_needed}"
+        if cell.plan.items and cell.subjects_needed
         else ""
     )
-    if game.sequential and game.subjects < game.most:
-        return f"Undecided at {where}; {likely or 'the run continues with more'}."
-    if likely:
-        said = f"{likely[0].upper()}{likely[1:]}"
+    return f"{said[:1].upper()}{said[1:]}{more}." if said else ""
+
+
+def _outlook(cell: CellResult) -> str:
+    """Return how many subjects would decide a cell, and with what probability."""
+    ahead, many = None if cell.game is None else cell.game.outlook, f"{_one(cell)}s"
+    if cell.flags.this_subject_only and cell.flags.duplicate_subjects:
+        return f"more {many} would only be copies"
+    if ahead is None or cell.flags.this_subject_only:
+        return ""
+    if ahead.decides:
+        return f"about {ahead.subjects} {many} would decide it in 4 of 5 such cases"
+    value = cell.rate if cell.judged is None else cell.judged.mean
+    if value is not None and any(low <= value <= high for low, high in cell.open_zones):
         return (
-            f"{said}: --subjects {cell.subjects_needed}."
-            if cell.plan.items
-            else f"{said}."
+            f"no number of {many} decides this, because the animals are a sample, and "
+            f"{amount(cell.plan, value)} lies within {undecidable(cell)}"
         )
-    if cell.flags.duplicate_subjects:
-        return f"More {one}s would only be copies."
-    return (
-        f"No number of {one}s would decide it at this rate{_because_of_animals(cell)}."
-    )
+    return f"even {ahead.subjects:,} {many} would decide it in only {percent(round(ahead.chance, 2))} of such cases"
 
 
-def _because_of_animals(cell: CellResult) -> str:
-    """Return a remark if the animals' own uncertainty reaches the margin, however well
-    the rate is known.
+def undecidable(cell: CellResult) -> str:
+    """Return where no number of subjects decides: ``41 % to 59.5 %``; empty where the
+    animals are a constant.
     """
-    plan, animals = cell.plan, cell.plan.reference
-    if (
-        plan.against != "reference"
-        or cell.difference is None
-        or animals is None
-        or not has_interval(animals)
-    ):
-        return ""
-    high, low = (
-        reference_limits(animals, PASS_TAIL)[1],
-        reference_limits(animals, FAIL_TAIL)[0],
-    )
-    if (
-        is_alike(plan)
-        or not animals.value - high < bar(plan) - cell.difference < animals.value - low
-    ):
-        return ""
-    who = (
-        f"the {plural(animals.n_animals, 'animal')}"
-        if animals.n_animals
-        else "the animals"
-    )
-    return f": the uncertainty of {who} alone reaches across the margin"
+    zones = [
+        " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones
+    ]
+    return " or ".join(zones)
 
 
 def _one(cell: CellResult) -> str:

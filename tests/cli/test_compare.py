@@ -36,9 +36,17 @@ def worse(results: Path) -> str:
     return "worse"
 
 
+def stored(results: Path, here: Path, name: str) -> None:
+    """Make a baseline of a run that no replay would confirm."""
+    with RunLog.open_read_only(results / name) as log:
+        text = baseline_text(count_run(log, name))
+    (here / "baselines").mkdir()
+    (here / "baselines" / f"{name}.json").write_text(text, encoding="utf-8")
+
+
 def test_a_run_against_itself_is_identical(run: Run, results: Path) -> None:
     found = run("compare", RUN, RUN)
-    assert (found.code, found.err) == (0, "")
+    assert (found.code, found.err.count("Replayed: ")) == (0, 1)
     assert "are identical: every subject did exactly the same" in " ".join(
         found.out.split()
     )
@@ -62,12 +70,13 @@ def test_two_models_of_one_run_are_told_apart(
 
 
 def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
-    run: Run, results: Path, worse: str
+    run: Run, results: Path, here: Path, worse: str
 ) -> None:
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute(
             "UPDATE trials SET success = 0, outcome = 'timeout' WHERE subject > 0"
         )
+    stored(results, here, worse)
     said = " ".join(run("compare", RUN, worse).out.split())
     assert "Warning: worse rarely succeeds on little (" in said
     with rewritten(results / RUN / "run.sqlite") as connection:
@@ -82,7 +91,11 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     assert "at or below chance" not in run("bless", RUN, "low").err
 
 
-def test_formats(run: Run, results: Path, worse: str) -> None:
+def test_formats(run: Run, results: Path, here: Path, worse: str) -> None:
+    forged = run("compare", RUN, worse)
+    assert (forged.code, forged.out) == (2, "")
+    assert "is now" in forged.err, "a trial comes out otherwise when it is replayed"
+    stored(results, here, worse)
     told = json.loads(run("compare", RUN, worse, "--format", "json").out)
     (model,) = told["models"]
     assert (told["first"], told["second"], model["view"], len(model["cells"])) == (

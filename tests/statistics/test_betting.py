@@ -29,8 +29,9 @@ SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 def by_hand(scores: Sequence[float], bar: float) -> float:
     """Return the purse at the end."""
     return sum(
-        prod(1 - stake + stake * score / bar for score in scores) for stake in STAKES
-    ) / len(STAKES)
+        share * prod(1 - stake + stake * score / bar for score in scores)
+        for stake, share in STAKES.items()
+    )
 
 
 def verdict(question: Question, scores: Sequence[float], goal: float = GOAL) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import CellResult, Verdict, judge, summarise_run
+from cheesebench.statistics.betting import STAKES
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -37,7 +38,7 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     # Subjects that are all alike multiply each gambler's money by 1 - stake + stake *
     # .8 / .7.
     assert cell.game.passing == pytest.approx(
-        sum((1 + c / 7) ** 40 for c in (0.25, 0.5, 0.75, 0.95)) / 4
+        sum(share * (1 + c / 7) ** 40 for c, share in STAKES.items())
     )
     assert cell.game.p_value == pytest.approx(1 / cell.game.passing)
     assert cell.reason.startswith(
@@ -88,27 +89,32 @@ def test_fail(plan: MakePlan, cohort: MakeTrials) -> None:
 def test_inconclusive_says_how_many_subjects_would_settle_it(
     plan: MakePlan, cohort: MakeTrials
 ) -> None:
-    cell = judge(plan(subjects=3), cohort(GOOD, FAIR, GOOD))
+    cell = judge(plan(subjects=3), cohort(GOOD, "+" * 20, GOOD))
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert cell.subjects_needed is not None
     assert cell.subjects_needed > 3
-    assert f"About {cell.subjects_needed} subjects would decide it" in cell.reason
+    assert (
+        f"About {cell.subjects_needed} subjects would decide it in 4 of 5 such cases."
+        in cell.reason
+    )
 
 
 def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -> None:
-    at_the_margin = "+++++++---" * 2
-    cell = judge(plan(subjects=3), cohort(*[at_the_margin] * 3))
+    at_the_margin = [one * 20 for one in "++-++-+-++" * 2]
+    cell = judge(plan(subjects=20), cohort(*at_the_margin))
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
-    assert "No number of subjects would decide it at this rate." in cell.reason, (
-        "these animals are a constant"
-    )
+    assert "Even 1,000 subjects would decide it in only " in cell.reason
+    assert cell.open_zones == (), "these animals are a constant"
     cell = judge(
         plan(subjects=3, reference=ReferenceValue(value=0.8, sd=0.3, n_animals=5)),
         cohort(*[GOOD] * 3),
     )
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
+    (low, high), rate = cell.open_zones[0], cell.rate
+    assert rate is not None
+    assert low < 0.7 < rate < high
     assert (
-        "at this rate: the uncertainty of the 5 animals alone reaches across the margin."
+        "No number of subjects decides this, because the animals are a sample, and 80 % lies within"
         in cell.reason
     )
 

@@ -55,11 +55,11 @@ def test_an_open_cell_says_what_it_may_need(sequential: Both) -> None:
         6,
         False,
         False,
-        14,
+        18,
     )
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert (
-        "Undecided at 6 of at most 120 subjects; about 14 subjects would decide it at this rate."
+        "Undecided at 6 of at most 120 subjects; about 18 subjects would decide it in 4 of 5 such cases."
         in cell.reason
     )
 
