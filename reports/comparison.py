@@ -198,9 +198,11 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
         _mean([getattr(cell, side) for cell in rated])
         for side in ("first_rate", "second_rate")
     )
+    identical = all(cell.identical for cell in model.cells)
+    numbers = _numbers(overall, identical=identical)
     return [
         *found,
-        (said, "all", first, second, *_numbers(overall), NOTHING, pairs, ""),
+        (said, "all", first, second, *numbers, NOTHING, pairs, ""),
     ]
 
 
