@@ -141,7 +141,7 @@ def _each(document: Specification, sessions: Container[int]) -> tuple[float, ...
     for animal, session, trials, passed in rows:
         if session in sessions:
             sums = own.setdefault(animal, [0.0, 0.0])
-            sums[0], sums[1] = sums[0] + passed, sums[1] + trials
+            sums[0], sums[1] = sums[0] + float(passed), sums[1] + float(trials)
     return tuple(passed / trials for passed, trials in own.values())
 
 
