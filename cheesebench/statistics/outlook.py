@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cheesebench.records import sets_until
 from cheesebench.statistics.betting import LEAST_SUBJECTS, gamblers, purse
@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cheesebench.statistics.question import Question
-    from cheesebench.statistics.sample import Scores
 
     Floats = NDArray[np.float64]
+
+    class Scores(Protocol):
+        """Subjects so far, as ``sample.Scores`` has them."""
+
+        @property
+        def low(self) -> Floats: ...
+        @property
+        def high(self) -> Floats: ...
+        @property
+        def evidence(self) -> Floats: ...
+
 
 #: Probability with which the number of subjects that is named decides.
 POWER = 0.8
