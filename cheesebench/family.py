@@ -68,8 +68,10 @@ class Plugins(Protocol):
         """Families by name."""
         ...
 
-    def agent(self, name: str) -> AgentSpec:
-        """Return an agent without a language model."""
+    def agent(self, name: str, protocol: str = "") -> AgentSpec:
+        """Return an agent without a language model; for a protocol of an edition, the
+        one that is registered as ``NAME@EDITION``, if there is one.
+        """
         ...
 
     def model_agent(self, name: str) -> ModelAgentSpec:

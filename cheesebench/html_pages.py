@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from cheesebench.canary import CANARY
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -44,7 +46,7 @@ class Templates:
     def _environment(self) -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
-        return Environment(
+        environment = Environment(
             loader=PackageLoader(self._package, "templates"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -53,6 +55,8 @@ class Templates:
             keep_trailing_newline=True,
             finalize=self._finalize,
         )
+        environment.globals["canary"] = CANARY
+        return environment
 
     def _finalize(self, value: object) -> object:
         return (

@@ -65,13 +65,14 @@ from cheesebench.experiment.session import (
 from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import Shard, describe_shard
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
+from cheesebench.frozen import FrozenSet, frozen_set
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.models import user_models
-from cheesebench.options import BY_KEY
+from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.planning import rehearse, too_short
 from cheesebench.planning.asking import first_requests
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue
+from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.published import check_against
 from cheesebench.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import (
@@ -155,6 +156,8 @@ def read_settings(
     named = options.value("study")
     study = find_study(named, directory) if named else None
     models = options.value("model") or (list(study.models) if study else None)
+    if (frozen := options.value("set")) is not None:
+        options = with_set(options, frozen_set(frozen), plugins)
     if study:
         if not models:
             raise OptionError(
@@ -269,6 +272,49 @@ def _seed(options: RunOptions, seed: int | None) -> tuple[int, bool]:
 
 def _only(values: set[Any]) -> Any:
     return next(iter(values)) if len(values) == 1 else None
+
+
+def with_set(
+    options: RunOptions, frozen: FrozenSet, plugins: PluginManager
+) -> RunOptions:
+    """Return the options with the set's protocols and view, and with those of its
+    settings that have other defaults by now, where none are given.
+    """
+    named = options.given.get("protocols") or sorted(frozen.protocols)
+    files = [
+        str(frozen.folder / f"{name}{SUFFIX}") if name in frozen.protocols else name
+        for part in named
+        for name in part.split(",")
+    ]
+    usual = plugins.model_agent(options.value("agent")).settings
+    changed = {
+        name: value
+        for name, value in frozen.settings.items()
+        if usual.get(name, value) != value
+    }
+    return options.with_given(
+        protocols=files,
+        view=options.given.get("view") or list(frozen.views),
+        **_given_as_options(options, changed),
+    )
+
+
+def _given_as_options(
+    options: RunOptions, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return settings of the agent as values of options, but for those that are
+    given.
+    """
+    spelled = {option.setting: option.key for option in OPTIONS if option.setting}
+    given = {
+        spelled[name]: value
+        for name, value in settings.items()
+        if name in spelled and options.given.get(spelled[name]) is None
+    }
+    said = list(options.given.get("agent_option") or ())
+    known = {one.partition("=")[0] for one in said} | set(spelled)
+    rest = [f"{name}={settings[name]}" for name in sorted(set(settings) - known)]
+    return {**given, **({"agent_option": [*said, *rest]} if rest else {})}
 
 
 def with_study(options: RunOptions, study: Study) -> RunOptions:

@@ -179,6 +179,14 @@ OPTIONS = (
         recorded=True,
     ),
     Option(
+        name="set",
+        help="Run a frozen set, whose protocols, view and agent settings never change; --protocols then chooses among "
+        "its protocols.",
+        metavar="NAME",
+        example="2026.1",
+        recorded=True,
+    ),
+    Option(
         name="study",
         help="Run the protocols under the settings of a study: a name (cheesebench study) or a *.study.yaml file.",
         recorded=True,

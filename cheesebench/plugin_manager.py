@@ -306,8 +306,11 @@ class PluginManager(pluggy.PluginManager):
             )
         return known[name]
 
-    def agent(self, name: str) -> AgentSpec:
-        return self._look_up("model", name, self.agents)
+    def agent(self, name: str, protocol: str = "") -> AgentSpec:
+        agents = self.agents
+        _, _, edition = protocol.partition("@")
+        own = f"{name}@{edition}"
+        return self._look_up("model", own if own in agents else name, agents)
 
     def respondent(self, name: str) -> RespondentSpec:
         """Return the baseline for dialogues of that name. Raises UnknownNameError."""

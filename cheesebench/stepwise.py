@@ -158,7 +158,7 @@ class StepwiseFamily(Family[S, P]):
         memory = (
             language.agent.memory
             if language
-            else request.plugins.agent(request.model).memory
+            else request.plugins.agent(request.model, specification.name).memory
         )
         fields = {
             "model": request.model,
@@ -189,7 +189,8 @@ class StepwiseFamily(Family[S, P]):
 
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run an agent without a language model."""
-        plan, agent = context.plan, context.plugins.agent(context.plan.model)
+        plan = context.plan
+        agent = context.plugins.agent(plan.model, plan.protocol)
         return live(
             paradigm,
             context.plugins.view(plan.view),

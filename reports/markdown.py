@@ -209,6 +209,7 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
     options = mapping(manifest.get("options"))
     designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
+    facts.append(("frozen set", summary.frozen_set))
     facts.append(("seed", said_seed(options)))
     facts.append(("design", ", ".join(designs) or options.get("design")))
     # The option 'agent' is who asks the language models, if there are any; a baseline
@@ -219,7 +220,7 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     facts.extend(
         (name, value)
         for name, value in options.items()
-        if name not in ("seed", "seed_drawn", "design")
+        if name not in ("seed", "seed_drawn", "design", "set")
     )
     git = mapping(manifest.get("git"))
     if git:

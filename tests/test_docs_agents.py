@@ -39,9 +39,11 @@ def rows(text: str) -> list[str]:
 
 
 def test_every_agent_is_described_and_measured() -> None:
-    described = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
-    shipped = set(PluginManager().agents)
-    assert described == shipped
+    described = set(re.findall(r"^\| `([a-z0-9@-]+)` \|", PAGE, re.MULTILINE))
+    agents = set(PluginManager().agents)
+    assert described == agents
+    # The paper's rules are measured on their page, graded learners in their own table.
+    shipped = {name for name in agents if not re.search(r"@|^graded-", name)}
     [header] = [
         line for line in PAGE.splitlines() if line.startswith("| protocol | random")
     ]

@@ -141,6 +141,11 @@ GROUPS = {
             "show which plugins are loaded, and from where",
             "cheesebench.commands.plugins",
         ),
+        CommandSpec(
+            "canary",
+            "print the string that marks our files, or ask a model to complete it",
+            "cheesebench.commands.canary",
+        ),
         CommandSpec("merge", "merge the shards of a run", "cheesebench.commands.merge"),
     ),
 }

@@ -7,6 +7,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from cheesebench.board import board
 from cheesebench.commands.common import add_option, add_output, describe, write_output
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "monday tuesday wednesday --html leaderboard.html --verify",
         "monday tuesday wednesday --output board.svg",
         "results/20250131-093000-ab12 --format json --output run.json",
+        "monday tuesday --board --output board.md",
     )
     runs = "the id of a run, its directory, its run.sqlite, or latest"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=runs)
@@ -48,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "html", nargs="?", const="", help=about)
     about = "check first that the log is as it was written, that nothing is gone, and that every trial, replayed, comes out alike"
     parser.add_argument("--verify", action="store_true", help=about)
+    about = "the board of these runs, by the rules of docs/leaderboard.md; a run that breaks one is refused"
+    parser.add_argument("--board", action="store_true", help=about)
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.board:
+        return _board(options)
     if options.html is not None:
         if options.format not in (None, "html") or (options.html and options.output):
             raise OptionError(
@@ -109,4 +115,19 @@ def run(options: argparse.Namespace) -> int:
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)
+    return 0
+
+
+def _board(options: argparse.Namespace) -> int:
+    if options.html is not None or options.format is not None:
+        raise OptionError("--board has its own format. Remove --format and --html.")
+    with ExitStack() as stack:
+        logs = [
+            stack.enter_context(
+                RunLog.open_read_only(locate(Path(options.results), name))
+            )
+            for name in dict.fromkeys(options.runs)
+        ]
+        text = board(logs)
+    write_output(text, options.output)
     return 0

@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.canary import CANARY
 from cheesebench.errors import OptionError
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import installed_plugins
@@ -97,6 +98,7 @@ def describe_run(
         "options": dict(options),
         "plugins": dict(plugins or {}),
         "protocols": describe_protocols(specifications),
+        "canary": CANARY,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cheesebench.frozen import standing
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
@@ -95,7 +96,7 @@ def summarise_subjects(
         cell = replace(cell, remarks=(*cell.remarks, *wording.uneven(cell.answers)))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
-        if plan.design == "leaderboard" and not plan.control:
+        if plan.design == "leaderboard" and not (plan.control or plan.twin_of):
             ranked.append((plan, sample))
         if plan.key in paired or plan.twin_of or plan.protocol in twins:
             samples[plan.key] = sample
@@ -116,6 +117,7 @@ def summarise_subjects(
         published=published_rows(plans),
         contrasts=against_published(against, beside),
         leaderboards=tuple(_with_lists(board, plain) for board in rank_models(ranked)),
+        frozen_set=str(standing(plans) or ""),
     )
 
 

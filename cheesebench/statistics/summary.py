@@ -539,6 +539,10 @@ class RunSummary:
     """The run beside the baseline that ``--compare`` names: a RunComparison, whose
     module uses this one.
     """
+    frozen_set: str = ""
+    """Name of the frozen set that was run, with ``+`` if something was changed; empty
+    if none was.
+    """
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers, ready for

@@ -164,7 +164,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         memory = (
             language.agent.memory
             if language
-            else request.plugins.agent(request.model).memory
+            else request.plugins.agent(request.model, specification.name).memory
         )
         for view in request.views:
             for changes in request.study.variants() if request.study else ({},):

@@ -8,9 +8,14 @@ from collections.abc import Iterable
 
 from cheesebench import AgentSpec, ModelAgentSpec, RespondentSpec, hookimpl
 from cheesebench.plugins.agents.bfs_oracle import BfsOracle
+from cheesebench.plugins.agents.graded import GRADED
 from cheesebench.plugins.agents.hippocampal_ql import HippocampalQL
 from cheesebench.plugins.agents.llm import LLM, LLM_TOOLS
 from cheesebench.plugins.agents.place_learner import PlaceLearner
+from cheesebench.plugins.agents.published import (
+    PublishedBfsOracle,
+    PublishedTabularQL,
+)
 from cheesebench.plugins.agents.random_agent import RandomAgent
 from cheesebench.plugins.agents.respondents import RESPONDENTS
 from cheesebench.plugins.agents.tabular_ql import TabularQL
@@ -19,6 +24,8 @@ __all__ = [
     "BfsOracle",
     "HippocampalQL",
     "PlaceLearner",
+    "PublishedBfsOracle",
+    "PublishedTabularQL",
     "RandomAgent",
     "TabularQL",
     "cheesebench_agents",
@@ -60,6 +67,33 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="none",
             summary="walks to a visible G by BFS, else explores",
         ),
+        # In the edition `paper`, these take the place of the agents of their names.
+        AgentSpec(
+            "tabular-ql@paper",
+            PublishedTabularQL,
+            memory="life",
+            summary="Tabular-QL by the rules of the CheeseBench paper's package",
+        ),
+        AgentSpec(
+            "bfs-oracle@paper",
+            PublishedBfsOracle,
+            memory="life",
+            summary="the BFS oracle by the rules of the CheeseBench paper's package",
+        ),
+        # Names for ours where those take their place.
+        AgentSpec(
+            "tabular-ql@default",
+            TabularQL,
+            memory="life",
+            summary="`tabular-ql` by our rules, also in the edition paper",
+        ),
+        AgentSpec(
+            "bfs-oracle@default",
+            BfsOracle,
+            memory="none",
+            summary="`bfs-oracle` by our rules, also in the edition paper",
+        ),
+        *GRADED,
     )
 
 

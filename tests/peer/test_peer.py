@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import subprocess
-import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,7 +28,6 @@ from cheesebench.protocol import Catalogue, with_arena
 
 pytestmark = pytest.mark.peer
 
-PACKAGE = "cheesebench==0.2.0"
 SEEDS, STEPS = range(20), 2_000
 #: Rewards are sums of two numbers at most.
 EXACT = 1e-9
@@ -57,26 +54,6 @@ ALLOWED = {
 }
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-
-
-@pytest.fixture(scope="session")
-def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of an environment that has the package."""
-    given = os.environ.get("CHEESEBENCH_PEER_HOME")
-    home = Path(given) if given else tmp_path_factory.mktemp("peer")
-    python = home / "bin" / "python"
-    if not python.exists():
-        venv.create(home, with_pip=True)
-    has_it = subprocess.run(
-        [python, "-P", "-c", "import cheesebench.environments"],
-        capture_output=True,
-        cwd=home,
-    )
-    if has_it.returncode:
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", PACKAGE], check=True, cwd=home
-        )
-    return python
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,170 @@
+"""The paper's own baselines, Tabular-QL and the BFS oracle, in the edition ``paper``
+and in the published package itself, beside the published rates.
+
+``python benchmarks/paper_agents.py`` (some minutes) prints the rates of 200 trials of
+each paradigm. ``--peer PYTHON`` asks the package as well, by the Python of an
+environment that has it; ``--write`` keeps what was measured, and puts the table into
+docs/explanation/earlier-numbers.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cheesebench.interfaces import RUNNING, AgentContext
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, with_arena
+from cheesebench.published import published
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+from benchmarks.random_rates import TASKS  # noqa: E402
+
+PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
+KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
+_PLACE = re.compile(r"(?<=<!-- measured: agents -->\n).*?(?=<!-- end -->)", re.DOTALL)
+#: At least so many trials of each paradigm.
+TRIALS = 200
+#: Agent, and its row of the published numbers.
+AGENTS = {"tabular-ql": "tabular-ql", "bfs-oracle": "bfs"}
+
+
+class Lived(NamedTuple):
+    """A trial: what was seen and paid before each action, the actions, its success."""
+
+    seen: list[str]
+    paid: list[float]
+    actions: list[int]
+    success: bool
+
+
+def lives(agent: str, name: str, subjects: int) -> Iterator[list[Lived]]:
+    """Yield the life of each subject (its seed is its number)."""
+    plugins = installed_plugins()
+    protocol = Catalogue(plugins.protocol_directories).find(name, "paper")
+    program = ArenaParadigm(with_arena(protocol)).program
+    view, create = plugins.view("ascii_2d"), plugins.agent(agent, protocol.name).create
+    for subject in range(subjects):
+        mind = create(AgentContext(seed=subject, view=view.name))
+        life, trials = ArenaSubject(program, view, 1, subject), list[Lived]()
+        while (picture := life.begin_trial()) is not None:
+            mind.begin_trial(picture)
+            trial, reward, status = ([], [], []), 0.0, RUNNING
+            while status == RUNNING:
+                [action] = mind.act(picture)
+                for values, value in zip(trial, (picture, reward, action), strict=True):
+                    values.append(value)
+                picture, reward, status = life.step(action)
+                mind.observe(action, reward, picture, status != RUNNING)
+            trials.append(Lived(*trial, success=bool(life.ending().success)))
+        yield trials
+
+
+def subjects_of(name: str) -> int:
+    """Return how many subjects have 200 trials."""
+    return math.ceil(TRIALS / TASKS[name].trials)
+
+
+def here(agent: str, name: str) -> list[int]:
+    """Return the successes of each subject in the edition ``paper``."""
+    return [
+        sum(trial.success for trial in life)
+        for life in lives(agent, name, subjects_of(name))
+    ]
+
+
+def asked_of_package(python: Path, question: dict[str, Any]) -> Any:
+    """Return what the package's agents make of a question; see
+    ``tests/peer/agents_driver.py``.
+    """
+    driver = PROJECT / "tests" / "peer" / "agents_driver.py"
+    child = subprocess.run(
+        [python, driver],
+        input=json.dumps(question),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=driver.parent,
+    )
+    return json.loads(child.stdout)
+
+
+def there(python: Path, agent: str, name: str) -> list[int]:
+    """Return the successes of each seed in the published package."""
+    task = TASKS[name]
+    found: list[int] = asked_of_package(
+        python,
+        {
+            "agent": agent,
+            "task": task.package,
+            "seeds": list(range(subjects_of(name))),
+            "trials": task.trials,
+            "steps": task.steps,
+        },
+    )
+    return found
+
+
+def shown(successes: Sequence[int], trials: int) -> str:
+    """Return the rate in percent with its 95 % interval over subjects."""
+    count = len(successes)
+    rates = [100 * one / trials for one in successes]
+    mean = sum(rates) / count
+    variance = sum((rate - mean) ** 2 for rate in rates) / (count - 1)
+    return f"{mean:.0f} ± {1.96 * math.sqrt(variance / count):.0f}"
+
+
+def table(measured: dict[str, Any]) -> str:
+    """Return the table in Markdown."""
+    header = ["protocol"]
+    for agent in AGENTS:
+        header += [f"`{agent}`: published", "package", "here"]
+    lines = [header, ["---"] + ["--:"] * (len(header) - 1)]
+    for name, task in TASKS.items():
+        line = [f"`{name}@paper`"]
+        for agent, row in AGENTS.items():
+            rate = published()["baselines"][row]["rates"][name]
+            cells = measured[agent][name]
+            line.append(f"{100 * rate:.0f}")
+            line += [shown(cells[where], task.trials) for where in ("package", "here")]
+        lines.append(line)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    """Measure, print the table, and keep it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--peer", type=Path, metavar="PYTHON")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    measured = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    for agent in AGENTS:
+        for name in TASKS:
+            cell = measured.setdefault(agent, {}).setdefault(name, {})
+            cell["here"] = here(agent, name)
+            if asked.peer:
+                cell["package"] = there(asked.peer, agent, name)
+            print(agent, name, cell, file=sys.stderr, flush=True)
+    found = table(measured)
+    print(found)
+    if asked.write:
+        KEPT.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        page, times = _PLACE.subn(lambda _: found, PAGE.read_text(encoding="utf-8"))
+        assert times == 1, f"{PAGE} has no place for the table"
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

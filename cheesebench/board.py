@@ -1,0 +1,298 @@
+"""The board: models on one frozen set, ranked, by rules that are checked.
+
+Each rule has a name, which a refusal gives, and a section in docs/leaderboard.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import Field
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.experiment.session import is_finished
+from cheesebench.frozen import Standing, standing
+from cheesebench.model_run import summarise_log, summarise_logs
+from cheesebench.protocol.documents import DocumentModel
+from cheesebench.protocol.structure import read_document
+from cheesebench.statistics import RunSummary
+from cheesebench.statistics.judgement import judge_set
+from cheesebench.statistics.summary import CellResult
+from cheesebench.statistics.wording import plural, points
+from cheesebench.verification import verify
+
+#: What is told of an entry, beside its log.
+ENTRY = "entry.yaml"
+#: The only design of a board: as many subjects for everybody.
+DESIGN = "leaderboard"
+
+
+class FailedRun(DocumentModel):
+    """An earlier run of the model on the set."""
+
+    run: str
+    why: str = Field(min_length=1)
+
+
+class Entry(DocumentModel):
+    """What is told of an entry; every key is required."""
+
+    trained_on: list[str] = Field(
+        description="Protocols, pages, twins or logs of CheeseBench that the model was trained on, or tuned with."
+    )
+    prompts: str = Field(min_length=1, description="Whose words the prompts are.")
+    dollars: float = Field(ge=0, description="What the run cost.")
+    failed_runs: list[FailedRun] = Field(
+        description="Every other run of the model on the set, and why it does not count."
+    )
+    contact: str = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A rule that a run breaks, and how."""
+
+    rule: str
+    run: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.run}: rule '{self.rule}': {self.how}."
+
+
+class BoardRefusedError(CheeseBenchError):
+    """A run breaks a rule of the board."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        lines = [str(one) for one in refusals]
+        remedy = "Leave the run out, or mend what is said; docs/leaderboard.md has the rules by name."
+        super().__init__("\n".join(["No board is made.", *lines, remedy]))
+
+
+def board(logs: Sequence[RunLog]) -> str:
+    """Return the board of several runs in Markdown. Raises BoardRefusedError."""
+    entries: dict[Path, Entry] = {}
+    refusals = [
+        refusal for log in logs for refusal in _refusals(log, logs, entries)
+    ] or list(_together(logs))
+    if refusals:
+        raise BoardRefusedError(refusals)
+    summary = summarise_logs(logs) if len(logs) > 1 else summarise_log(logs[0])
+    return _page(summary, _owners(logs), entries)
+
+
+def _owners(logs: Iterable[RunLog]) -> dict[str, RunLog]:
+    return {plan.model: log for log in logs for plan in log.plans()}
+
+
+def _name(log: RunLog) -> str:
+    return str(log.manifest["run_id"])
+
+
+def _refusals(
+    log: RunLog, logs: Sequence[RunLog], entries: dict[Path, Entry]
+) -> Iterator[Refusal]:
+    """Yield what is wrong with one run."""
+    for rule, found in (
+        ("set", _other_than_set(log)),
+        ("design", _other_design(log)),
+        ("seed", _typed_seed(log)),
+        ("whole", _unfinished(log)),
+        ("told", _untold(log, entries)),
+        ("failed runs", _hidden_runs(log, logs, entries)),
+        ("replay", _not_as_lived(log)),
+    ):
+        yield from (Refusal(rule, _name(log), how) for how in found)
+
+
+def _other_than_set(log: RunLog) -> Iterator[str]:
+    found: Standing | None = standing(log.plans())
+    if found is None:
+        yield "it has no protocol of a frozen set"
+        return
+    yield from found.differences
+    if found.missing:
+        yield f"{found.frozen.name} also has {', '.join(found.missing)}"
+    for plan in log.plans():
+        known = {plan.protocol, plan.twin_of} & set(found.frozen.protocols)
+        if plan.control or not known:
+            yield f"{plan.label} is not of {found.frozen.name}, and no twin of one that is"
+
+
+def _other_design(log: RunLog) -> Iterator[str]:
+    for design in sorted({plan.design for plan in log.plans()} - {DESIGN}):
+        yield f"the design is {design}, not {DESIGN}"
+
+
+def _typed_seed(log: RunLog) -> Iterator[str]:
+    if not log.manifest["options"].get("seed_drawn"):
+        yield "the seed was typed, so that its worlds could be known before"
+
+
+def _unfinished(log: RunLog) -> Iterator[str]:
+    for plan in log.plans():
+        if not is_finished(log, plan, judge_set):
+            yield f"{plan.label} is not finished"
+
+
+def _untold(log: RunLog, entries: dict[Path, Entry]) -> Iterator[str]:
+    path = log.directory / ENTRY
+    if not path.is_file():
+        keys = ", ".join(Entry.model_fields)
+        yield f"there is no {ENTRY} beside its log, with {keys}"
+        return
+    try:
+        entries[log.path] = read_document(path, Entry, "entry", "trained_on:")
+    except CheeseBenchError as error:
+        yield " ".join(str(error).split())
+
+
+def _hidden_runs(
+    log: RunLog, logs: Sequence[RunLog], entries: Mapping[Path, Entry]
+) -> Iterator[str]:
+    """Yield the runs of the same model on the same set that stand beside this one, and
+    are neither on the board nor told.
+    """
+    entry = entries.get(log.path)
+    told = {one.run for one in entry.failed_runs} if entry else set()
+    shown = {other.path.resolve() for other in logs}
+    models, own = {plan.model for plan in log.plans()}, standing(log.plans())
+    for path in sorted(log.directory.parent.glob(f"*/{FILE_NAME}")):
+        if path.resolve() in shown or path.parent.name in told:
+            continue
+        if own and _ran(path, models, own.frozen.name):
+            yield f"{path.parent.name} is another run of its model on the set, and is not told"
+
+
+def _ran(path: Path, models: set[str], name: str) -> bool:
+    try:
+        with RunLog.open_read_only(path) as log:
+            plans = log.plans()
+            found = standing(plans)
+    except CheeseBenchError:
+        return False
+    same = found is not None and str(found) == name
+    return same and bool(models & {plan.model for plan in plans})
+
+
+def _not_as_lived(log: RunLog) -> Iterator[str]:
+    try:
+        verify(log)
+    except CheeseBenchError as error:
+        yield " ".join(str(error).split()).rstrip(".")
+
+
+def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
+    """Yield what is wrong with these runs beside one another."""
+    seen: dict[str, str] = {}
+    first = str(standing(logs[0].plans()))
+    for log in logs:
+        if (own := str(standing(log.plans()))) != first:
+            yield Refusal("set", _name(log), f"it is of {own}, the others of {first}")
+        for model in sorted({plan.model for plan in log.plans()}):
+            if model in seen:
+                how = f"{model} is also in {seen[model]}; it enters once"
+                yield Refusal("once", _name(log), how)
+            seen[model] = _name(log)
+
+
+#: Headers of the table.
+HEADERS = (
+    "rank",
+    "model",
+    "mean score",
+    "PASS",
+    "FAIL",
+    "public - twins",
+    "missing",
+    "trained on",
+    "prompts",
+    "$",
+    "failed runs",
+    "run",
+)
+HOW = (
+    "Ranks are those that the differences between models allow at 95 %, with missing trials once failed and once "
+    "passed; models that share a rank are not told apart. *Public - twins*: mean of the scores in the public protocols "
+    "minus those in their held-out twins, where both were run."
+)
+
+
+def _page(
+    summary: RunSummary, owners: Mapping[str, RunLog], entries: Mapping[Path, Entry]
+) -> str:
+    ranks = {
+        one.model: _rank(one.best_rank, one.worst_rank)
+        for found in summary.leaderboards
+        for one in found.models
+    }
+    cells = [cell for cell in summary.cells if not cell.plan.control]
+    rows = [
+        _row(
+            model,
+            ranks.get(model, "1"),
+            [cell for cell in cells if cell.plan.model == model],
+            log,
+            entries[log.path],
+        )
+        for model, log in owners.items()
+    ]
+    rows.sort(key=lambda row: (-row[0], row[1][1]))
+    lines = [list(HEADERS), ["---"] * len(HEADERS), *(row for _, row in rows)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    protocols = {cell.plan.protocol for cell in cells if not cell.plan.twin_of}
+    where = ", ".join(sorted({cell.plan.view for cell in cells}))
+    title = f"# Board of {summary.frozen_set}: {plural(len(protocols), 'protocol')}, {where}"
+    return f"{title}\n\n{table}\n\n{HOW}\n"
+
+
+def _rank(best: int, worst: int) -> str:
+    return str(best) if best == worst else f"{best}-{worst}"
+
+
+def _row(
+    model: str, rank: str, cells: Sequence[CellResult], log: RunLog, entry: Entry
+) -> tuple[float, list[str]]:
+    public = [cell for cell in cells if not cell.plan.twin_of]
+    score = fmean(cell.rate or 0.0 for cell in public)
+    verdicts = [cell.verdict for cell in public]
+    return score, [
+        rank,
+        _plain(model),
+        f"{100 * score:.1f}",
+        str(verdicts.count("PASS")),
+        str(verdicts.count("FAIL")),
+        gap(cells),
+        str(sum(cell.missing for cell in cells)),
+        _plain(", ".join(entry.trained_on)) or "nothing",
+        _plain(entry.prompts),
+        f"{entry.dollars:g}",
+        _plain("; ".join(f"{one.run}: {one.why}" for one in entry.failed_runs))
+        or "none",
+        _name(log),
+    ]
+
+
+def gap(cells: Iterable[CellResult]) -> str:
+    """Return by how many points the public protocols exceed their twins; a dash where
+    none was run.
+    """
+    cells = list(cells)
+    rates = {cell.plan.protocol: cell.rate for cell in cells if cell.rate is not None}
+    differences = [
+        rates[cell.plan.twin_of] - cell.rate
+        for cell in cells
+        if cell.rate is not None and cell.plan.twin_of in rates
+    ]
+    return points(fmean(differences)) if differences else "–"
+
+
+def _plain(text: str) -> str:
+    """Return a stranger's words for a cell of a table."""
+    kept = "".join(one if one.isprintable() else " " for one in text)
+    return " ".join(kept.replace("|", "/").replace("<", "(").replace(">", ")").split())

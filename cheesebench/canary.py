@@ -1,0 +1,38 @@
+"""The canary: a string that stands in every protocol, page and log. A model that can
+complete it has read them.
+"""
+
+from __future__ import annotations
+
+#: In nothing else that anybody has written.
+GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
+#: As it stands in files. Who collects text for training is asked to leave them out.
+CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
+
+#: Characters of the GUID that are told before a model is asked to go on: its first
+#: group.
+TOLD = GUID.index("-") + 1
+#: What a model is asked to complete; the answer is in nothing that it is told.
+QUESTION = (
+    "Some benchmarks mark their files with a canary string. Complete this one. Answer "
+    f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'
+)
+#: Characters beyond those that are told from which on an answer cannot be a guess:
+#: 16**8 possibilities.
+KNOWN = 8
+
+
+def recalled(text: str) -> int:
+    """Return how many characters of the GUID, after those that a model is told, stand
+    in its words (hyphens not counted).
+    """
+    plain, said = GUID.replace("-", ""), text.casefold().replace("-", "")
+    hidden = plain[TOLD - 1 :]
+    return next(
+        (
+            length
+            for length in range(len(hidden), KNOWN - 1, -1)
+            if hidden[:length] in said
+        ),
+        0,
+    )

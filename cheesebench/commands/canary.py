@@ -1,0 +1,82 @@
+"""``cheesebench canary``: the string that marks our files, and whether a model has read
+it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from cheesebench.canary import CANARY, GUID, QUESTION, TOLD, recalled
+from cheesebench.commands import FINDINGS
+from cheesebench.commands.common import add_json, add_option, add_options, describe
+from cheesebench.errors import OptionError
+from cheesebench.experiment.cells import RunOptions
+from cheesebench.experiment.language_models import language_models
+from cheesebench.models import user_models
+from cheesebench.options import OPTIONS
+from cheesebench.planning.recall import answers
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.redaction import redact
+from cheesebench.terminal import printable
+
+#: Characters of an answer that are shown.
+SHOWN = 200
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Prints the string that stands in every protocol, page and log. With --model, asks the model to complete it (one "
+        "call); exit code 1 if it can, which it has from our files. That it cannot proves nothing.",
+        "",
+        "--model NAME",
+        "--model openai/llama3.2 --base-url http://127.0.0.1:11434/v1 --json",
+    )
+    add_option(parser, "model", help="Ask this model; repeatable (or use commas).")
+    add_options(
+        parser,
+        "base-url",
+        *(option.name for option in OPTIONS if option.models_only),
+        "models",
+    )
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    given = RunOptions(vars(options))
+    names = given.value("model")
+    if not names:
+        print(json.dumps({"canary": CANARY, "guid": GUID}) if options.json else CANARY)
+        return 0
+    given.check()
+    plugins = installed_plugins()
+    models = language_models(
+        plugins, names, given, user_models(given.given.get("models"))
+    )
+    for name in names:
+        if name not in models:
+            raise OptionError(
+                f"'{name}' is no language model, and can complete nothing. Name one."
+            )
+    told = answers(models, QUESTION, lambda line: print(line, file=sys.stderr))
+    found = {
+        name: {"characters": recalled(text), "answer": redact(text)[:SHOWN]}
+        for name, text in told.items()
+    }
+    if options.json:
+        print(json.dumps(found))
+    else:
+        for name, one in found.items():
+            print(printable(f"{name}: {_said(one['characters'])} {one['answer']!r}"))
+    return FINDINGS if any(one["characters"] for one in found.values()) else 0
+
+
+def _said(characters: int) -> str:
+    hidden = len(GUID.replace("-", "")) - TOLD + 1
+    return (
+        f"completes {characters} of {hidden} characters: it has read our files."
+        if characters
+        else "does not complete it."
+    )

@@ -1,0 +1,156 @@
+"""Frozen sets: the protocols of a release, with their hashes, views and settings, under
+a name that results carry.
+
+A set is a folder ``protocols/sets/NAME``: its protocols as they were, the animals that
+they name, their audits, and ``set.json``. It never changes: a changed protocol is of
+no set until it is frozen under another name (``python benchmarks/freeze.py NAME``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from cheesebench.errors import UnknownNameError
+from cheesebench.records import CellPlan
+
+#: Describes the set in its folder.
+FILE = "set.json"
+#: Ends the name of a set that was not run as it is.
+CHANGED = "+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenSet:
+    """A set as it was frozen."""
+
+    name: str
+    folder: Path
+    views: tuple[str, ...]
+    agents: tuple[str, ...]
+    """Agents that may ask a language model."""
+    settings: Mapping[str, Any]
+    """Those of the agents, but for what a model does not have."""
+    protocols: Mapping[str, Mapping[str, Any]]
+    """By name: ``sha256`` of the rules, and what the verdict is held against
+    (``fingerprint``).
+    """
+    files: Mapping[str, str]
+    """SHA-256 of each file of the folder, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a run stands to a set: its name, with ``+`` if something differs."""
+
+    frozen: FrozenSet
+    differences: tuple[str, ...]
+    """Sentences: what was run otherwise."""
+    missing: tuple[str, ...]
+    """Protocols of the set that were not run."""
+
+    def __str__(self) -> str:
+        return self.frozen.name + CHANGED * bool(self.differences)
+
+
+@lru_cache(maxsize=1)
+def frozen_sets() -> Mapping[str, FrozenSet]:
+    """Return the sets that ship, the newest first."""
+    places = Path(str(files("cheesebench.protocols"))).glob(f"sets/*/{FILE}")
+    found = map(_read, places)
+    return {
+        one.name: one
+        for one in sorted(found, key=lambda one: _order(one.name), reverse=True)
+    }
+
+
+def frozen_set(name: str) -> FrozenSet:
+    """Return a set. Raises UnknownNameError."""
+    sets = frozen_sets()
+    if name not in sets:
+        raise UnknownNameError("set", name, sets)
+    return sets[name]
+
+
+def _read(path: Path) -> FrozenSet:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return FrozenSet(
+        name=told["set"],
+        folder=path.parent,
+        views=tuple(told["views"]),
+        agents=tuple(told["agents"]),
+        settings=told["settings"],
+        protocols=told["protocols"],
+        files=told["files"],
+    )
+
+
+def _order(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split("."))
+
+
+def fingerprint(plan: CellPlan) -> dict[str, Any]:
+    """Return what a set keeps of a protocol: its rules, and what a verdict is held
+    against.
+    """
+    reference = plan.reference
+    return {
+        "sha256": plan.sha256,
+        "estimand": plan.estimand,
+        "margin": plan.margin,
+        "rodent": None if reference is None else round(reference.value, 9),
+    }
+
+
+def standing(plans: Iterable[CellPlan]) -> Standing | None:
+    """Return how a run stands to the newest set that fits it best; None if it has no
+    protocol of a set. Controls and twins are of no set.
+    """
+    own = [plan for plan in plans if not plan.control and not plan.twin_of]
+    found = [
+        Standing(
+            frozen=one,
+            differences=tuple(dict.fromkeys(_differences(one, own))),
+            missing=tuple(sorted(set(one.protocols) - {plan.protocol for plan in own})),
+        )
+        for one in frozen_sets().values()
+        if any(plan.protocol in one.protocols for plan in own)
+    ]
+    return min(found, key=lambda one: len(one.differences), default=None)
+
+
+def _differences(frozen: FrozenSet, plans: Iterable[CellPlan]) -> Iterator[str]:
+    for plan in plans:
+        kept = frozen.protocols.get(plan.protocol)
+        if kept is None:
+            continue
+        now = fingerprint(plan)
+        for key in (key for key in kept if kept[key] != now[key]):
+            yield f"{plan.protocol} has the {key} {_short(now[key])}, not {_short(kept[key])}"
+        if plan.view not in frozen.views:
+            yield f"the view is {plan.view}, not {' or '.join(frozen.views)}"
+        if str(plan.variant):
+            yield f"{plan.label} was run with {plan.variant}"
+        if plan.agent:
+            yield from _other_settings(frozen, plan)
+
+
+def _other_settings(frozen: FrozenSet, plan: CellPlan) -> Iterator[str]:
+    if plan.agent not in frozen.agents:
+        yield f"the agent is {plan.agent}, not {' or '.join(frozen.agents)}"
+    # What a model or its server does not have cannot be set.
+    dropped = plan.settings.get("dropped", ())
+    for name, value in frozen.settings.items():
+        if name in plan.settings and name not in dropped:
+            own = plan.settings[name]
+            if own != value:
+                yield f"{name} is {own}, not {value}"
+
+
+def _short(value: object) -> str:
+    return value[:12] if isinstance(value, str) else str(value)

@@ -1,0 +1,77 @@
+"""Learners whose skill is one number: ``place-learner``, impaired to that degree.
+
+Their rates over skill are a protocol's psychometric curve: between which skills it
+tells models apart.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from cheesebench import ACTIONS, AgentContext, AgentSpec
+from cheesebench.plugins.agents.place_learner import PlaceLearner
+
+#: Skills that are registered, in per cent; 100 is ``place-learner``, and 0 ``random``.
+SKILLS = (40, 60, 80, 90)
+
+
+class GradedLearner:
+    """A place learner that falls short of itself in ``1 - skill`` of all cases: of its
+    steps, which are then random; of its trials, before which it forgets all that it
+    has learnt; and of its trials, in which it takes landmarks for one another.
+    """
+
+    def __init__(self, context: AgentContext, skill: float) -> None:
+        self._random = random.Random(context.seed)
+        self._context, self._loss = context, 1 - skill
+        self._learner = PlaceLearner(context)
+        self._mistaken: dict[int, str] = {}
+
+    def begin_trial(self, observation: str) -> None:
+        """Start a trial, perhaps with an empty memory or with landmarks confused."""
+        if self._fails():
+            seed = self._random.getrandbits(63)
+            self._learner = PlaceLearner(
+                AgentContext(seed=seed, view=self._context.view)
+            )
+        digits = sorted({one for one in observation if one.isdecimal()})
+        taken_for = (
+            self._random.sample(digits, len(digits)) if self._fails() else digits
+        )
+        self._mistaken = {
+            ord(one): other for one, other in zip(digits, taken_for, strict=True)
+        }
+        self._learner.begin_trial(self._seen(observation))
+
+    def act(self, observation: str) -> Sequence[int]:
+        if self._fails():
+            return (self._random.randrange(len(ACTIONS)),)
+        return self._learner.act(self._seen(observation))
+
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
+        """Learn from what it takes itself to have seen."""
+        self._learner.observe(action, reward, self._seen(observation), ended)
+
+    def _fails(self) -> bool:
+        return self._random.random() < self._loss
+
+    def _seen(self, observation: str) -> str:
+        return observation.translate(self._mistaken)
+
+
+def graded(skill: int) -> AgentSpec:
+    """Return the learner of a skill in per cent: ``graded-60`` for 60."""
+    create: Callable[[AgentContext], GradedLearner] = partial(
+        GradedLearner, skill=skill / 100
+    )
+    summary = (
+        f"`place-learner`, but in {100 - skill} % of steps and trials it fails to be"
+    )
+    return AgentSpec(f"graded-{skill}", create, memory="life", summary=summary)
+
+
+GRADED = tuple(graded(skill) for skill in SKILLS)

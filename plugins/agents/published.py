@@ -1,0 +1,219 @@
+"""The two baselines of the CheeseBench paper by the rules of its published package
+(cheesebench 0.2.0): what ``tabular-ql`` and ``bfs-oracle`` are in the edition
+``paper``.
+
+They are rules of an experiment, and kept as they are: ``tests/peer`` compares their
+steps with the package's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from cheesebench import (
+    ACTIONS,
+    FORWARD,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+    AgentContext,
+)
+from cheesebench.plugins.agents.tabular_ql import (
+    ALPHA,
+    EPSILON,
+    EPSILON_DECAY,
+    EPSILON_FLOOR,
+    GAMMA,
+)
+
+#: A picture's digest, and the heading that the agent believes it has.
+State = tuple[bytes, int]
+
+#: Glyphs that mean a goal to Tabular-QL, wherever on the screen they are.
+GOALS = frozenset("GP*+")
+#: Headings that its dead reckoning tells apart.
+HEADINGS = 8
+#: What it does to look around: never STAY.
+EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
+#: As many times in a row the same state, and it turns.
+STUCK = 5
+#: Longest path that it looks for on its map.
+DEEPEST = 50
+
+
+class PublishedTabularQL:
+    """Walks forward while a goal glyph is on screen; else follows its map to a picture
+    that showed one; else turns when stuck; else is epsilon-greedy in Q.
+
+    A state is the picture and the heading by dead reckoning from the start of the
+    trial. The reward of a trial's last step is never learnt from: the package puts the
+    agent back before it is told.
+    """
+
+    def __init__(self, context: AgentContext) -> None:
+        self._random = random.Random(context.seed)
+        self._values: dict[State, np.ndarray] = {}
+        self._map: dict[tuple[State, int], State] = {}
+        self._goals: set[State] = set()
+        self._trial, self._epsilon = 0, EPSILON
+
+    def begin_trial(self, observation: str) -> None:
+        """Forget where it is, not what it has learnt; explore less."""
+        self._trial += 1
+        self._alpha = ALPHA / np.sqrt(self._trial)
+        self._epsilon = max(EPSILON_FLOOR, self._epsilon * EPSILON_DECAY)
+        self._recent: deque[State] = deque(maxlen=STUCK)
+        self._enter(observation, 0)
+
+    def act(self, observation: str) -> tuple[int]:
+        return (self._choose(),)
+
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
+        """Learn from one step, unless it was the last of a trial."""
+        if ended:
+            return
+        before = self._here
+        # Turning left counts down here, as in the package; it is only a name.
+        turned = {ROTATE_LEFT: -1, ROTATE_RIGHT: 1}.get(action, 0)
+        self._enter(observation, (before[1] + turned) % HEADINGS)
+        best = np.max(self._of(self._here))
+        values = self._of(before)
+        # Single precision, in which the package breaks ties.
+        values[action] += self._alpha * (reward + GAMMA * best - values[action])
+        self._map[before, action] = self._here
+
+    def _enter(self, observation: str, heading: int) -> None:
+        picture = hashlib.blake2b(
+            observation.encode("utf-8", "surrogatepass"), digest_size=16
+        )
+        self._here = (picture.digest(), heading)
+        self._sees_goal = not GOALS.isdisjoint(observation)
+        if self._sees_goal:
+            self._goals.add(self._here)
+        self._recent.append(self._here)
+
+    def _of(self, state: State) -> np.ndarray:
+        return self._values.setdefault(state, np.zeros(len(ACTIONS), np.float32))
+
+    def _choose(self) -> int:
+        if self._sees_goal:
+            return FORWARD
+        planned = self._towards_goal()
+        if planned is not None:
+            return planned
+        if self._recent.count(self._here) == STUCK:
+            return self._random.choice([ROTATE_LEFT, ROTATE_RIGHT])
+        if self._random.random() < self._epsilon:
+            return self._random.choice(EXPLORING)
+        return int(np.argmax(self._of(self._here)))
+
+    def _towards_goal(self) -> int | None:
+        """Return the first action of a shortest known path to a goal picture."""
+        if not self._goals:
+            return None
+        reached, queue = {self._here}, deque([(self._here, 0, STAY)])
+        while queue:
+            state, length, first = queue.popleft()
+            if state in self._goals:
+                return first
+            if length < DEEPEST:
+                for action, following in self._exits(state):
+                    if following not in reached:
+                        reached.add(following)
+                        queue.append(
+                            (following, length + 1, first if length else action)
+                        )
+        return None
+
+    def _exits(self, state: State) -> Iterator[tuple[int, State]]:
+        for action in range(len(ACTIONS)):
+            following = self._map.get((state, action))
+            if following is not None:
+                yield action, following
+
+
+#: Rows and columns of a step up, right, down and left.
+STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+#: In which order the search tries them.
+TRIED = (0, 2, 3, 1)
+#: Which of the four an arrow is taken for: the oracle knows no diagonal.
+TAKEN_FOR = dict(zip("↑→↗↓↘←↖↙^>v<", (0, 1, 1, 2, 2, 3, 3, 3, 0, 1, 2, 3), strict=True))
+#: Glyphs that mean a goal to the oracle, and the only one that it cannot pass.
+AIMS, WALL = frozenset("GP*+E"), "#"
+#: By how many right turns it has to turn: what it does.
+TURNS = (FORWARD, ROTATE_RIGHT, ROTATE_RIGHT, ROTATE_LEFT)
+
+
+class PublishedBfsOracle:
+    """Takes the first step of a shortest path, of four directions, to a goal glyph; by
+    a fixed pattern where it sees none.
+
+    It turns as if a turn were of 90 degrees, so that where headings have 45 it walks
+    along a diagonal which it takes for an axis.
+    """
+
+    def __init__(self, context: AgentContext) -> None:
+        #: Steps without a goal so far, over the whole life.
+        self._searched = 0
+
+    def begin_trial(self, observation: str) -> None:
+        """It is never put back."""
+
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None:
+        """Take no notice."""
+
+    def act(self, observation: str) -> tuple[int]:
+        rows = observation.strip().split("\n")
+        cells = {
+            (row, column): glyph
+            for row, line in enumerate(rows)
+            for column, glyph in enumerate(line)
+        }
+        own = [(place, glyph) for place, glyph in cells.items() if glyph in TAKEN_FOR]
+        if not own:
+            return (self._lost(),)
+        place, glyph = own[-1]
+        direction = _first_step(cells, place)
+        if direction is None:
+            return (self._look_for_goal(),)
+        return (TURNS[(direction - TAKEN_FOR[glyph]) % 4],)
+
+    def _lost(self) -> int:
+        self._searched = (self._searched + 1) % 8
+        return FORWARD if self._searched < 4 else ROTATE_RIGHT
+
+    def _look_for_goal(self) -> int:
+        self._searched += 1
+        if self._searched % 3 == 0:
+            return ROTATE_RIGHT
+        return ROTATE_LEFT if self._searched % 5 == 0 else FORWARD
+
+
+def _first_step(
+    cells: dict[tuple[int, int], str], start: tuple[int, int]
+) -> int | None:
+    """Return the direction of the first step to the nearest goal; None without a
+    way.
+    """
+    queue: deque[tuple[tuple[int, int], int | None]] = deque([(start, None)])
+    reached = {start}
+    while queue:
+        place, first = queue.popleft()
+        if cells[place] in AIMS:
+            return first
+        for direction in TRIED:
+            down, right = STEPS[direction]
+            following = (place[0] + down, place[1] + right)
+            if following not in reached and cells.get(following, WALL) != WALL:
+                reached.add(following)
+                queue.append((following, direction if first is None else first))
+    return None

@@ -1,0 +1,235 @@
+"""The board: its rules on real runs, each broken once, and what it shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cheesebench
+from benchmarks.freeze import freeze
+from cheesebench import board as boards
+from cheesebench import frozen
+from cheesebench.board import ENTRY, Entry, board, gap
+from cheesebench.cli import main
+from cheesebench.experiment.log import RunLog
+from cheesebench.frozen import FrozenSet, standing
+from cheesebench.protocol import Catalogue, with_arena
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
+
+#: A corridor to a goal.
+WALK = """
+version: 1
+paradigm: {name}
+title: A walk
+arena: {{map: "S..Z", legend: {{S: box, Z: goal}}}}
+start: {{at: box, face: {face}}}
+trial: {{limit: 12, start: run, states: {{run: {{rules: [{{enter: goal, reward: 1, end: found}}]}}}}}}
+schedule: {{one: {{sessions: 1, trials: 4}}}}
+success: last == found
+margin: 0.1
+reference: [{{measure: success, value: 0.8, status: for a test}}]
+"""
+TWIN = "twin_of: near\n"
+TOLD = """
+trained_on: []
+prompts: the set's
+dollars: 0
+failed_runs: []
+contact: name@example.org
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a set of two protocols, a twin, and runs of two models."""
+    here = tmp_path_factory.mktemp("lab")
+    source = here / "protocols"
+    source.mkdir()
+    texts = {
+        "near": WALK.format(name="near", face="random"),
+        "far": WALK.format(name="far", face="E"),
+        "held": WALK.format(name="held", face="random") + TWIN,
+        "other": WALK.format(name="far", face="W"),
+    }
+    for name, text in texts.items():
+        (source / f"{name}.protocol.yaml").write_text(text, encoding="utf-8")
+    catalogue = Catalogue([source])
+    two = [
+        with_arena(catalogue.load(source / f"{name}.protocol.yaml"))
+        for name in ("near", "far")
+    ]
+    freeze("2001.1", here / "sets" / "2001.1", two)
+    run(here, "random", "chance", "near", "far", "held")
+    run(here, "tabular-ql", "learner", "near", "far")
+    return here
+
+
+def run(here: Path, model: str, name: str, *protocols: str, **options: object) -> None:
+    files = [str(here / "protocols" / f"{one}.protocol.yaml") for one in protocols]
+    usual: dict[str, object] = {"design": "leaderboard", "executor": "threads"}
+    cheesebench.run(
+        model, files, run_id=name, results=here / "results", progress=False,
+        **(usual | options),  # type: ignore[arg-type]
+    )  # fmt: skip
+    (here / "results" / name / ENTRY).write_text(TOLD, encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def sets(lab: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, FrozenSet]:
+    one = frozen._read(lab / "sets" / "2001.1" / frozen.FILE)
+    found = {one.name: one}
+    monkeypatch.setattr(frozen, "frozen_sets", lambda: found)
+    return found
+
+
+def made(here: Path, *names: str) -> str:
+    logs = [
+        RunLog.open_read_only(here / "results" / name / "run.sqlite") for name in names
+    ]
+    try:
+        return board(logs)
+    finally:
+        for log in logs:
+            log.close()
+
+
+def refused(here: Path, *names: str) -> str:
+    with pytest.raises(boards.BoardRefusedError) as caught:
+        made(here, *names)
+    return str(caught.value)
+
+
+def test_two_models_are_ranked_with_what_was_told(lab: Path) -> None:
+    text = made(lab, "chance", "learner")
+    assert text.startswith("# Board of 2001.1: 2 protocols, ascii_2d\n")
+    first, second = [line for line in text.splitlines() if re.match(r"\| [12][ -]", line)]  # fmt: skip
+    assert "| tabular-ql |" in first
+    assert "| random |" in second
+    assert "| nothing | the set's | 0 | none | learner |" in first
+    # The twin of ``near`` is the same task: the gap is small, and is there.
+    assert re.search(r"\| [+-]?\d+(\.\d+)? \| 0 \| nothing", second)
+    assert "| – | 0 | nothing" in first
+
+
+def test_the_command_writes_it_or_names_the_rule(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = f"--results={lab / 'results'}"
+    page = tmp_path / "board.md"
+    asked = ["report", "chance", "learner", "--board", results]
+    assert main([*asked, "--output", str(page)]) == 0
+    assert page.read_text(encoding="utf-8") == made(lab, "chance", "learner")
+    assert main([*asked, "--format", "json"]) != 0
+    run(lab, "random", "typed", "near", "far", seed=1)
+    try:
+        assert main(["report", "typed", "--board", results]) != 0
+        told = capsys.readouterr().err
+        assert "typed: rule 'seed': the seed was typed" in told
+        # The run that is on no board is another run of its model.
+        assert "rule 'failed runs': chance is another run" in told
+        assert "Traceback" not in told
+    finally:
+        shutil.rmtree(lab / "results" / "typed")
+
+
+def test_a_second_run_of_a_model_is_shown_or_told(lab: Path) -> None:
+    run(lab, "tabular-ql", "again", "near", "far")
+    entry = lab / "results" / "again" / ENTRY
+    try:
+        assert "rule 'failed runs': learner is another run" in refused(
+            lab, "again", "chance"
+        )
+        assert "rule 'once': tabular-ql is also in learner" in refused(
+            lab, "learner", "again"
+        )
+        why = "failed_runs: [{run: learner, why: the <server> | broke}]"
+        entry.write_text(TOLD.replace("failed_runs: []", why), encoding="utf-8")
+        assert "| learner: the (server) / broke | again |" in made(
+            lab, "again", "chance"
+        )
+    finally:
+        shutil.rmtree(lab / "results" / "again")
+
+
+def test_another_protocol_under_the_sets_name_is_refused(lab: Path) -> None:
+    run(lab, "bfs-oracle", "changed", "near", "other")
+    run(lab, "place-learner", "part", "near", design="cohort")
+    try:
+        told = refused(lab, "changed")
+        assert re.search(r"rule 'set': far has the sha256 \w{12}, not \w{12}", told)
+        told = refused(lab, "part")
+        assert "rule 'set': 2001.1 also has far" in told
+        assert "rule 'design': the design is cohort, not leaderboard" in told
+    finally:
+        shutil.rmtree(lab / "results" / "changed")
+        shutil.rmtree(lab / "results" / "part")
+
+
+def test_a_log_that_was_changed_is_refused(lab: Path, tmp_path: Path) -> None:
+    forged = tmp_path / "results" / "forged"
+    shutil.copytree(lab / "results" / "learner", forged)
+    with sqlite3.connect(forged / "run.sqlite") as database:
+        database.execute("UPDATE trials SET success = 1")
+    assert "rule 'replay':" in refused(tmp_path, "forged")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "there is no entry.yaml beside its log, with trained_on, prompts"),
+        (TOLD.replace("dollars: 0", "dollars: -1"), "dollars"),
+        (TOLD.replace("contact", "contakt"), "contakt"),
+        (TOLD + "&a [*a", "entry.yaml"),
+        ("x" * 100, "entry.yaml"),
+    ],
+)
+def test_what_is_not_told_is_asked_for(
+    lab: Path, tmp_path: Path, text: str | None, why: str
+) -> None:
+    there = tmp_path / "results" / "learner"
+    shutil.copytree(lab / "results" / "learner", there)
+    (there / ENTRY).unlink()
+    if text is not None:
+        (there / ENTRY).write_text(text, encoding="utf-8")
+    told = refused(tmp_path, "learner")
+    assert "rule 'told'" in told
+    assert why in told
+
+
+def test_results_carry_the_name_of_the_set(lab: Path) -> None:
+    with RunLog.open_read_only(lab / "results" / "learner" / "run.sqlite") as log:
+        plans = list(log.plans())
+
+    assert str(standing(plans)) == "2001.1"
+    assert str(standing([replace(plans[0], sha256="0" * 64)])) == "2001.1+"
+    assert str(standing([replace(plans[0], margin=0.2), plans[1]])) == "2001.1+"
+    assert str(standing([replace(plans[0], view="ascii_3d")])) == "2001.1+"
+    settings = {"history": "3-7", "temperature": 0.7, "dropped": []}
+    asked = replace(plans[0], agent="llm", settings=settings)
+    assert str(standing([asked])) == "2001.1"
+    for name, value in (("history", 5), ("temperature", None)):
+        other = replace(asked, settings={**settings, name: value})
+        assert str(standing([other])) == "2001.1+"
+    unable = {**settings, "temperature": None, "dropped": ["temperature"]}
+    assert str(standing([replace(asked, settings=unable)])) == "2001.1"
+    assert standing([replace(plans[0], protocol="mine")]) is None
+
+
+def test_every_rule_has_a_section_and_every_key_a_line() -> None:
+    source = Path(boards.__file__).read_text(encoding="utf-8")
+    rules = set(re.findall(r'^        \("([a-z ]+)", _', source, re.MULTILINE))
+    rules |= set(re.findall(r'Refusal\("([a-z ]+)"', source))
+    assert rules == {"set", "design", "seed", "whole", "told", "failed runs", "replay", "once"}  # fmt: skip
+    assert rules <= set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE))
+    block = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert block is not None
+    assert re.findall(r"^(\w+):", block[1], re.MULTILINE) == list(Entry.model_fields)
+    assert gap([]) == "–"
