@@ -20,7 +20,7 @@ from cheesebench.frozen import Standing, standing
 from cheesebench.model_run import summarise_log, summarise_logs
 from cheesebench.protocol.documents import DocumentModel
 from cheesebench.protocol.structure import read_document
-from cheesebench.statistics import RunSummary
+from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.summary import CellResult
 from cheesebench.statistics.wording import plural, points
@@ -265,8 +265,8 @@ def _row(
         rank,
         _plain(model),
         f"{100 * score:.1f}",
-        str(verdicts.count("PASS")),
-        str(verdicts.count("FAIL")),
+        str(verdicts.count(Verdict.PASS)),
+        str(verdicts.count(Verdict.FAIL)),
         gap(cells),
         str(sum(cell.missing for cell in cells)),
         _plain(", ".join(entry.trained_on)) or "nothing",

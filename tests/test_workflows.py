@@ -39,6 +39,7 @@ def load(path: Path) -> dict[str, Any]:
             "vendor.github-issue-config",
             [ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml"],
         ),
+        ("vendor.github-actions", [ROOT / "action.yml"]),
         ("vendor.citation-file-format", [ROOT / "CITATION.cff"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

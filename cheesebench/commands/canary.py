@@ -61,16 +61,19 @@ def run(options: argparse.Namespace) -> int:
                 f"'{name}' is no language model, and can complete nothing. Name one."
             )
     told = answers(models, QUESTION, lambda line: print(line, file=sys.stderr))
-    found = {
-        name: {"characters": recalled(text), "answer": redact(text)[:SHOWN]}
-        for name, text in told.items()
-    }
+    found = [
+        (name, recalled(text), redact(text)[:SHOWN]) for name, text in told.items()
+    ]
     if options.json:
-        print(json.dumps(found))
+        values = {
+            name: {"characters": characters, "answer": answer}
+            for name, characters, answer in found
+        }
+        print(json.dumps(values))
     else:
-        for name, one in found.items():
-            print(printable(f"{name}: {_said(one['characters'])} {one['answer']!r}"))
-    return FINDINGS if any(one["characters"] for one in found.values()) else 0
+        for name, characters, answer in found:
+            print(printable(f"{name}: {_said(characters)} {answer!r}"))
+    return FINDINGS if any(characters for _, characters, _ in found) else 0
 
 
 def _said(characters: int) -> str:
