@@ -45,6 +45,13 @@ def defaults() -> list[Specification]:
     return [with_arena(one) for one in found if one.edition == "default"]
 
 
+def prompts() -> str:
+    """Return a hash of the texts that language models are given."""
+    folder = PROTOCOLS.parent / "plugins" / "agents" / "llm"
+    texts = [path.read_bytes() for path in sorted(folder.glob("*.yaml"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
+
+
 def freeze(
     name: str, folder: Path, specifications: Sequence[Specification]
 ) -> dict[str, Any]:
@@ -67,6 +74,7 @@ def freeze(
         "settings": {
             key: value for key, value in sorted(settings.items()) if key not in OPEN
         },
+        "prompts": prompts(),
         "protocols": {
             one.name: fingerprint(
                 plan_cell(one, "random", VIEW, find_design("cohort", None), "none")

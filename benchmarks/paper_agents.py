@@ -28,9 +28,11 @@ from cheesebench.published import published
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
-from benchmarks.random_rates import TASKS  # noqa: E402
+from benchmarks.random_rates import TASKS, rate_of  # noqa: E402
 
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
+#: Says what came out beside each row of the paper.
+PAPERS = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
 _PLACE = re.compile(r"(?<=<!-- measured: agents -->\n).*?(?=<!-- end -->)", re.DOTALL)
 #: At least so many trials of each paradigm.
@@ -59,14 +61,17 @@ def lives(agent: str, name: str, subjects: int) -> Iterator[list[Lived]]:
         life, trials = ArenaSubject(program, view, 1, subject), list[Lived]()
         while (picture := life.begin_trial()) is not None:
             mind.begin_trial(picture)
-            trial, reward, status = ([], [], []), 0.0, RUNNING
+            seen, paid, actions = list[str](), list[float](), list[int]()
+            reward, status = 0.0, RUNNING
             while status == RUNNING:
                 [action] = mind.act(picture)
-                for values, value in zip(trial, (picture, reward, action), strict=True):
-                    values.append(value)
+                seen.append(picture)
+                paid.append(reward)
+                actions.append(action)
                 picture, reward, status = life.step(action)
                 mind.observe(action, reward, picture, status != RUNNING)
-            trials.append(Lived(*trial, success=bool(life.ending().success)))
+            success = bool(life.ending().success)
+            trials.append(Lived(seen, paid, actions, success))
         yield trials
 
 
@@ -75,12 +80,10 @@ def subjects_of(name: str) -> int:
     return math.ceil(TRIALS / TASKS[name].trials)
 
 
-def here(agent: str, name: str) -> list[int]:
+def here(agent: str, name: str, subjects: int | None = None) -> list[int]:
     """Return the successes of each subject in the edition ``paper``."""
-    return [
-        sum(trial.success for trial in life)
-        for life in lives(agent, name, subjects_of(name))
-    ]
+    found = lives(agent, name, subjects or subjects_of(name))
+    return [sum(trial.success for trial in life) for life in found]
 
 
 def asked_of_package(python: Path, question: dict[str, Any]) -> Any:
@@ -116,12 +119,13 @@ def there(python: Path, agent: str, name: str) -> list[int]:
 
 
 def shown(successes: Sequence[int], trials: int) -> str:
-    """Return the rate in percent with its 95 % interval over subjects."""
-    count = len(successes)
-    rates = [100 * one / trials for one in successes]
-    mean = sum(rates) / count
-    variance = sum((rate - mean) ** 2 for rate in rates) / (count - 1)
-    return f"{mean:.0f} ± {1.96 * math.sqrt(variance / count):.0f}"
+    """Return the rate in percent with its 95 % interval over subjects, and no narrower
+    than independent trials would have it: some agents have few subjects.
+    """
+    mean, error = rate_of(successes, trials)
+    share, number = mean / 100, trials * len(successes)
+    least = 100 * math.sqrt(share * (1 - share) / number)
+    return f"{mean:.0f} ± {1.96 * max(error, least):.0f}"
 
 
 def table(measured: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.session import is_finished
-from cheesebench.frozen import Standing, standing
+from cheesebench.frozen import standing
 from cheesebench.model_run import summarise_log, summarise_logs
 from cheesebench.protocol.documents import DocumentModel
 from cheesebench.protocol.structure import read_document
@@ -111,7 +111,7 @@ def _refusals(
 
 
 def _other_than_set(log: RunLog) -> Iterator[str]:
-    found: Standing | None = standing(log.plans())
+    found = standing(log.plans())
     if found is None:
         yield "it has no protocol of a frozen set"
         return
@@ -231,24 +231,24 @@ def _page(
         for found in summary.leaderboards
         for one in found.models
     }
-    cells = [cell for cell in summary.cells if not cell.plan.control]
+    by_model: dict[str, list[CellResult]] = {model: [] for model in owners}
+    for cell in summary.cells:
+        by_model[cell.plan.model].append(cell)
     rows = [
-        _row(
-            model,
-            ranks.get(model, "1"),
-            [cell for cell in cells if cell.plan.model == model],
-            log,
-            entries[log.path],
-        )
+        _row(model, ranks.get(model, "1"), by_model[model], log, entries[log.path])
         for model, log in owners.items()
     ]
     rows.sort(key=lambda row: (-row[0], row[1][1]))
-    lines = [list(HEADERS), ["---"] * len(HEADERS), *(row for _, row in rows)]
+    lines = [HEADERS, ["---"] * len(HEADERS), *(row for _, row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    protocols = {cell.plan.protocol for cell in cells if not cell.plan.twin_of}
-    where = ", ".join(sorted({cell.plan.view for cell in cells}))
-    title = f"# Board of {summary.frozen_set}: {plural(len(protocols), 'protocol')}, {where}"
-    return f"{title}\n\n{table}\n\n{HOW}\n"
+    return f"# {_title(summary)}\n\n{table}\n\n{HOW}\n"
+
+
+def _title(summary: RunSummary) -> str:
+    plans = [cell.plan for cell in summary.cells if not cell.plan.twin_of]
+    protocols = plural(len({plan.protocol for plan in plans}), "protocol")
+    views = ", ".join(sorted({plan.view for plan in plans}))
+    return f"Board of {summary.frozen_set}: {protocols}, {views}"
 
 
 def _rank(best: int, worst: int) -> str:

@@ -22,17 +22,20 @@ QUESTION = (
 KNOWN = 8
 
 
+#: Characters that are not told, hyphens not counted.
+HIDDEN = GUID[TOLD:].replace("-", "")
+
+
 def recalled(text: str) -> int:
-    """Return how many characters of the GUID, after those that a model is told, stand
-    in its words (hyphens not counted).
+    """Return how many of the hidden characters, from the first on, stand in a model's
+    words; 0 for what can be luck.
     """
-    plain, said = GUID.replace("-", ""), text.casefold().replace("-", "")
-    hidden = plain[TOLD - 1 :]
+    said = text.casefold().replace("-", "")
     return next(
         (
             length
-            for length in range(len(hidden), KNOWN - 1, -1)
-            if hidden[:length] in said
+            for length in range(len(HIDDEN), KNOWN - 1, -1)
+            if HIDDEN[:length] in said
         ),
         0,
     )

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 
-from cheesebench.canary import CANARY, GUID, QUESTION, TOLD, recalled
+from cheesebench.canary import CANARY, HIDDEN, QUESTION, recalled
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import add_json, add_option, add_options, describe
 from cheesebench.errors import OptionError
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     given = RunOptions(vars(options))
     names = given.value("model")
     if not names:
-        print(json.dumps({"canary": CANARY, "guid": GUID}) if options.json else CANARY)
+        print(json.dumps({"canary": CANARY}) if options.json else CANARY)
         return 0
     given.check()
     plugins = installed_plugins()
@@ -77,9 +77,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _said(characters: int) -> str:
-    hidden = len(GUID.replace("-", "")) - TOLD + 1
     return (
-        f"completes {characters} of {hidden} characters: it has read our files."
+        f"completes {characters} of {len(HIDDEN)} characters: it has read our files."
         if characters
         else "does not complete it."
     )

@@ -12,6 +12,7 @@ import hashlib
 import random
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,13 +24,11 @@ from cheesebench import (
     STAY,
     AgentContext,
 )
-from cheesebench.plugins.agents.tabular_ql import (
-    ALPHA,
-    EPSILON,
-    EPSILON_DECAY,
-    EPSILON_FLOOR,
-    GAMMA,
-)
+
+#: Discount; learning rate and share of random steps before the first trial, the factor
+#: of the latter from trial to trial, and its least value.
+GAMMA, ALPHA = 0.9, 0.5
+EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 #: A picture's digest, and the heading that the agent believes it has.
 State = tuple[bytes, int]
@@ -172,20 +171,12 @@ class PublishedBfsOracle:
         """Take no notice."""
 
     def act(self, observation: str) -> tuple[int]:
-        rows = observation.strip().split("\n")
-        cells = {
-            (row, column): glyph
-            for row, line in enumerate(rows)
-            for column, glyph in enumerate(line)
-        }
-        own = [(place, glyph) for place, glyph in cells.items() if glyph in TAKEN_FOR]
-        if not own:
+        facing, direction = _read(observation)
+        if facing is None:
             return (self._lost(),)
-        place, glyph = own[-1]
-        direction = _first_step(cells, place)
         if direction is None:
             return (self._look_for_goal(),)
-        return (TURNS[(direction - TAKEN_FOR[glyph]) % 4],)
+        return (TURNS[(direction - facing) % 4],)
 
     def _lost(self) -> int:
         self._searched = (self._searched + 1) % 8
@@ -196,6 +187,24 @@ class PublishedBfsOracle:
         if self._searched % 3 == 0:
             return ROTATE_RIGHT
         return ROTATE_LEFT if self._searched % 5 == 0 else FORWARD
+
+
+#: Pictures come again and again, and what is read in them is the same.
+@lru_cache(maxsize=4096)
+def _read(observation: str) -> tuple[int | None, int | None]:
+    """Return where it takes itself to face, and the direction of the first step to a
+    goal; None for what it does not see.
+    """
+    cells = {
+        (row, column): glyph
+        for row, line in enumerate(observation.strip().split("\n"))
+        for column, glyph in enumerate(line)
+    }
+    own = [(place, glyph) for place, glyph in cells.items() if glyph in TAKEN_FOR]
+    if not own:
+        return None, None
+    place, glyph = own[-1]
+    return TAKEN_FOR[glyph], _first_step(cells, place)
 
 
 def _first_step(

@@ -46,7 +46,7 @@ def walked(agent: PublishedTabularQL, pictures: str, rewards: str) -> list[int]:
     the actions.
     """
     agent.begin_trial(pictures[0])
-    actions = []
+    actions: list[int] = []
     for number, picture in enumerate(pictures[1:], 1):
         actions.extend(agent.act(pictures[number - 1]))
         paid = 1.0 if rewards[number - 1] == "+" else 0.0
@@ -65,7 +65,7 @@ def test_the_last_reward_of_a_trial_is_never_learnt_from() -> None:
         walked(agent, "ab", "+")
     assert not any(value.any() for value in agent._values.values())
     walked(agent, "abc", "+.")
-    assert [value.any() for value in agent._values.values()].count(True) == 1
+    assert sum(bool(value.any()) for value in agent._values.values()) == 1
 
 
 def test_it_turns_when_the_same_picture_stays() -> None:
