@@ -297,9 +297,8 @@ class Catalogue:
             return
         installed = [*self.files.values(), *self.inside()]
         here = real_path(path.parent)
-        if any(
-            real_path(folder) == here for folder in {file.parent for file in installed}
-        ):
+        # Those of frozen sets lie deeper.
+        if any(here.is_relative_to(real_path(one)) for one in self.directories):
             return
         if any(
             protocol_name(file.name.removesuffix(SUFFIX)) == own.name
