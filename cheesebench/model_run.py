@@ -156,8 +156,7 @@ def read_settings(
     named = options.value("study")
     study = find_study(named, directory) if named else None
     models = options.value("model") or (list(study.models) if study else None)
-    if (frozen := options.value("set")) is not None:
-        options = with_set(options, frozen_set(frozen), plugins)
+    options = _with_named_set(options, plugins)
     if study:
         if not models:
             raise OptionError(
@@ -272,6 +271,11 @@ def _seed(options: RunOptions, seed: int | None) -> tuple[int, bool]:
 
 def _only(values: set[Any]) -> Any:
     return next(iter(values)) if len(values) == 1 else None
+
+
+def _with_named_set(options: RunOptions, plugins: PluginManager) -> RunOptions:
+    named = options.value("set")
+    return options if named is None else with_set(options, frozen_set(named), plugins)
 
 
 def with_set(

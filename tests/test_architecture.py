@@ -220,6 +220,7 @@ def test_statistics_sees_records_only() -> None:
                 assert part(imported) in (
                     "statistics",
                     "errors",
+                    "frozen",
                     "interfaces",
                     "published",
                     "records",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents.graded import SKILLS
 from cheesebench.protocol import Catalogue
 
 ROOT = Path(__file__).parents[1]
@@ -60,6 +62,28 @@ def test_the_nine_are_measured() -> None:
     assert sorted(rates) == sorted(
         specification.name for specification in specifications
     )
+
+
+def test_the_curves_over_skill_are_those_that_were_measured() -> None:
+    skill = script("skill")
+    measured = json.loads(skill.KEPT.read_text(encoding="utf-8"))
+    assert skill.table(measured) in PAGE
+    nine = {one.name for one in Catalogue([ROOT / "protocols"]).select()}
+    assert set(measured) == nine
+    assert set(skill.SKILLS.values()) - {"random", "place-learner"} == {
+        f"graded-{one}" for one in SKILLS
+    }
+    # By hand: 40 points, spread 0.3 in both: an error of 0.095.
+    rates = {str(one): [0.0, 0.3] for one in skill.SKILLS} | {"100": [0.4, 0.3]}
+    assert skill.told_apart(rates) == "90-100"
+    assert skill.told_apart(rates | {"100": [0.18, 0.3]}) == "none"
+
+
+@pytest.mark.slow
+def test_the_script_measures_the_curve_of_the_page(tmp_path: Path) -> None:
+    skill = script("skill")
+    measured = json.loads(skill.KEPT.read_text(encoding="utf-8"))
+    assert skill.measure(tmp_path, ["t_maze"]) == {"t_maze": measured["t_maze"]}
 
 
 @pytest.mark.slow

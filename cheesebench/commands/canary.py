@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
 from cheesebench.canary import CANARY, HIDDEN, QUESTION, recalled
 from cheesebench.commands import FINDINGS
@@ -64,7 +65,12 @@ def run(options: argparse.Namespace) -> int:
     found = [
         (name, recalled(text), redact(text)[:SHOWN]) for name, text in told.items()
     ]
-    if options.json:
+    _print(found, options.json)
+    return FINDINGS if any(characters for _, characters, _ in found) else 0
+
+
+def _print(found: Sequence[tuple[str, int, str]], as_json: bool) -> None:
+    if as_json:
         values = {
             name: {"characters": characters, "answer": answer}
             for name, characters, answer in found
@@ -73,7 +79,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         for name, characters, answer in found:
             print(printable(f"{name}: {_said(characters)} {answer!r}"))
-    return FINDINGS if any(characters for _, characters, _ in found) else 0
 
 
 def _said(characters: int) -> str:

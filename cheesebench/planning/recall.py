@@ -12,7 +12,6 @@ from cheesebench.experiment.calling import said
 from cheesebench.experiment.language_models import (
     CheckedConnection,
     UnreachableModelError,
-    base_urls,
     connected,
     context_of,
     run_blocking,
@@ -37,18 +36,17 @@ def answers(
         directory = Path(place)
         servers = start_servers(models, directory, progress)
         try:
-            there = connected(models, base_urls(models, servers))
+            urls = {name: server.base_url for name, server in servers.items()}
             return {
                 name: run_blocking(_answer(model, question, directory))
-                for name, model in there.items()
+                for name, model in connected(models, urls).items()
             }
         finally:
             stop_servers(servers)
 
 
 async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
-    url = next(iter(model.base_urls), None)
-    connection = CheckedConnection(model.backend, context_of(model, url, directory, 1))
+    connection = CheckedConnection(model.backend, context_of(model, directory, 1))
     most = max(TOKENS, model.settings["max_tokens"] or 0)
     request = ChatRequest(
         model=model.entry.id,
