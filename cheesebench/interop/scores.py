@@ -24,6 +24,8 @@ from cheesebench.redaction import quoted
 #: Bytes of a table, of a line, or of a member of an Inspect log; of all JSON of such a
 #: log; characters of a name, and scores: more than any evaluation has.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
+#: Names of scores, and of tasks, in a file.
+MOST_NAMES = 10_000
 #: Objects and lists, and values, in one piece of JSON: in memory each takes up to 60
 #: times what it takes in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
@@ -79,6 +81,23 @@ class Items:
             self.known[at] += 1
 
 
+class Shown(dict[str, str]):
+    """Names in a file, as they are shown: to make one fit to be shown takes longer than
+    to read a row.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def show(self, name: str) -> str:
+        if name not in self:
+            if len(self) == MOST_NAMES:
+                raise OptionError(f"{self._path} has more than {MOST_NAMES:,} names.")
+            self[name] = quoted(name, LONGEST_NAME)
+        return self[name]
+
+
 @dataclass(slots=True)
 class Scores:
     """The scores of one model, by task."""
@@ -105,14 +124,15 @@ def read_scores(
     by which items are clustered. Raises OptionError for what is no such log, and for a
     score beyond the limits.
     """
-    found, names = Scores(quoted(str(path), LONGEST_NAME)), dict[str, None]()
+    found, names = Scores(quoted(str(path), LONGEST_NAME)), Shown(path)
+    tasks = Shown(path)
     low, high = limits
     try:
         for number, row in enumerate(_rows(path, cluster, found.lives)):
             if number >= MOST:
                 raise OptionError(f"{path} has more than {MOST:,} scores.")
             if row.name:
-                names[quoted(row.name, LONGEST_NAME)] = None
+                names.show(row.name)
                 if score is not None and row.name != score:
                     continue
             value = _number(row.value, path)
@@ -122,10 +142,12 @@ def read_scores(
                         f"{path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
                     )
                 value = (value - low) / (high - low)
-            items = found.tasks.get(row.task) or found.tasks.setdefault(
-                quoted(row.task, LONGEST_NAME), Items()
+            task = tasks.show(row.task)
+            if task not in found.tasks:
+                found.tasks[task] = Items()
+            found.tasks[task].add(
+                row.subject[:LONGEST_NAME], row.item[:LONGEST_NAME], value
             )
-            items.add(row.subject[:LONGEST_NAME], row.item[:LONGEST_NAME], value)
     except (
         OSError,
         ValueError,
@@ -139,10 +161,10 @@ def read_scores(
             f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
     if score is not None and score not in names and names:
-        raise UnknownNameError(f"score in {path} called", score, names)
+        raise UnknownNameError(f"score in {path} called", score, names.values())
     if len(names) > 1 and score is None:
         raise OptionError(
-            f"{path} has several scores: {', '.join(names)}. Choose one with --score."
+            f"{path} has several scores: {', '.join(names.values())}. Choose one with --score."
         )
     if not found.tasks:
         raise OptionError(f"{path} has no scores of items. Give {FORMATS}.")
