@@ -205,7 +205,7 @@ def table(trace: Trace) -> list[list[Any]]:
             for name, (counted, most) in bounded(code).items()
         ),
     ]
-    for (name, files), most in zip(ways(trace).items(), (8, 6, 8), strict=True):
+    for (name, files), most in zip(ways(trace).items(), (6, 1, 2), strict=True):
         rows.append(
             [
                 f"files from pytest to {name}"

@@ -16,32 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.experiment.cells import (
-    Broken,
-    RunOptions,
-    Selected,
-    default_protocols,
-    named_protocols,
-)
+from cheesebench.experiment.cells import Broken
+from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.experiment.settings import Given, Origin, read_settings
 from cheesebench.exporting import TABLES, Kind, Source
 from cheesebench.files import write_whole
-from cheesebench.model_run import (
-    Cell,
-    ModelRun,
-    Tally,
-    read_earlier,
-    read_settings,
-    summarise_log,
-)
+from cheesebench.model_run import Cell, ModelRun
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
 from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.summaries import summarise_log
 from cheesebench.tables import import_pandas
+from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
 
 if TYPE_CHECKING:
@@ -491,7 +482,7 @@ class _Work:
 
     def __init__(
         self,
-        given: Mapping[str, Any],
+        given: Given,
         plugins: Iterable[object],
         tell: Callable[[str], None],
         stopped: threading.Event | None = None,
@@ -506,30 +497,21 @@ class _Work:
     def do(self) -> Run:
         """Run everything and return the run."""
         given, plugins, here = self._given, self._plugins, Path.cwd()
-        results = here / (given.get("results") or str(BY_KEY["results"].default))
-        models: list[str] = given.get("model") or []
-        earlier = read_earlier(plugins, results, given.get("resume"), models)
-        replays = earlier.replayed is not None
-        origin = f"model {models[0]}" if replays else f"resume={given.get('resume')}"
-        options = RunOptions(
-            {**given, "model": None} if replays else given,
-            {key: key for key in BY_KEY},
-            earlier.recorded,
-            origin,
-            earlier.made_here,
+        values = given.resolve()
+        earlier = read_earlier(
+            plugins, here / values.results, values.resume, values.model or ()
         )
-        settings = read_settings(
-            options, plugins, here, _usual_protocols(), earlier.replayed
-        )
+        settings = read_settings(given, plugins, here, earlier, _usual_protocols())
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:
-            cells = work.of_shard(
-                list(_cells(work, _selected(work, here, given.get("edition"))))
-            )
+            cells = work.of_shard(list(_cells(work)))
             work.open(cells)
             assert work.log is not None
             path = work.log.path
-            work.start(cells)
+            driver = work.session(cells)
+            with work.nothing_left_behind():
+                driver.connect()
+            driver.start()
             self._wait(work, cells)
         finally:
             work.close()
@@ -552,9 +534,9 @@ class _Work:
 
 def given_options(
     models: Names, protocols: Names, view: Names, **options: Any
-) -> dict[str, Any]:
-    """Return the given values by option key. Raises OptionError for an invalid name or
-    type.
+) -> Given:
+    """Return the options that are given to a function. Raises OptionError for an
+    invalid name or type.
     """
     profile = options.pop("profile", None)
     values = {
@@ -563,22 +545,20 @@ def given_options(
         "view": names_of(view),
         **options,
     }
-    given: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     for key, value in values.items():
         option = SETTINGS.get(key)
         if option is None:
             known = "only for pytest" if key in FOR_TESTS else "not an option of a run"
             raise OptionError(f"run(): {key}= is {known}.{did_you_mean(key, SETTINGS)}")
         if value is not None and value != []:
-            given[key] = _typed(option, value)
-    if profile is not None:
-        found = read_profile(str(profile), find_file(Path.cwd()))
-        given |= {
-            key: _typed(BY_KEY[key], value)
-            for key, value in found.items()
-            if key in SETTINGS and key not in given
-        }
-    return given
+            typed[key] = _typed(option, value)
+    given = Given(typed, {key: key for key in BY_KEY})
+    if profile is None:
+        return given
+    found = read_profile(str(profile), find_file(Path.cwd()))
+    own = {key: _typed(BY_KEY[key], v) for key, v in found.items() if key in SETTINGS}
+    return given.filled_in(Origin.PROFILE, **own)
 
 
 def names_of(given: Names) -> list[str]:
@@ -630,18 +610,12 @@ def _usual_protocols() -> list[str]:
     ]
 
 
-def _selected(work: ModelRun, here: Path, edition: str | None) -> list[Selected]:
-    if work.settings.protocols:
-        return named_protocols(work.catalogue, here, work.settings.protocols, edition)
-    return default_protocols(work.catalogue, work.settings.edition)
-
-
-def _cells(work: ModelRun, selected: Iterable[Selected]) -> Iterable[Cell]:
+def _cells(work: ModelRun) -> Iterator[Cell]:
     """Yield every cell once, in the order of pytest. Raises the error of a protocol, or
     of a model it does not suit.
     """
     known = set()
-    for one in selected:
+    for one in work.selected():
         if isinstance(one, Broken):
             raise one.error
         for model in work.settings.models:

@@ -15,15 +15,15 @@ from pydantic import Field
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
-from cheesebench.experiment.session import is_finished
+from cheesebench.experiment.unfinished import is_finished
 from cheesebench.frozen import standing
-from cheesebench.model_run import summarise_log, summarise_logs
 from cheesebench.protocol.documents import DocumentModel
 from cheesebench.protocol.structure import read_document
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.summary import CellResult
 from cheesebench.statistics.wording import plural, points
+from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
 #: What is told of an entry, beside its log.

@@ -23,25 +23,16 @@ from cheesebench.commands.common import (
 from cheesebench.errors import OptionError
 from cheesebench.experiment.cells import (
     Broken,
-    RunOptions,
     cells_of,
-    check_study,
-    default_protocols,
     familywise,
-    find_design,
-    find_study,
-    named_protocols,
-    usual_design,
+    selected_protocols,
 )
-from cheesebench.experiment.controls import check_control
-from cheesebench.experiment.language_models import language_models
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.settings import cell_settings
 from cheesebench.extras import install_command
-from cheesebench.family import CellRequest
 from cheesebench.hookspecs import FigureReporter
 from cheesebench.interfaces import AuditSettings, BaseSpecification
-from cheesebench.model_run import summarise_log, with_study
 from cheesebench.models import known_models, user_models
 from cheesebench.planning import forecast
 from cheesebench.planning.asking import first_answers
@@ -50,11 +41,12 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
 from cheesebench.statistics.comparison import CellCounts, compare_runs, match_runs
+from cheesebench.summaries import summarise_log
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.diagnostics import Diagnostic
-    from cheesebench.family import LanguageModel, Study
+    from cheesebench.experiment.settings import CellSettings, Given
     from cheesebench.planning import Forecast
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
@@ -257,36 +249,28 @@ def plan(
         view = view or list(dict.fromkeys(one.view for one in plans))
         models = list(dict.fromkeys(one.model for one in plans))
     return forecast_of(
-        RunOptions(given_options(models, protocols, view, **options)), icc=icc, ask=ask
+        given_options(models, protocols, view, **options), icc=icc, ask=ask
     )
 
 
 def forecast_of(
-    options: RunOptions,
+    given: Given,
     *,
     icc: float | None = None,
     ask: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Forecast:
     """Return the forecast of a run with these options."""
-    plugins = installed_plugins()
-    options.check()
-    named = options.value("study")
-    study = find_study(named, Path.cwd()) if named else None
-    names = options.value("model") or (list(study.models) if study else None)
-    if not names:
+    plugins, values = installed_plugins(), given.resolve()
+    if not (values.model or values.study):
         raise OptionError(
             "Say which model: --model NAME, or a --profile that names one."
         )
-    if study:
-        options = with_study(options, study)
-    models = language_models(
-        plugins, names, options, user_models(options.given.get("models"))
-    )
-    if study:
-        check_study(study, models, tuple(names))
-    cells = list(_planned(plugins, names, models, options, study))
-    if options.value("familywise"):
+    settings = cell_settings(given, plugins, Path.cwd())
+    for view in settings.views:
+        plugins.view(view)
+    cells = list(_planned(plugins, settings))
+    if settings.familywise:
         plans = familywise([plan for plan, _ in cells])
         cells = [
             (plan, specification)
@@ -295,65 +279,27 @@ def forecast_of(
     return forecast(
         plugins,
         cells,
-        models,
-        seed=options.given.get("seed") or 0,
+        settings.language,
+        seed=values.seed or 0,
         icc=icc,
-        max_cost=options.value("max_cost"),
-        earlier=EarlierRuns(Path(options.value("results"))),
-        asked=first_answers(plugins, cells, models, tell) if ask else {},
+        max_cost=values.max_cost,
+        earlier=EarlierRuns(Path(values.results)),
+        asked=first_answers(plugins, cells, settings.language, tell) if ask else {},
     )
 
 
 def _planned(
-    plugins: PluginManager,
-    names: Iterable[str],
-    models: dict[str, LanguageModel],
-    options: RunOptions,
-    study: Study | None,
+    plugins: PluginManager, settings: CellSettings
 ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
-    designs = {
-        name: find_design(
-            options.value("design") or usual_design(name in models),
-            options.value("subjects"),
-        )
-        for name in names
-    }
-    views = options.value("view") or list(
-        dict.fromkeys(view for design in designs.values() for view in design.views)
-    )
-    for view in views:
-        plugins.view(view)
-    controls = [
-        check_control(control, Path(options.value("results")))
-        for control in options.value("control")
-    ]
-    for specification in _protocols(Catalogue(plugins.protocol_directories), options):
-        for name in names:
-            model, design = models.get(name), designs[name]
-            request = CellRequest(
-                model=name,
-                plugins=plugins,
-                design=design,
-                language=model,
-                views=tuple(views),
-                controls=tuple(controls),
-                study=study,
-                subjects=options.value("subjects"),
-            )
-            for plan in cells_of(specification, request):
-                yield plan, specification
-
-
-def _protocols(
-    catalogue: Catalogue, options: RunOptions
-) -> Iterator[BaseSpecification]:
-    if named := options.value("protocols"):
-        found = named_protocols(
-            catalogue, Path.cwd(), named, options.given.get("edition")
-        )
-    else:
-        found = default_protocols(catalogue, options.value("edition"))
-    for one in found:
+    for one in selected_protocols(
+        Catalogue(plugins.protocol_directories),
+        settings.protocols,
+        directory=settings.directory,
+        edition=settings.edition,
+        named_edition=settings.named_edition,
+    ):
         if isinstance(one, Broken):
             raise one.error
-        yield one
+        for model in settings.models:
+            for plan in cells_of(one, settings.request(plugins, model)):
+                yield plan, one

@@ -3,7 +3,7 @@
 pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that
 they need (``cheesebench.commands.common.add_options``), the manifest stores those that
 are ``recorded``, and the reference page lists them. To add an option, add an entry to
-``OPTIONS`` and read its value with ``RunOptions.value(key)``.
+``OPTIONS``, and a field to ``cheesebench.experiment.settings.OptionValues``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Option:
 
     @property
     def key(self) -> str:
-        """The name as an identifier: in the manifest and in ``RunOptions``."""
+        """The name as an identifier: in the manifest and in
+        ``OptionValues``.
+        """
         return self.name.replace("-", "_")
 
     @property
@@ -483,7 +485,7 @@ OPTIONS = (
         "be said of a protocol (undecided); worse,undecided stands for both.",
         metavar="ANSWER",
         choices=("never", "worse", "undecided", "worse,undecided"),
-        default="never",
+        default_text="never",
     ),
     Option(
         name="inconclusive",

@@ -4,13 +4,15 @@ runs models.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
 #: Our spellings of each option in this session, by key; the short one may belong to
 #: another plugin.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
+#: Options that come from a profile, by key.
+PROFILED = pytest.StashKey[Iterable[str]]()
 
 
 def ended(error: SystemExit) -> pytest.UsageError:

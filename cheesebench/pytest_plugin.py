@@ -19,7 +19,7 @@ from _pytest.config.findpaths import determine_setup
 
 import cheesebench
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
-from cheesebench.pytest_options import SPELLINGS, ended
+from cheesebench.pytest_options import PROFILED, SPELLINGS, ended
 
 if TYPE_CHECKING:
     from cheesebench.interop.verdicts import ScoreVerdict
@@ -194,9 +194,12 @@ def _take_profile(
     from cheesebench.profiles import expanded, find_file
 
     try:
-        args[:0] = expanded(args, find_file(config.rootpath), spellings=spellings)[0]
+        added, _ = expanded(args, find_file(config.rootpath), spellings=spellings)
     except cheesebench.CheeseBenchError as error:
         raise pytest.UsageError(str(error)) from error
+    args[:0] = added
+    names = {word.partition("=")[0] for word in added}
+    config.stash[PROFILED] = [o.key for o in OPTIONS if o.long in names]
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:

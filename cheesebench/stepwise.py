@@ -22,7 +22,12 @@ from cheesebench.experiment.replay import (
     replay_calls,
     steppable,
 )
-from cheesebench.experiment.subjects import converse, create_agent, interrupts_of, live
+from cheesebench.experiment.subjects import (
+    converse,
+    create_agent,
+    interrupts_of,
+    run_subject,
+)
 from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
 from cheesebench.records import CellPlan
@@ -60,7 +65,7 @@ def watch(
         played = [record for record in log.trials(plan, subject) if not record.missing][
             : max(trials) + 1
         ]
-        talk = _Talk(log, plugins, plan, subject, view)
+        talk = _Conversation(log, plugins, plan, subject, view)
         for record, frames in zip(
             played,
             films(paradigm.environment(view, seed, subject), played),
@@ -88,7 +93,7 @@ def film_text(
     return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"
 
 
-class _Talk:
+class _Conversation:
     """The calls of a subject with a model, trial by trial from the first; empty for
     other subjects.
     """
@@ -191,7 +196,7 @@ class StepwiseFamily(Family[S, P]):
         """Run an agent without a language model."""
         plan = context.plan
         agent = context.plugins.agent(plan.model, plan.protocol)
-        return live(
+        return run_subject(
             paradigm,
             context.plugins.view(plan.view),
             agent,

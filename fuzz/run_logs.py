@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from cheesebench.experiment.log import DIGESTS
 from cheesebench.experiment.log_file import row_digest, tables
+from cheesebench.experiment.recorder import DIGESTS
 
 
 @contextmanager

@@ -14,9 +14,9 @@ import pytest
 import cheesebench
 from benchmarks.freeze import defaults, prompts
 from cheesebench.errors import UnknownNameError
-from cheesebench.experiment.cells import RunOptions, find_design, plan_cell
+from cheesebench.experiment.cells import find_design, plan_cell
+from cheesebench.experiment.settings import Given, with_set
 from cheesebench.frozen import FILE, fingerprint, frozen_set, frozen_sets, standing
-from cheesebench.model_run import with_set
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 
@@ -89,12 +89,12 @@ def test_settings_with_other_defaults_by_now_are_set() -> None:
     plugins = installed_plugins()
     then = {**NEWEST.settings, "history": "2-4", "patience": 9}
     older = replace(NEWEST, settings=then)
-    found = with_set(RunOptions({}), older, plugins).given
+    found = with_set(Given({}), older, plugins, "llm").values
     assert found["history"] == "2-4"
     assert found["agent_option"] == ["patience=9"]
     assert "temperature" not in found
-    own = RunOptions({"history": "1", "agent_option": ["patience=1"], "view": ["ascii_3d"]})  # fmt: skip
-    found = with_set(own, older, plugins).given
+    own = Given({"history": "1", "agent_option": ["patience=1"], "view": ["ascii_3d"]})  # fmt: skip
+    found = with_set(own, older, plugins, "llm").values
     assert (found["history"], found["agent_option"]) == ("1", ["patience=1"])
     assert found["view"] == ["ascii_3d"]
     assert len(found["protocols"]) == len(NEWEST.protocols)

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.random_rates import TASKS
 from cheesebench.experiment.cells import default_protocols, plan_cell
-from cheesebench.experiment.subjects import live
+from cheesebench.experiment.subjects import run_subject
 from cheesebench.family import Design
 from cheesebench.interfaces import AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -98,7 +98,7 @@ def random_rate(name: str, subjects: int) -> tuple[float, int]:
         [
             record
             for n in range(subjects)
-            for record, _ in live(paradigm, view, agent, plan, 1, n)
+            for record, _ in run_subject(paradigm, view, agent, plan, 1, n)
         ],
     )
     assert cell.rate is not None

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from cheesebench.experiment.cells import plan_cell
-from cheesebench.experiment.subjects import live
+from cheesebench.experiment.subjects import run_subject
 from cheesebench.family import Design
 from cheesebench.interfaces import RUNNING, PictureView
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -89,7 +89,7 @@ def test_the_stated_chance_level_is_what_the_random_agent_reaches(name: str) -> 
     plan = plan_cell(specification, agent.name, "ascii_2d", design, agent.memory)
     view = plugins.view(plan.view)
     lives = (
-        live(paradigm_of(name), view, agent, plan, 99, subject)
+        run_subject(paradigm_of(name), view, agent, plan, 99, subject)
         for subject in range(plan.subjects)
     )
     cell = judge(plan, [record for life in lives for record, _ in life])

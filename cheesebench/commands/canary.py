@@ -13,8 +13,7 @@ from cheesebench.canary import CANARY, HIDDEN, QUESTION, recalled
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import add_json, add_option, add_options, describe
 from cheesebench.errors import OptionError
-from cheesebench.experiment.cells import RunOptions
-from cheesebench.experiment.language_models import language_models
+from cheesebench.experiment.settings import Given, language_models
 from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
 from cheesebench.planning.recall import answers
@@ -46,16 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    given = RunOptions(vars(options))
-    names = given.value("model")
+    given = Given(vars(options))
+    values = given.resolve()
+    names = values.model
     if not names:
         print(json.dumps({"canary": CANARY}) if options.json else CANARY)
         return 0
     given.check()
     plugins = installed_plugins()
-    models = language_models(
-        plugins, names, given, user_models(given.given.get("models"))
-    )
+    entries = user_models(values.models)
+    models = language_models(plugins, names, given, values, entries)
     for name in names:
         if name not in models:
             raise OptionError(

@@ -19,12 +19,12 @@ from cheesebench.commands.common import (
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_run_id
-from cheesebench.experiment.session import is_finished
 from cheesebench.experiment.shards import merge_runs
-from cheesebench.model_run import summarise_log
+from cheesebench.experiment.unfinished import is_finished
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
 from cheesebench.statistics.judgement import judge_set
+from cheesebench.summaries import summarise_log
 
 #: Most missing cells that are named.
 _NAMED = 10

@@ -20,7 +20,7 @@ from cheesebench.commands.common import (
     proportion,
     table,
 )
-from cheesebench.experiment.cells import RunOptions
+from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
 from cheesebench.planning import too_short
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    given = RunOptions(vars(options))
+    given = Given(vars(options))
     found = forecast_of(
         given,
         icc=options.icc,

@@ -13,8 +13,8 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.hookspecs import RunReporter, RunsReporter
-from cheesebench.model_run import summarise_log, summarise_logs
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
 

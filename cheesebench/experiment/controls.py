@@ -279,7 +279,7 @@ def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
 
 class LesionedParadigm(Paradigm):
     """A paradigm whose subjects lack a channel of what they see and feel; amnesia is
-    the agent's (``Mind``).
+    the agent's (``LesionedAgent``).
     """
 
     def __init__(self, paradigm: Paradigm, lesion: Lesion) -> None:

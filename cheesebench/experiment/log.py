@@ -7,12 +7,10 @@ import hashlib
 import json
 import re
 import sqlite3
-import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from cheesebench.chat import ChatReply, ChatRequest, Message, Usage
 from cheesebench.errors import RunLogError
-from cheesebench.experiment import log_file, provenance
+from cheesebench.experiment import log_file, provenance, recorder
 from cheesebench.experiment.log_file import (
     LIFE,
     checked_manifest,
@@ -42,7 +40,7 @@ from cheesebench.records import (
     CellPlan,
     TrialRecord,
 )
-from cheesebench.redaction import quoted, redact, redactor
+from cheesebench.redaction import quoted, redactor
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
@@ -434,8 +432,6 @@ def _totals(row: Sequence[Any]) -> CallTotals:
     )
 
 
-#: Digests of logs are counted modulo this.
-DIGESTS = 2**256
 #: Rows that are read at once where there may be many.
 AT_ONCE = 500
 
@@ -467,7 +463,7 @@ def _worst(record: TrialRecord) -> TrialRecord:
     return replace(record, success=False) if record.success else record
 
 
-class RunLog:
+class RunLog(recorder.LogWriter):
     """One run: its manifest, its cells, and every trial that was finished.
 
     Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes
@@ -477,16 +473,9 @@ class RunLog:
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self._connection = connection
-        self._lock = threading.RLock()
-        #: Change of the digest by the transaction that is under way.
-        self._change = 0
+        super().__init__(path, connection)
         #: The calls to models.
         self.calls = CallLog(self)
-
-    def _count(self, change: int) -> None:
-        self._change += change
 
     @classmethod
     def create(
@@ -686,7 +675,7 @@ class RunLog:
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
                 life += [
-                    _missing(plan, subject, trial, "not run")
+                    recorder.missing_trial(plan, subject, trial, "not run")
                     for trial in range(first, plan.trials)
                 ]
             if life:
@@ -898,83 +887,6 @@ class RunLog:
                 record = log_file.trial_from_row(row)
             yield log_file.dump_line(record, self.events(record))
 
-    def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
-        """Write a finished trial in one transaction.
-
-        A trial that is missing so far is replaced. If it is there already it must be
-        the same (a resumed life is replayed from its first trial); RunLogError names
-        the difference otherwise.
-        """
-        key = (*record.key, record.subject, record.trial)
-        with self.transaction():
-            where = f"WHERE {log_file.LIFE} AND trial = ?"
-            row = self._connection.execute(
-                f"{log_file.SELECT_TRIALS} {where}", key
-            ).fetchone()
-            with log_file.damage_explained(self.path):
-                recorded = None if row is None else log_file.trial_from_row(row)
-            if recorded is not None and not recorded.missing:
-                known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
-                _check_same(recorded, record, known == log_file.events_to_rows(events))
-                return
-            self._connection.execute(
-                log_file.INSERT_TRIAL, log_file.trial_to_row(record)
-            )
-            self._connection.executemany(
-                log_file.INSERT_EVENT,
-                [
-                    (*key, position, *row)
-                    for position, row in enumerate(log_file.events_to_rows(events))
-                ],
-            )
-
-    def write_missing(
-        self,
-        plan: CellPlan,
-        subject: int,
-        cause: str,
-        missing: str = "infrastructure",
-        tally: Mapping[str, int] | None = None,
-    ) -> int:
-        """Record a subject's unfinished trials as missing, the first with its
-        ``tally``, and ``cause`` in the journal.
-
-        Returns the number of finished trials.
-        """
-        life = (*plan.key, subject)
-        with self.transaction():
-            done: int = self._connection.execute(
-                f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''",
-                life,
-            ).fetchone()[0]
-            lost = [
-                _missing(plan, subject, trial, missing)
-                for trial in range(done, plan.trials)
-            ]
-            lost[:1] = [replace(first, tally=dict(tally or {})) for first in lost[:1]]
-            self._connection.executemany(
-                log_file.INSERT_TRIAL, map(log_file.trial_to_row, lost)
-            )
-            self._note("error", cause, plan, subject)
-        return done
-
-    def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
-        """Record that a subject is complete after this many trials (``until`` may
-        shorten a schedule).
-        """
-        life = (*plan.key, subject)
-        with self.transaction():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)",
-                (*life, trials),
-            )
-            # An earlier failed attempt may have recorded missing trials beyond the end
-            # of the schedule.
-            self._connection.execute(
-                f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?",
-                (*life, trials),
-            )
-
     def check_pages(self) -> None:
         """Raise RunLogError if the file is damaged; takes seconds for each gigabyte."""
         with self._lock, log_file.errors_explained(self.path):
@@ -991,29 +903,9 @@ class RunLog:
             for table, columns in log_file.tables().items():
                 for row in self.stream(f"SELECT {', '.join(columns)} FROM {table}"):
                     rows, total = rows + 1, total + log_file.row_digest(table, row)
-            if total % DIGESTS != int(recorded, 16):
+            if total % recorder.DIGESTS != int(recorded, 16):
                 raise ValueError("its rows are not those that were written")
         return rows
-
-    def note(
-        self,
-        kind: str,
-        text: str,
-        plan: CellPlan | None = None,
-        subject: int | None = None,
-    ) -> None:
-        with self.transaction():
-            self._note(kind, text, plan, subject)
-
-    def _note(
-        self, kind: str, text: str, plan: CellPlan | None, subject: int | None
-    ) -> None:
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        key = (None, None, None, None) if plan is None else plan.key
-        self._connection.execute(
-            log_file.INSERT_JOURNAL,
-            (time, kind, redact(text), *key, subject),
-        )
 
     def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, log_file.errors_explained(self.path):
@@ -1029,32 +921,6 @@ class RunLog:
             if not found:
                 return
             yield from found
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one transaction; other processes wait. A nested transaction is
-        part of the outer one.
-        """
-        with self._lock, log_file.errors_explained(self.path):
-            nested = self._connection.in_transaction
-            if nested:
-                yield self._connection
-                return
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._change = 0
-            try:
-                yield self._connection
-                if self._change:
-                    [(total,)] = self._connection.execute("SELECT total FROM digest")
-                    total = f"{(int(total, 16) + self._change) % DIGESTS:064x}"
-                    self._connection.execute("UPDATE digest SET total = ?", (total,))
-                self._connection.execute("COMMIT")
-            except BaseException:
-                # SQLite has already rolled back by itself after some errors (a full
-                # disk).
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -1088,19 +954,6 @@ def _manifest_row(key: str, value: Any) -> tuple[str, str]:
     return key, log_file.to_json(value)
 
 
-def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
-    model, protocol, view, variant = plan.key
-    return TrialRecord(
-        model=model,
-        protocol=protocol,
-        view=view,
-        variant=variant,
-        subject=subject,
-        trial=trial,
-        missing=cause,
-    )
-
-
 def _selection(
     plan: CellPlan | None, subject: int | None
 ) -> tuple[str, tuple[Any, ...]]:
@@ -1112,23 +965,3 @@ def _selection(
             plan.key,
         )
     return f" WHERE {log_file.LIFE}", (*plan.key, subject)
-
-
-def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) -> None:
-    names = [
-        name
-        for name in log_file.TRIAL_COLUMNS
-        if getattr(recorded, name) != getattr(lived, name)
-    ]
-    if not names and same_events:
-        return
-    where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
-    if names:
-        was, now = (quoted(repr(getattr(one, names[0]))) for one in (recorded, lived))
-        seen = f"{names[0]} was {was} and is now {now}"
-    else:
-        seen = "different rules fired than before"
-    raise RunLogError(
-        f"The run cannot be continued: {where} came out differently when replayed; {seen}. The agent or the program "
-        "has changed, or draws its own random numbers. Start a new run."
-    )

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 A = TypeVar("A", "Agent", "ModelAgent")
 
 
-class Mind(Generic[A]):
+class LesionedAgent(Generic[A]):
     """The agent of one life, made anew, or put back to where its trial began, when its
     lesion makes it forget.
 
@@ -212,7 +212,7 @@ def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
     return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
 
 
-def live(
+def run_subject(
     paradigm: Paradigm,
     view: View,
     agent: AgentSpec,
@@ -229,7 +229,7 @@ def live(
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
-    mind = Mind(
+    lesioned = LesionedAgent(
         lambda own: checked(
             agent.create(AgentContext(seed=own, view=plan.view)), Agent, who
         ),
@@ -240,12 +240,12 @@ def live(
         observation = first_observation(life, plan, trial)
         if observation is None:
             return
-        fault = mind.begin_trial(life, trial, observation)
-        loop = mind.loop(life, observation, plan)
+        fault = lesioned.begin_trial(life, trial, observation)
+        loop = lesioned.loop(life, observation, plan)
         try:
             while not loop.ended and fault is None:
                 with agents_own():
-                    actions = mind.agent.act(loop.observation)
+                    actions = lesioned.agent.act(loop.observation)
                 loop.act(actions)
         except AgentFaultError as error:
             fault = error
@@ -402,29 +402,29 @@ async def converse(
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)
-    mind = Mind(
+    lesioned = LesionedAgent(
         lambda own: create_agent(agent, view, plan, seed, subject, own),
         origin,
         lesion_of(plan),
     )
-    talk = _Talk(mind, caller, origin, agent.form(plan.settings))
+    conversation = _Conversation(lesioned, caller, origin, agent.form(plan.settings))
     for trial in range(plan.trials):
         observation = first_observation(life, plan, trial)
         if observation is None:
             return
-        fault = mind.begin_trial(life, trial, observation)
-        loop = mind.loop(life, observation, plan)
+        fault = lesioned.begin_trial(life, trial, observation)
+        loop = lesioned.loop(life, observation, plan)
         try:
             while not loop.ended and fault is None:
-                loop.act(await talk.actions(trial))
+                loop.act(await conversation.actions(trial))
         except AgentFaultError as error:
             fault = error
         except UnansweredError as error:
-            error.tally = mind.tally()
+            error.tally = lesioned.tally()
             raise
         loop.give_up()
         result = result_of(life, plan)
-        tally = {**mind.tally(), **_failed(fault)}
+        tally = {**lesioned.tally(), **_failed(fault)}
         yield (
             trial_record(plan, subject, trial, result, **loop.done, tally=tally),
             result.events,
@@ -433,17 +433,17 @@ async def converse(
             raise fault
 
 
-class _Talk:
+class _Conversation:
     """One subject's side of the conversation."""
 
     def __init__(
         self,
-        mind: Mind[ModelAgent],
+        agent: LesionedAgent[ModelAgent],
         caller: Asker,
         origin: int,
         form: AnswerForm | None,
     ) -> None:
-        self._mind = mind
+        self._agent = agent
         self._caller = caller
         self._origin = origin
         self._form = form
@@ -455,13 +455,13 @@ class _Talk:
             reply = await self._caller.ask(trial, self._request())
             self._silence.see(reply)
             with agents_own():
-                actions = self._mind.agent.read(reply)
+                actions = self._agent.agent.read(reply)
             if not hasattr(actions, "__len__"):
                 who = f"The agent '{self._caller.plan.agent}'"
                 raise PluginError(
                     f"{who}: read returned {shown(actions)}. Return a list of actions such as [0]."
                 )
-            self._caller.read_as(actions, self._mind.tally)
+            self._caller.read_as(actions, self._agent.tally)
             if actions:
                 return actions
         raise SubjectStoppedError(
@@ -472,7 +472,7 @@ class _Talk:
         settings = self._caller.plan.settings
         self._asked += 1
         with agents_own():
-            prompt = self._mind.agent.prompt()
+            prompt = self._agent.agent.prompt()
             messages = returned_list(
                 prompt, Message, f"The agent '{self._caller.plan.agent}': prompt"
             )
@@ -531,7 +531,7 @@ def call_seed(origin: int, number: int) -> int:
 
 #: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that
 #: more would only fill memory.
-KEPT = 2
+MOST_PARADIGMS = 2
 #: Causes of trials that were not run, by what was raised; a breakdown is any other.
 _CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
 
@@ -572,7 +572,7 @@ class JobRunner:
 
     def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins
-        self._cache = ParadigmCache(plugins, KEPT)
+        self._cache = ParadigmCache(plugins, MOST_PARADIGMS)
 
     def live(self, job: Job) -> Iterator[Trial]:
         """Yield every finished trial of the job's subject, with the rules that fired in

@@ -10,8 +10,8 @@ from cheesebench.baselines import read_counted
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.interop.answers import TaskVerdict
-from cheesebench.model_run import summarise_log
 from cheesebench.statistics.comparison import compare_runs
+from cheesebench.summaries import summarise_log
 
 
 def own_log(given: str | PathLike[str]) -> Path | None:

@@ -33,7 +33,7 @@ from cheesebench.chat import (
 )
 from cheesebench.experiment.language_models import run_blocking
 from cheesebench.experiment.log_file import check_fits
-from cheesebench.experiment.subjects import agent_seed, interrupts_of, live
+from cheesebench.experiment.subjects import agent_seed, interrupts_of, run_subject
 from cheesebench.family import Asker, SubjectContext
 from cheesebench.interfaces import ACTIONS
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
@@ -503,7 +503,7 @@ def _means_at_random(
             break
         life = [
             record
-            for record, _ in live(
+            for record, _ in run_subject(
                 paradigm, view, plugins.agent("random"), plan, 0, subject
             )
         ]

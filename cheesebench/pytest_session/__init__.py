@@ -17,8 +17,10 @@ from cheesebench.errors import (
     said_of_logs,
 )
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_session.cells import Cells
 from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.collection import Collection
+from cheesebench.pytest_session.outcomes import Outcomes
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import PytestRun
 from cheesebench.pytest_session.running import Running
@@ -71,5 +73,8 @@ def start(config: pytest.Config) -> None:
         "markers", "cheesebench: a model on a protocol, judged against the rodent."
     )
     config.pluginmanager.register(collection, "cheesebench-collection")
+    reporting = Reporting(run)
     config.pluginmanager.register(Running(run), "cheesebench-running")
-    config.pluginmanager.register(Reporting(run), "cheesebench-reporting")
+    config.pluginmanager.register(Outcomes(run), "cheesebench-outcomes")
+    config.pluginmanager.register(reporting, "cheesebench-reporting")
+    config.pluginmanager.register(Cells(run, reporting), "cheesebench-cells")

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,22 @@ from cheesebench.baselines import (
     read_counted,
     replay_counted,
 )
-from cheesebench.errors import ComparisonError, OptionError
-from cheesebench.experiment.cells import RunOptions
-from cheesebench.experiment.language_models import CallOptions
+from cheesebench.errors import OptionError
+from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.session import Progress
-from cheesebench.model_run import (
-    Cell,
-    ModelRun,
-    Tally,
-    read_earlier,
+from cheesebench.experiment.settings import (
+    Given,
+    OptionValues,
+    Origin,
+    Settings,
     read_settings,
-    time_left,
 )
+from cheesebench.model_run import Cell, ModelRun
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.pytest_options import SPELLINGS
+from cheesebench.pytest_options import PROFILED, SPELLINGS
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     THIS_RUN,
@@ -51,42 +50,24 @@ from cheesebench.statistics.comparison import (
     count_cell,
     match_runs,
 )
+from cheesebench.tally import Tally, time_left
 from cheesebench.terminal import printable
 
 
-def read_options(
-    config: pytest.Config,
-    recorded: Mapping[str, Any] | None = None,
-    replays: bool = False,
-    made_here: bool = True,
-) -> RunOptions:
-    """Return the options of a session.
-
-    ``recorded`` are the options in the manifest of the run that is resumed or replayed:
-    they hold where nothing is given, and must not be contradicted. Those that are
-    ``trusted_only`` are taken only from a run ``made_here``.
-    """
-    given = {option.key: config.getoption(option.destination) for option in OPTIONS}
-    origin = (
-        f"--model {given['model'][0]}" if replays else f"--resume {given['resume']}"
-    )
-    if replays:
-        given["model"] = None
+def read_given(config: pytest.Config) -> Given:
+    """Return the options of a session, as they are given."""
     typed = {
         os.fspath(argument).partition("=")[0]
         for argument in config.invocation_params.args
     }
-    spellings = {
-        key: next(filter(typed.__contains__, names), names[0])
-        for key, names in config.stash[SPELLINGS].items()
-    }
-    return RunOptions(given, spellings, recorded, origin, made_here)
-
-
-def results_directory(config: pytest.Config) -> Path:
-    option = BY_KEY["results"]
-    given: str | None = config.getoption(option.destination)
-    return config.invocation_params.dir / (given or str(option.default))
+    return Given(
+        {option.key: config.getoption(option.destination) for option in OPTIONS},
+        {
+            key: next(filter(typed.__contains__, names), names[0])
+            for key, names in config.stash[SPELLINGS].items()
+        },
+        origins=dict.fromkeys(config.stash.get(PROFILED, ()), Origin.PROFILE),
+    )
 
 
 def usual_protocols(config: pytest.Config) -> list[str]:
@@ -128,6 +109,15 @@ class Comparing:
         """The baseline's seed: runs are compared subject by subject."""
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
+    def check_other_than(
+        self, continued: Path | None, given: Given, values: OptionValues
+    ) -> None:
+        """Raise OptionError if the baseline is the run that is resumed."""
+        if continued is not None and self.path.samefile(continued):
+            raise OptionError(
+                f"{given.spelling('compare')} {values.compare}: that is the run that is continued. Name the baseline."
+            )
+
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
         compared with the baseline.
@@ -159,32 +149,19 @@ class Comparing:
 
 
 def read_comparing(
-    config: pytest.Config, results: Path, found: str | None, continued: Path | None
+    given: Given, values: OptionValues, results: Path, blessed: Path
 ) -> Comparing | None:
-    """Return the baseline that the command line names; None without one.
-
-    ``found`` is the file that the controller passes to a worker, for which the latest
-    run would be this one. ``continued`` is the run that is resumed.
+    """Return the baseline that the command line names (a run in ``results``, or a file
+    in ``blessed``); None without one.
     """
-    options = read_options(config)
-    name, fail = options.value("compare"), options.given["compare_fail"]
-    if name is None:
-        if fail is not None:
-            spelling = options.spelling("compare_fail")
+    if values.compare is None:
+        if values.compare_fail is not None:
             raise OptionError(
-                f"{spelling} needs a baseline: add {BY_KEY['compare'].short} BASELINE."
+                f"{given.spelling('compare_fail')} needs a baseline: add {BY_KEY['compare'].short} BASELINE."
             )
         return None
-    path = (
-        Path(found)
-        if found
-        else locate_counted(results, name, config.rootpath / DIRECTORY)
-    )
-    if continued is not None and path.samefile(continued):
-        raise OptionError(
-            f"{options.spelling('compare')} {name}: that is the run that is continued. Name the baseline."
-        )
-    return Comparing(path, fails_if=fail or "")
+    path = locate_counted(results, values.compare, blessed)
+    return Comparing(path, fails_if=values.compare_fail or "")
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
@@ -340,6 +317,34 @@ WORKER_INPUT = "cheesebench"
 HALT = "halt"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Handed:
+    """What the controller of pytest-xdist hands to a worker."""
+
+    log: str
+    seed: int
+    workers: int
+    base_urls: Mapping[str, str]
+    began: float
+    one_worker: bool
+    """Whether all cells go to the same worker."""
+
+    def of_worker(self, settings: Settings) -> Settings:
+        """Return the settings of a worker: its share of processors and calls."""
+        # Workers share the account: each gets its share of the calls in flight.
+        workers = 1 if self.one_worker else self.workers
+        calls = replace(
+            settings.calls,
+            concurrency=max(1, settings.calls.concurrency // workers),
+            processes=workers,
+            began=self.began,
+        )
+        processes = settings.processes
+        if processes is None and not self.one_worker:
+            processes = max(1, (os.cpu_count() or 1) // workers)
+        return replace(settings, calls=calls, processes=processes)
+
+
 class PytestRun(ModelRun):
     """One run. A worker of pytest-xdist has its controller's run, and runs some cells
     of it.
@@ -347,41 +352,43 @@ class PytestRun(ModelRun):
 
     def __init__(self, config: pytest.Config, plugins: PluginManager) -> None:
         self.config = config
-        handed: Mapping[str, Any] | None = getattr(config, "workerinput", {}).get(
-            WORKER_INPUT
+        data: Mapping[str, Any] = getattr(config, "workerinput", {})
+        self._handed = handed = (
+            Handed(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
         )
-        self.is_worker = handed is not None
-        self._handed = handed or {}
-        resume = config.getoption(BY_KEY["resume"].destination)
-        if resume is not None:  # for a worker, another run may be the latest by now
-            resume = self._handed.get("log", resume)
-        models = config.getoption(BY_KEY["model"].destination) or ()
-        earlier = read_earlier(plugins, results_directory(config), resume, models)
-        replays = earlier.replayed is not None
-        options = read_options(config, earlier.recorded, replays, earlier.made_here)
-        directory = config.invocation_params.dir
+        directory, given = config.invocation_params.dir, read_given(config)
+        values = given.resolve()
+        results, resume = directory / values.results, values.resume
+        if handed is not None:  # for a worker, another run may be the latest by now
+            given = given.filled_in(Origin.GIVEN, seed=handed.seed)
+            resume = resume and handed.log
+        earlier = read_earlier(plugins, results, resume, values.model or ())
         #: The baseline; None in a worker, whose controller compares.
-        self._stopped_by = read_comparing(
-            config,
-            results_directory(config),
-            self._handed.get("baseline"),
-            earlier.existing,
-        )
-        if earlier.recorded is None and options.given.get("seed") is None:
-            options = options.with_given(
-                seed=self._handed.get("seed", getattr(self._stopped_by, "seed", None))
-            )
+        self.comparing = None
+        if handed is None:
+            blessed = config.rootpath / DIRECTORY
+            self.comparing = read_comparing(given, values, results, blessed)
+        if self.comparing is not None:
+            self.comparing.check_other_than(earlier.existing, given, values)
+            if earlier.recorded is None:
+                given = given.filled_in(Origin.BASELINE, seed=self.comparing.seed)
         settings = read_settings(
-            options, plugins, directory, usual_protocols(config), earlier.replayed
+            given, plugins, directory, earlier, usual_protocols(config)
         )
-        super().__init__(settings, plugins, earlier, teller(config))
-        self.comparing = None if self.is_worker else self._stopped_by
+        super().__init__(
+            settings if handed is None else handed.of_worker(settings),
+            plugins,
+            earlier,
+            teller(config),
+            tell_at_once=lambda line: tell_uncaptured(config, line),
+            shared=None if handed is None else Path(handed.log),
+            servers=None if handed is None else handed.base_urls,
+        )
         #: Progress of the whole run; None before the start, and when workers share the
         #: cells.
         self.tally: Tally | None = None
         #: Whether the report names the command that continues the run.
         self.told_how_to_go_on = False
-        self._base_urls |= self._handed.get("base_urls", {})
 
     @property
     def is_controller(self) -> bool:
@@ -405,65 +412,13 @@ class PytestRun(ModelRun):
     @property
     def has_all_cells(self) -> bool:
         """Whether this worker runs all cells or none; see ``one_worker``."""
-        return bool(self._handed.get("one_worker"))
+        return self._handed is not None and self._handed.one_worker
 
-    def open(self, cells: Sequence[Cell]) -> None:
-        """Open the log, new or resumed; pytest-xdist's controller does not know the
-        cells and gives none.
-        """
-        whole = [plan for plan, _ in self.whole or cells]
-        if self._stopped_by is not None and cells:
-            # The controller reports at the end that a worker's cells cannot be
-            # compared.
-            try:
-                self._stopped_by.check(whole, self.settings.seed)
-            except ComparisonError:
-                if not self.is_worker:
-                    raise
-        super().open(cells)
-
-    def start(self, cells: Sequence[Cell]) -> None:
-        super().start(cells)
-        if not self.is_worker:
-            self.tally = Tally(self, [plan for plan, _ in cells])
-
-    def start_all(self) -> None:
-        """Start all cells if this worker has all of them; cells that have started are
-        ignored.
-        """
-        assert self._runner is not None
-        self._runner.start()
-
-    def _open_log(self, cells: Sequence[Cell]) -> None:
-        if not self.is_worker:
-            super()._open_log(cells)
-            return
-        self.log = RunLog.open(Path(self._handed["log"]))
-        if self._existing is None:
-            self.log.add_cells(cells)
-
-    def _call_options(self) -> CallOptions:
-        options = self.settings.calls
-        if not self.is_worker:
-            return options
-        # Workers share the account: each gets its share of the calls in flight.
-        workers = 1 if self.has_all_cells else int(self._handed["workers"])
-        share = max(1, options.concurrency // workers)
-        return replace(
-            options,
-            concurrency=share,
-            processes=workers,
-            began=float(self._handed["began"]),
-        )
-
-    def _processes(self) -> int | None:
-        if (
-            self.settings.processes is not None
-            or not self.is_worker
-            or self.has_all_cells
-        ):
-            return self.settings.processes
-        return max(1, (os.cpu_count() or 1) // int(self._handed["workers"]))
+    def check_comparable(self, cells: Sequence[Cell]) -> None:
+        """Raise ComparisonError if cells cannot be compared with the baseline."""
+        if self.comparing is not None and cells:
+            plans = [plan for plan, _ in self.whole or cells]
+            self.comparing.check(plans, self.settings.seed)
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
         """Return the data that a pytest-xdist worker needs; ``one_worker``: all cells
@@ -471,38 +426,37 @@ class PytestRun(ModelRun):
         """
         assert self.log is not None
         self.call_off_halt()
-        return {
-            "log": str(self.log.path),
-            "seed": self.settings.seed,
-            "baseline": str(self._stopped_by.path)
-            if self._stopped_by is not None
-            else None,
-            "workers": workers,
-            "one_worker": one_worker,
-            "base_urls": self._base_urls,
-            "began": self.settings.calls.began,
-        }
+        handed = Handed(
+            log=str(self.log.path),
+            seed=self.settings.seed,
+            workers=workers,
+            base_urls=self._base_urls,
+            began=self.settings.calls.began,
+            one_worker=one_worker,
+        )
+        return vars(handed)
 
     @property
     def is_halted(self) -> bool:
         """Whether the controller wants this worker to end now."""
-        return self.is_worker and (Path(self._handed["log"]).parent / HALT).exists()
+        handed = self._handed
+        return handed is not None and (Path(handed.log).parent / HALT).exists()
 
     def halt_workers(self) -> None:
         """Have the workers end before their cells do; pytest-xdist itself waits until
         each has finished its test.
         """
-        assert self.log is not None
-        with contextlib.suppress(
-            OSError
-        ):  # on a full disk, they end when pytest-xdist ends them
-            (self.log.directory / HALT).touch()
+        # On a full disk, they end when pytest-xdist ends them.
+        with contextlib.suppress(OSError):
+            self._halt.touch()
 
     def call_off_halt(self) -> None:
         """Clear the request to end, which a killed session may have left."""
         if self.log is not None:
             with contextlib.suppress(OSError):
-                (self.log.directory / HALT).unlink(missing_ok=True)
+                self._halt.unlink(missing_ok=True)
 
-    def _tell_at_once(self, line: str) -> None:
-        tell_uncaptured(self.config, line)
+    @property
+    def _halt(self) -> Path:
+        assert self.log is not None
+        return self.log.directory / HALT

@@ -10,10 +10,10 @@ import pytest
 
 from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
-from cheesebench.model_run import SLICE
+from cheesebench.model_run import POLL_SECONDS
+from cheesebench.pytest_session import resuming
+from cheesebench.pytest_session.cells import PREFIX, CellItem
 from cheesebench.pytest_session.ci import refused
-from cheesebench.pytest_session.collection import PREFIX, CellItem, shows_only
-from cheesebench.pytest_session.reporting import resume_command
 from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
 from cheesebench.redaction import redact
 
@@ -101,38 +101,6 @@ class Running:
         return scheduler(config, log) if self._run.needs_one_worker else None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Start all selected cells; each item then waits for its own."""
-        option = session.config.option
-        if self._run.is_controller or option.collectonly or shows_only(option):
-            return
-        if (
-            session.testsfailed
-            and not session.config.option.continue_on_collection_errors
-        ):
-            return
-        items = [
-            item
-            for item in session.items
-            if isinstance(item, CellItem) and not item.obstacle
-        ]
-        # A shard without cells is a run, too, so that merging need not know that there
-        # are more shards than cells.
-        if not items and not self._run.whole:
-            return
-        cells = [(item.plan, item.specification) for item in items]
-        try:
-            self._run.open(cells)
-            self._run.start(cells)
-        except CheeseBenchError as error:
-            if not self._run.is_worker:
-                raise refused(self._run.config, error) from error
-            # A worker that dies would be an internal error; its items can say what is
-            # wrong.
-            for item in items:
-                item.obstacle = redact(str(error))
-
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
@@ -141,36 +109,36 @@ class Running:
         """
         if item in self._reported:
             return True
-        if self._run.has_all_cells and isinstance(item, CellItem) and not item.obstacle:
-            self._run.start_all()
-        if (
-            not item.config.option.maxfail
-            or not isinstance(item, CellItem)
-            or item.obstacle
-        ):
+        if not isinstance(item, CellItem) or item.obstacle:
             return None
-        session = item.session
+        if self._run.has_all_cells:
+            self._run.start_all()
+        if not item.config.option.maxfail:
+            return None
         if self._run.is_worker:
             return self._await_halt(item)
+        return self._report_others_until_over(item)
+
+    def _report_others_until_over(self, item: CellItem) -> bool | None:
+        """Report cells that are decided before this one; return True if one of them
+        ends the run.
+        """
+        session = item.session
         later = [
             one
             for one in session.items[session.items.index(item) + 1 :]
-            if isinstance(one, CellItem)
+            if isinstance(one, CellItem) and not one.obstacle
         ]
         with progress_line(item.config, item.nodeid, self._run.tally) as line:
             while not self._run.is_over(item.plan):
-                waiting = [
-                    one
-                    for one in later
-                    if one not in self._reported and not one.obstacle
-                ]
+                waiting = (one for one in later if one not in self._reported)
                 decided = next(
                     (one for one in waiting if self._run.is_over(one.plan)), None
                 )
                 if decided is None:
                     line(self._run.progress(item.plan))
                     self._run.mention_silence()
-                    time.sleep(SLICE)
+                    time.sleep(POLL_SECONDS)
                     continue
                 item.config.hook.pytest_runtest_protocol(item=decided, nextitem=item)
                 self._reported.add(decided)
@@ -186,7 +154,7 @@ class Running:
             if self._run.is_over(item.plan):
                 return None
             self._run.mention_silence()
-            time.sleep(SLICE)
+            time.sleep(POLL_SECONDS)
         self._run.stop_sending()
         item.session.shouldstop = "another worker's failure ends the run"
         return True
@@ -219,7 +187,7 @@ class Running:
     def _how_to_go_on(self) -> str:
         if self._run.log is None:
             return interrupts.NOTHING_RUN
-        return f"cheesebench: interrupted. To continue: {resume_command(self._run.config, self._run.log.run_id)}"
+        return f"cheesebench: interrupted. To continue: {resuming.resume_command(self._run.config, self._run.log.run_id)}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

@@ -29,8 +29,8 @@ from cheesebench.experiment.log_file import (
     errors_explained,
 )
 from cheesebench.experiment.replay import films
-from cheesebench.experiment.session import is_finished
 from cheesebench.experiment.subjects import trial_record
+from cheesebench.experiment.unfinished import is_finished
 from cheesebench.interfaces import (
     ACTION_OF_LETTER,
     ACTIONS,

@@ -18,7 +18,6 @@ from cheesebench.experiment import replay
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs
 from cheesebench.files import strict_json
-from cheesebench.model_run import summarise_log
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.server import pages
@@ -35,6 +34,7 @@ from cheesebench.server.watch import (
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
 from cheesebench.statistics.wording import abilities, number, standing, with_doubts
+from cheesebench.summaries import summarise_log
 from cheesebench.terminal import printable
 
 #: Width and height of a drawing, and the room left at its edges (SVG units).

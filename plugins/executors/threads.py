@@ -14,10 +14,10 @@ from cheesebench import ExecutorContext, Job, JobRunner, Report
 
 #: Seconds that threads have to end their trials when the session closes; then they are
 #: abandoned.
-PATIENCE = 2.0
+STOP_SECONDS = 2.0
 #: Reports of a thread that may wait for the event loop, which is slower to respond with
 #: many threads.
-ROOM = 64
+MOST_WAITING_REPORTS = 64
 
 
 class ThreadExecutor:
@@ -35,7 +35,7 @@ class ThreadExecutor:
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
-        room = threading.Semaphore(ROOM)
+        room = threading.Semaphore(MOST_WAITING_REPORTS)
         runner = self._idle.pop() if self._idle else JobRunner(self._plugins)
 
         def call_in_loop(callback: Callable[..., object], *arguments: object) -> None:
@@ -60,7 +60,7 @@ class ThreadExecutor:
             problem: Exception | None = None
             try:
                 for message in runner.reports(job):
-                    while not room.acquire(timeout=PATIENCE):
+                    while not room.acquire(timeout=STOP_SECONDS):
                         if self._stopping.is_set():
                             return
                     call_in_loop(deliver, message)
@@ -82,6 +82,6 @@ class ThreadExecutor:
     async def close(self) -> None:
         """Let the threads end their trials, for a moment."""
         self._stopping.set()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
             await asyncio.to_thread(thread.join, max(0.0, deadline - time.monotonic()))

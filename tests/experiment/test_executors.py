@@ -35,8 +35,14 @@ from cheesebench.errors import (
     UnknownNameError,
 )
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.session import MOST, Recorder, RunSession
-from cheesebench.experiment.subjects import JobRunner, _installed_runner, read_result
+from cheesebench.experiment.recorder import WRITE_AT_REPORTS, Recorder
+from cheesebench.experiment.session import RunSession
+from cheesebench.experiment.subjects import (
+    JobRunner,
+    _installed_runner,
+    read_result,
+    stopped,
+)
 from cheesebench.family import Plugins
 from cheesebench.interfaces import TrialResult
 from cheesebench.plugin_manager import PluginManager, installed_plugins
@@ -427,9 +433,9 @@ def test_a_report_that_contradicts_the_log_takes_no_other_along(
     ) as log:
         [[record, events]] = reports[0][1].trials
         log.write_trial(record, ())
-        recorder = Recorder(log, note)
+        recorder = Recorder(log, note, stopped)
         # No loop is needed where what waits is written at once.
-        for _ in range(MOST):
+        for _ in range(WRITE_AT_REPORTS):
             recorder._waiting.append((jobs[1], Report()))
         for job, own in zip(jobs, reports, strict=True):
             recorder._waiting += [(job, report) for report in own]

@@ -25,7 +25,7 @@ from cheesebench.experiment.controls import (
 )
 from cheesebench.experiment.log_file import plan_to_json, read_plan
 from cheesebench.experiment.replay import films
-from cheesebench.experiment.subjects import converse, live
+from cheesebench.experiment.subjects import converse, run_subject
 from cheesebench.family import Design
 from cheesebench.interfaces import AgentContext, AgentSpec, Paradigm
 from cheesebench.lesions import Lesion
@@ -129,7 +129,7 @@ def lived(
         plan = control_cell(plan, lesion, specification)
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
     assert isinstance(paradigm, Paradigm)
-    trials = live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)
+    trials = run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)
     records = [record for record, _ in trials]
     # Whatever the lesion, the recorded trials come out once more as they were.
     assert len(
@@ -243,7 +243,10 @@ def test_earlier_trials_are_remembered_when_this_one_is_forgotten(
     )
     plan = control_cell(plan, "amnesia=choice", specification)
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
-    assert len(list(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0))) == 4
+    assert (
+        len(list(run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
+        == 4
+    )
     # Each trial, and then 'choice', begins with what came before the trial: three steps
     # of it are forgotten.
     assert [trials for trials, _, _ in told] == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -270,7 +273,7 @@ def test_an_agent_that_cannot_be_copied_forgets_no_part_of_a_trial(
         OptionError,
         match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use memoryless\.",
     ):
-        next(iter(live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
+        next(iter(run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
 
 
 def test_the_memoryless_are_new_at_every_step(specification: Specification) -> None:

@@ -318,7 +318,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
     walker, raiser = cells
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=1) as session:
-            assert session.progress(walker) == Progress(0, 18)
+            assert session.progress(walker) == Progress(0, 18, to_come=18)
             session.start()
             session.start([walker])  # queued already
             session.finish()
@@ -328,7 +328,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             trials = len(log.trials(walker))
             assert trials < 18
             assert session.progress(walker) == Progress(trials, trials)
-            assert session.progress(raiser) == Progress(9, 18)
+            assert session.progress(raiser) == Progress(9, 18, to_come=9)
         assert [entry.kind for entry in log.journal(walker)] == ["started", "finished"]
         assert log.journal(kind="closed")[0].text == "2 of 2 cells are finished"
 

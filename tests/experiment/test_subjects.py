@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cheesebench.errors import PluginError
-from cheesebench.experiment.subjects import agent_seed, live
+from cheesebench.experiment.subjects import agent_seed, run_subject
 from cheesebench.interfaces import STAY, AgentContext, AgentSpec, TaskEvent
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
@@ -27,7 +27,7 @@ def lived(
     plan, specification = next(iter(stranger.cells(["walker"]).items()))
     view = PluginManager().view("ascii_2d")
     return list(
-        live(
+        run_subject(
             stranger.Corridor(specification),
             view,
             AgentSpec("walker", agent),
@@ -209,7 +209,7 @@ def test_what_a_family_s_environment_gets_wrong_is_said(
         )(specification)
     agent = AgentSpec("walker", stranger.Walker)
     with pytest.raises((PluginError, ValueError)) as found:
-        list(live(corridor, PluginManager().view("ascii_2d"), agent, plan, 1, 0))
+        list(run_subject(corridor, PluginManager().view("ascii_2d"), agent, plan, 1, 0))
     assert said in str(found.value)
     assert isinstance(found.value, PluginError) == ("invalid" not in said)
 

@@ -179,7 +179,7 @@ def test_a_run_that_is_ended_again_and_again(
 PATIENT = """
 import pathlib, cheesebench.experiment.session as session
 
-session.GRACE = 3600.0
+session.LANDING_SECONDS = 3600.0
 close = session.RunSession.close
 
 def closing(self):

@@ -618,7 +618,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(
 def test_silence_is_told(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cheesebench.model_run.SILENCE", 0.5)
+    monkeypatch.setattr("cheesebench.model_run.SILENT_SECONDS", 0.5)
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
@@ -638,7 +638,7 @@ def test_silence_is_told(
 def test_silence_is_told_by_workers(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(
-            "\nimport cheesebench.model_run\ncheesebench.model_run.SILENCE = 0.5\n"
+            "\nimport cheesebench.model_run\ncheesebench.model_run.SILENT_SECONDS = 0.5\n"
         )
 
     def script(call: Call) -> str | Answer:

@@ -13,7 +13,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.pytest_options import SPELLINGS
-from cheesebench.pytest_session.reporting import resume_command
+from cheesebench.pytest_session.resuming import resume_command
 
 #: What only a session with a model may pay for.
 HEAVY = (

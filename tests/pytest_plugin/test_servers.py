@@ -10,8 +10,7 @@ import pytest
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.errors import OptionError
 from cheesebench.experiment import calling
-from cheesebench.experiment.cells import RunOptions
-from cheesebench.experiment.language_models import language_models
+from cheesebench.experiment.settings import Given, language_models
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.pytest_plugin.test_models import calls, dump, walk
@@ -83,12 +82,13 @@ def test_an_address_that_cannot_be_meant(
 
 def test_a_run_of_an_earlier_version_recorded_a_list() -> None:
     url = "http://127.0.0.1:9/v1"
-    given = installed_plugins(), ["openai/tiny"]
-    one = RunOptions({}, recorded={"base_url": [url]})
-    assert language_models(*given, one)["openai/tiny"].base_url == url
-    two = RunOptions({}, recorded={"base_url": [url, "http://127.0.0.1:8/v1"]})
+    known = installed_plugins(), ["openai/tiny"]
+    one = Given({}, recorded={"base_url": [url]})
+    found = language_models(*known, one, one.resolve())
+    assert found["openai/tiny"].base_url == url
+    two = Given({}, recorded={"base_url": [url, "http://127.0.0.1:8/v1"]})
     with pytest.raises(OptionError, match="load balancer"):
-        language_models(*given, two)
+        language_models(*known, two, two.resolve())
 
 
 def test_the_address_of_a_stranger_is_not_called(

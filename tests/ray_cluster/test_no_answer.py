@@ -18,7 +18,8 @@ import pytest
 
 from cheesebench import ExecutorContext, PluginError
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.session import Recorder, RunSession
+from cheesebench.experiment.recorder import Recorder
+from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 
 pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")

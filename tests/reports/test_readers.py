@@ -14,12 +14,12 @@ import pytest
 import cheesebench.reports
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
-from cheesebench.model_run import summarise_log
 from cheesebench.records import CellPlan, Variant
 from cheesebench.reports import cells, figures, html, markdown, text
 from cheesebench.reports.matrix import matrix
 from cheesebench.statistics import RunSummary
 from cheesebench.statistics.summary import TAXONOMY
+from cheesebench.summaries import summarise_log
 from tests.reports.html.conftest import make_log, maze
 
 MakePlan = Callable[..., CellPlan]

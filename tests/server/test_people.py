@@ -25,10 +25,10 @@ import pytest
 from cheesebench.chat import Picture
 from cheesebench.cli import main
 from cheesebench.errors import OptionError, RunLogError
-from cheesebench.experiment.cells import RunOptions, find_design, plan_cell
-from cheesebench.experiment.language_models import language_models
+from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film
+from cheesebench.experiment.settings import Given, language_models
 from cheesebench.interfaces import ACTIONS, FORWARD, STAY
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification, with_arena
@@ -938,9 +938,9 @@ def test_mistakes_are_explained(
 
 
 def test_pytest_says_how_people_are_run() -> None:
-    options = RunOptions({}, recorded=None)
+    given = Given({})
     with pytest.raises(OptionError, match="people are run by 'cheesebench people"):
-        language_models(PluginManager(), [PERSON], options)
+        language_models(PluginManager(), [PERSON], given, given.resolve())
 
 
 def test_people_are_told_what_a_model_is_told() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cheesebench import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, AgentContext
 from cheesebench.experiment.cells import find_design, plan_cell
-from cheesebench.experiment.subjects import live
+from cheesebench.experiment.subjects import run_subject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents import HippocampalQL, hippocampal_ql
 from cheesebench.plugins.agents.hippocampal_ql import RewardMemory
@@ -147,7 +147,7 @@ def assert_rising(specification: Specification) -> None:
     paradigm, view = plugins.compile(specification), plugins.view("ascii_2d")
     sessions: dict[int, list[bool]] = {}
     for subject in range(plan.subjects):
-        for record, _ in live(paradigm, view, agent, plan, 3, subject):
+        for record, _ in run_subject(paradigm, view, agent, plan, 3, subject):
             sessions.setdefault(record.session, []).append(bool(record.success))
     rates = [sum(session) / len(session) for session in sessions.values()]
     assert (rates[-1] + rates[-2]) / 2 > rates[0] + 0.1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cheesebench import AgentContext
 from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.controls import LesionedParadigm
-from cheesebench.experiment.subjects import live
+from cheesebench.experiment.subjects import run_subject
 from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents import PlaceLearner, place_learner
@@ -55,7 +55,7 @@ def successes(
     return [
         [
             bool(record.success)
-            for record, _ in live(paradigm, view, agent, plan, seed, subject)
+            for record, _ in run_subject(paradigm, view, agent, plan, seed, subject)
         ]
         for subject in range(subjects)
     ]

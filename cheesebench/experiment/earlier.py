@@ -1,0 +1,74 @@
+"""The earlier run that a run depends on: the one that it resumes or replays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.cells import replayed_models
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.provenance import made_here
+
+if TYPE_CHECKING:
+    from cheesebench.family import LanguageModel
+    from cheesebench.plugin_manager import PluginManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """The earlier run that this one depends on: the resumed run, or the source of a
+    replay.
+    """
+
+    existing: Path | None = None
+    """The log that is continued."""
+    source: RunLog | None = None
+    """The run whose replies are given once more, in place of calls."""
+    recorded: Mapping[str, Any] | None = None
+    """Its options."""
+    replayed: Mapping[str, LanguageModel] | None = None
+    """Its language models."""
+    made_here: bool = True
+    """Whether it was made by this user on this machine."""
+
+
+def read_earlier(
+    plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
+) -> Earlier:
+    """Read the earlier run in ``results``: the one to ``resume``, or that of
+    ``replay:RUN`` among the models.
+    """
+    if resume is not None:
+        existing = locate(results, resume)
+        with RunLog.open_read_only(existing) as log:
+            manifest = log.manifest
+            return Earlier(
+                existing=existing,
+                recorded=manifest["options"],
+                made_here=made_here(manifest),
+            )
+    replay = _replayed(models)
+    if replay is None:
+        return Earlier()
+    source = RunLog.open_read_only(locate(results, replay, exact=True))
+    return Earlier(
+        source=source,
+        recorded=source.manifest["options"],
+        replayed=replayed_models(plugins, source.plans()),
+    )
+
+
+def _replayed(models: Sequence[str]) -> str | None:
+    """Return the run that ``--model replay:RUN`` names, None without it."""
+    runs = [name.partition(":")[2] for name in models if name.startswith("replay:")]
+    if not runs:
+        return None
+    if len(models) > 1 or not runs[0]:
+        raise OptionError(
+            f"--model {','.join(models)}: give 'replay:RUN' alone, with one run."
+        )
+    return runs[0]

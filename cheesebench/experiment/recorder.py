@@ -1,0 +1,339 @@
+"""Writes what jobs report into the run log: each trial is a row."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import PluginError, RunLogError
+from cheesebench.executor import Job, Report
+from cheesebench.experiment import log_file
+from cheesebench.records import TrialRecord
+from cheesebench.redaction import quoted, redact
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cheesebench.interfaces import TaskEvent
+    from cheesebench.records import CellPlan
+
+#: Digests of logs are counted modulo this.
+DIGESTS = 2**256
+
+
+class LogWriter:
+    """What of a run log is written while subjects run: trials, and the journal."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+        #: Change of the digest by the transaction that is under way.
+        self._change = 0
+
+    def _count(self, change: int) -> None:
+        self._change += change
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run a block as one transaction; other processes wait. A nested transaction is
+        part of the outer one.
+        """
+        with self._lock, log_file.errors_explained(self.path):
+            nested = self._connection.in_transaction
+            if nested:
+                yield self._connection
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._change = 0
+            try:
+                yield self._connection
+                if self._change:
+                    [(total,)] = self._connection.execute("SELECT total FROM digest")
+                    total = f"{(int(total, 16) + self._change) % DIGESTS:064x}"
+                    self._connection.execute("UPDATE digest SET total = ?", (total,))
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has already rolled back by itself after some errors (a full
+                # disk).
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
+        """Write a finished trial in one transaction.
+
+        A trial that is missing so far is replaced. If it is there already it must be
+        the same (a resumed life is replayed from its first trial); RunLogError names
+        the difference otherwise.
+        """
+        key = (*record.key, record.subject, record.trial)
+        with self.transaction():
+            where = f"WHERE {log_file.LIFE} AND trial = ?"
+            row = self._connection.execute(
+                f"{log_file.SELECT_TRIALS} {where}", key
+            ).fetchone()
+            with log_file.damage_explained(self.path):
+                recorded = None if row is None else log_file.trial_from_row(row)
+            if recorded is not None and not recorded.missing:
+                known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
+                _check_same(recorded, record, known == log_file.events_to_rows(events))
+                return
+            self._connection.execute(
+                log_file.INSERT_TRIAL, log_file.trial_to_row(record)
+            )
+            self._connection.executemany(
+                log_file.INSERT_EVENT,
+                [
+                    (*key, position, *row)
+                    for position, row in enumerate(log_file.events_to_rows(events))
+                ],
+            )
+
+    def write_missing(
+        self,
+        plan: CellPlan,
+        subject: int,
+        cause: str,
+        missing: str = "infrastructure",
+        tally: Mapping[str, int] | None = None,
+    ) -> int:
+        """Record a subject's unfinished trials as missing, the first with its
+        ``tally``, and ``cause`` in the journal.
+
+        Returns the number of finished trials.
+        """
+        life = (*plan.key, subject)
+        with self.transaction():
+            done: int = self._connection.execute(
+                f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''",
+                life,
+            ).fetchone()[0]
+            lost = [
+                missing_trial(plan, subject, trial, missing)
+                for trial in range(done, plan.trials)
+            ]
+            lost[:1] = [replace(first, tally=dict(tally or {})) for first in lost[:1]]
+            self._connection.executemany(
+                log_file.INSERT_TRIAL, map(log_file.trial_to_row, lost)
+            )
+            self._note("error", cause, plan, subject)
+        return done
+
+    def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
+        """Record that a subject is complete after this many trials (``until`` may
+        shorten a schedule).
+        """
+        life = (*plan.key, subject)
+        with self.transaction():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)",
+                (*life, trials),
+            )
+            # An earlier failed attempt may have recorded missing trials beyond the end
+            # of the schedule.
+            self._connection.execute(
+                f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?",
+                (*life, trials),
+            )
+
+    def note(
+        self,
+        kind: str,
+        text: str,
+        plan: CellPlan | None = None,
+        subject: int | None = None,
+    ) -> None:
+        with self.transaction():
+            self._note(kind, text, plan, subject)
+
+    def _note(
+        self, kind: str, text: str, plan: CellPlan | None, subject: int | None
+    ) -> None:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        key = (None, None, None, None) if plan is None else plan.key
+        self._connection.execute(
+            log_file.INSERT_JOURNAL,
+            (time, kind, redact(text), *key, subject),
+        )
+
+
+def missing_trial(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
+    model, protocol, view, variant = plan.key
+    return TrialRecord(
+        model=model,
+        protocol=protocol,
+        view=view,
+        variant=variant,
+        subject=subject,
+        trial=trial,
+        missing=cause,
+    )
+
+
+def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) -> None:
+    names = [
+        name
+        for name in log_file.TRIAL_COLUMNS
+        if getattr(recorded, name) != getattr(lived, name)
+    ]
+    if not names and same_events:
+        return
+    where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
+    if names:
+        was, now = (quoted(repr(getattr(one, names[0]))) for one in (recorded, lived))
+        seen = f"{names[0]} was {was} and is now {now}"
+    else:
+        seen = "different rules fired than before"
+    raise RunLogError(
+        f"The run cannot be continued: {where} came out differently when replayed; {seen}. The agent or the program "
+        "has changed, or draws its own random numbers. Start a new run."
+    )
+
+
+#: Seconds after which waiting reports are written, and number at which they are written
+#: at once.
+WRITE_AFTER_SECONDS, WRITE_AT_REPORTS = 0.02, 500
+
+#: A report with what came of it: the number of trials of its job that are done, or why
+#: it was not written.
+Outcome = tuple[Report, int | Exception]
+
+
+class Recorder:
+    """Writes what jobs report, in the order in which it is reported. All methods are
+    called in one event loop.
+
+    ``written`` is called for every report after its transaction, with the number of the
+    subject's trials that are done and the error that kept it from being written (if
+    any). After such an error no more is written of that job. ``stopped`` makes the last
+    report of a job that an error has ended.
+    """
+
+    def __init__(
+        self,
+        log: LogWriter,
+        written: Callable[[Job, Report, int, Exception | None], None],
+        stopped: Callable[[int, BaseException], Report],
+    ) -> None:
+        self._log = log
+        self._stopped = stopped
+        self._written = written
+        self._waiting: list[tuple[Job, Report]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        #: Finished trials of running jobs, and jobs for which nothing more is written.
+        self._trials: dict[Job, int] = {}
+        self._refused: set[Job] = set()
+
+    def add(self, job: Job, report: Report) -> None:
+        """Queue a report for writing; reports are written in the order in which they
+        were added.
+        """
+        self._waiting.append((job, report))
+        if len(self._waiting) >= WRITE_AT_REPORTS:
+            self.flush()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(WRITE_AFTER_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        outcomes = self._write_together(waiting)
+        for (job, _), (report, outcome) in zip(waiting, outcomes, strict=True):
+            self._tell(job, report, outcome)
+        for job in [job for job, report in waiting if report.ended]:
+            self.drop(job)
+
+    def _tell(self, job: Job, report: Report, outcome: int | Exception) -> None:
+        if isinstance(outcome, Exception):
+            self._refused.add(job)
+            self._written(job, report, self._trials.get(job, 0), outcome)
+        elif job not in self._refused or report.missing:
+            self._written(job, report, outcome, None)
+
+    def drop(self, job: Job) -> None:
+        self._trials.pop(job, None)
+        self._refused.discard(job)
+
+    def _write_together(self, reports: Sequence[tuple[Job, Report]]) -> list[Outcome]:
+        """Write reports in one transaction, or singly if that fails."""
+        before = dict(self._trials)
+        try:
+            done = self._write(reports)
+        except Exception as error:
+            self._trials = before
+            # On a full disk nothing can be written.
+            if isinstance(error.__cause__, sqlite3.OperationalError):
+                return [(report, error) for _, report in reports]
+            # An error in one report must not affect others.
+            return [self._write_alone(job, report) for job, report in reports]
+        return [
+            (report, trials) for (_, report), trials in zip(reports, done, strict=True)
+        ]
+
+    def _write(self, reports: Sequence[tuple[Job, Report]]) -> list[int]:
+        """Write reports in one transaction; return, after each, its job's number of
+        finished trials.
+        """
+        with self._log.transaction():
+            return [self._write_one(job, report) for job, report in reports]
+
+    def _write_alone(self, job: Job, report: Report) -> Outcome:
+        before = self._trials.get(job, 0)
+        try:
+            return report, self._write([(job, report)])[0]
+        except Exception as error:
+            self._trials[job] = before
+            if isinstance(error, RunLogError | PluginError):
+                self._refused.add(job)
+                return report, error
+            # Values that cannot be stored (a plugin's measure that is not JSON) end the
+            # subject like any other error.
+            ended = self._write_alone(job, self._stopped(before, error))
+            self._refused.add(job)
+            return ended
+
+    def _write_one(self, job: Job, report: Report) -> int:
+        log, plan, subject = self._log, job.plan, job.subject
+        trials = self._trials.get(job, 0)
+        if job in self._refused:
+            return trials
+        for record, events in report.trials:
+            _check_next(record, job, trials)
+            log.write_trial(record, events)
+            trials = max(trials, record.trial + 1)
+        for kind, text in report.notes:
+            log.note(kind, text, plan, subject)
+        if report.missing:
+            trials = log.write_missing(
+                plan, subject, report.cause, report.missing, report.tally
+            )
+        elif report.ended:
+            log.write_life(plan, subject, trials)
+        self._trials[job] = trials
+        return trials
+
+
+def _check_next(record: TrialRecord, job: Job, trials: int) -> None:
+    """Raise PluginError if a record is not of the job, or a trial before it is left
+    out.
+    """
+    plan, subject = job.plan, job.subject
+    is_own = (record.key, record.subject) == (plan.key, subject)
+    if not is_own or record.trial > trials:
+        raise PluginError(
+            f"The executor has reported trial {record.trial} of subject {record.subject} "
+            f"({record.model} on {record.protocol}) where trial {trials} of subject {subject} ({plan.model} on "
+            f"{plan.protocol}) was next. Report each trial of a job, in order."
+        )

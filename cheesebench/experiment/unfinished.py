@@ -1,0 +1,65 @@
+"""Which subjects of a cell are still to be run, by its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.records import SetResult, sets_until
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.records import CellPlan, TrialRecord
+
+#: Judges a sequential cell by the trials of each of its subjects, by rising subject.
+#: The statistics, a higher layer, have it; it is passed in when a session is created.
+JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
+
+
+def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
+    complete = log.completed_subjects(plan)
+    if not plan.sequential or judge is None:
+        return len(complete) >= plan.subjects
+    return not present_set(log, plan, judge, complete).to_run
+
+
+@dataclass(frozen=True, slots=True)
+class PresentSet:
+    """The set that a sequential cell stands at."""
+
+    asked: int
+    """Number of its subjects."""
+    to_run: Sequence[int]
+    """Those that are to be run; none if the cell is decided."""
+    result: SetResult
+    """How the log is judged."""
+
+
+def present_set(
+    log: RunLog, plan: CellPlan, judge: JudgeSet, complete: Container[int]
+) -> PresentSet:
+    """Return the set that a sequential cell stands at.
+
+    Subjects that broke off are run again, unless it was the budget and the cell is
+    decided without them.
+    """
+    result = judge(plan, log.trials_by_subject(plan))
+    for asked in sets_until(plan.subjects):
+        to_run = [subject for subject in range(asked) if subject not in complete]
+        if result.decided and asked >= result.subjects:
+            cut_off = _cut_off(log, plan)
+            to_run = [subject for subject in to_run if subject not in cut_off]
+            break
+        if to_run:
+            break
+    return PresentSet(asked, to_run, result)
+
+
+def _cut_off(log: RunLog, plan: CellPlan) -> set[int]:
+    """Return the subjects that the budget has cut off."""
+    return {
+        records[0].subject
+        for records in log.recorded_subjects(plan)
+        if records[-1].missing == "budget"
+    }

@@ -1,0 +1,205 @@
+"""The cells of a session: started together, each awaited by its test and judged, and
+reported at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.interfaces import BaseSpecification
+from cheesebench.pytest_session import explanations
+from cheesebench.pytest_session.ci import case_properties, refused
+from cheesebench.pytest_session.reporting import Reporting
+from cheesebench.pytest_session.run import PytestRun, progress_line
+from cheesebench.records import CellPlan
+from cheesebench.redaction import redact
+from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
+from cheesebench.statistics.run import with_causes
+from cheesebench.statistics.wording import NEVER_ACTED, with_calls
+from cheesebench.summaries import summarise_log
+from cheesebench.tally import Tally
+from cheesebench.terminal import printable
+
+#: Prefix of tests without a file; in JUnit XML it is the class name.
+PREFIX = "cheesebench::"
+
+
+class NotMeasuredError(CheeseBenchError):
+    """A cell could not be measured: a test error, which says nothing about the
+    model.
+    """
+
+
+class VerdictError(CheeseBenchError, AssertionError):
+    """A verdict that fails the test; its text is the explanation.
+
+    An AssertionError, because reports (Allure's) take any other for a breakdown.
+    """
+
+
+def shows_only(option: Any) -> bool:
+    """Return whether pytest only shows what would be done (``--setup-plan``,
+    ``--setup-only``): then no model is asked.
+    """
+    return bool(option.setuponly or option.setupplan)
+
+
+class CellItem(pytest.Item):
+    """One cell: its trials are waited for in ``setup``, where failing is an error, and
+    judged in the call.
+    """
+
+    def __init__(
+        self,
+        *,
+        run: PytestRun,
+        specification: BaseSpecification,
+        plan: CellPlan,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(**keywords)
+        self.run = run
+        self.specification = specification
+        self.plan = plan
+        self.result: CellResult | None = None
+        #: Why it cannot be run, if known in advance.
+        self.obstacle = ""
+        self.add_marker("cheesebench")
+        self.extra_keyword_matches.update((plan.dimension, plan.model))
+
+    def __repr__(self) -> str:
+        construct, has_items = self.plan.construct, self.plan.items
+        validity = (
+            ""
+            if has_items or (construct is not None and construct.status == "validated")
+            else " not validated"
+        )
+        return f"{super().__repr__()[:-1]}{validity}{'' if has_items or self.plan.comparable else ' no reference'}>"
+
+    def setup(self) -> None:
+        if self.obstacle:
+            raise NotMeasuredError(self.obstacle)
+        if shows_only(self.config.option):
+            return
+        with progress_line(self.config, self.nodeid, self.run.tally) as line:
+            self.run.wait(self.plan, line)
+        plan = self.run.as_logged(self.plan)
+        result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
+        self.result = with_causes(
+            with_calls(result, self.run.calls(plan)), self.run.causes(plan)
+        )
+        own = case_properties(self.result)
+        # A plugin that repeats a test sets it up again: each property stands once.
+        names = {name for name, _ in own}
+        others = [one for one in self.user_properties if one[0] not in names]
+        self.user_properties[:] = [*others, *own]
+        if self.result.verdict is Verdict.ERROR:
+            assert self.run.log is not None
+            text = explanations.missing_trials(self.run, self.result)
+            if self.result.reason.startswith(NEVER_ACTED):
+                show = f"cheesebench show {self.run.log.run_id} --call 1"
+                remedy = "Another --prompt or a larger model may name actions."
+                text = f"{self.result.reason}\n\nRead a reply ({show}). {remedy}"
+            raise NotMeasuredError(printable(text))
+
+    def runtest(self) -> None:
+        assert self.result is not None
+        verdict = self.result.verdict
+        makes_claims = self.plan.claims and self.plan.comparable
+        fails = (
+            verdict is Verdict.INCONCLUSIVE
+            and makes_claims
+            and self.run.settings.inconclusive_fails
+        )
+        if verdict is Verdict.FAIL or fails:
+            if self.is_last_straw():
+                self.run.stop_sending()  # before a film is made, which takes time
+            raise VerdictError(
+                explanations.explain(self.run, self.specification, self.result)
+            )
+        if verdict is Verdict.INCONCLUSIVE:
+            pytest.skip(printable(self.result.reason))
+
+    def is_last_straw(self) -> bool:
+        """Return whether one more failure ends the session (``-x``, ``--maxfail``)."""
+        most = self.config.option.maxfail
+        return bool(most) and self.session.testsfailed + 1 >= most
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        return Path(self.specification.path), 0, self.name
+
+
+class Cells:
+    """The hooks that start all cells, and report them when all are judged."""
+
+    def __init__(self, run: PytestRun, reporting: Reporting) -> None:
+        self._run = run
+        self._reporting = reporting
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Start all selected cells; each item then waits for its own."""
+        if not self._runs_anything(session):
+            return
+        run = self._run
+        items = [
+            item
+            for item in session.items
+            if isinstance(item, CellItem) and not item.obstacle
+        ]
+        # A shard without cells is a run, too, so that merging need not know that there
+        # are more shards than cells.
+        if not items and not run.whole:
+            return
+        cells = [(item.plan, item.specification) for item in items]
+        try:
+            run.check_comparable(cells)
+            run.open(cells)
+            driver = run.session(cells)
+            with run.nothing_left_behind():
+                driver.connect()
+        except CheeseBenchError as error:
+            if not run.is_worker:
+                raise refused(run.config, error) from error
+            # A worker that dies would be an internal error; its items can say what is
+            # wrong.
+            for item in items:
+                item.obstacle = redact(str(error))
+            return
+        if not run.is_worker:
+            run.tally = Tally(run, [plan for plan, _ in cells])
+            driver.start()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        items = [item for item in session.items if isinstance(item, CellItem)]
+        self._reporting.set_paths(
+            {item.plan.protocol: Path(item.specification.path) for item in items}
+        )
+
+    def _runs_anything(self, session: pytest.Session) -> bool:
+        option = session.config.option
+        if self._run.is_controller or option.collectonly or shows_only(option):
+            return False
+        return not session.testsfailed or option.continue_on_collection_errors
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int | pytest.ExitCode
+    ) -> None:
+        """Judge the whole run once, from its log, and write the reports."""
+        run, reporting = self._run, self._reporting
+        run.stop()
+        if run.is_worker or run.log is None:
+            return
+        with reporting.failures_said():
+            reporting.say_shard()
+            if run.log.plans():
+                summary = summarise_log(run.log, finished_only=False)
+                text = run.plugins.reporter("text").render(summary)
+                reporting.write(summary, text)
+        reporting.set_exit_status(session, exitstatus)

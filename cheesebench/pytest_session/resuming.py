@@ -1,0 +1,153 @@
+"""How an unfinished run goes on: the command, and budgets that suffice."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+
+import pytest
+
+from cheesebench.experiment.log import RunLog
+from cheesebench.options import OPTIONS
+from cheesebench.pytest_options import SPELLINGS
+from cheesebench.pytest_session.run import PytestRun
+from cheesebench.records import CallTotals
+from cheesebench.statistics import CellResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """A limit of the calls, by its option's key, and what of it is spent and still
+    needed (None: unknown).
+    """
+
+    key: str
+    unit: str
+    limit: float
+    spent: float
+    needed: float | None
+
+    @property
+    def text(self) -> str:
+        spent = f"{self.unit.format(self.spent)} spent so far"
+        if self.needed is None:
+            return spent
+        needed = self.unit.format(float(_rounded_up(self.needed)))
+        return f"{spent}, about {needed} more needed"
+
+    @property
+    def larger(self) -> str | None:
+        """A budget that suffices; None if this one does."""
+        if self.needed is None:
+            return _rounded_up(2 * max(self.limit, self.spent))
+        total = self.spent + self.needed
+        return _rounded_up(total) if total > self.limit else None
+
+
+def larger_budgets(
+    run: PytestRun, unfinished: Sequence[CellResult]
+) -> tuple[dict[str, str], str]:
+    """Return budgets that suffice for the rest of the run, by the option's key, and
+    lines that explain them.
+
+    Without an estimate of the rest they are doubled, because the old ones are spent.
+    Minutes are per session, so the next one has the same number again.
+    """
+    assert run.log is not None
+    needed = _still_needed(run.log, unfinished)
+    budgets = list(_budgets(run, run.log.calls.totals(), needed))
+    found = {one.key: one.larger for one in budgets if one.larger is not None}
+    if not found:
+        return {}, ""
+    why = (
+        ". What the rest takes cannot be estimated yet, so the budget is doubled."
+        if needed is None
+        else "."
+    )
+    text = "; ".join(one.text for one in budgets) + why
+    return found, textwrap.fill(text, 80, break_on_hyphens=False) + "\n"
+
+
+def _budgets(
+    run: PytestRun, spent: CallTotals, needed: CallTotals | None
+) -> Iterator[_Budget]:
+    limits = run.settings.calls.limits
+    if limits.cost is not None:
+        more = None if needed is None else needed.cost
+        yield _Budget("max_cost", "${:,.2f}", limits.cost, spent.cost, more)
+    if limits.tokens is not None:
+        more = None if needed is None else needed.prompt + needed.completion
+        so_far = spent.prompt + spent.completion
+        yield _Budget("max_tokens", "{:,.0f} tokens", limits.tokens, so_far, more)
+
+
+def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
+    """Estimate the rest from the mean cost of a trial of the cell, or of the run; None
+    without any trial.
+    """
+    counts, calls = log.trial_counts(), log.calls.by_cell()
+    done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
+    total, whole = CallTotals(), (log.calls.totals(), sum(done.values()))
+    for cell in unfinished:
+        key = cell.plan.key
+        spent, trials = (
+            (calls[key].totals, done[key]) if key in calls and done.get(key) else whole
+        )
+        if not trials:
+            return None
+        subjects = cell.plan.subjects
+        if cell.game is not None and cell.plan.sequential:
+            ahead = cell.game.outlook
+            subjects = min(subjects, ahead.subjects if ahead else subjects)
+        share = max(0, subjects * cell.plan.trials - done.get(key, 0)) / trials
+        total += CallTotals(
+            prompt=round(spent.prompt * share),
+            completion=round(spent.completion * share),
+            cost=spent.cost * share,
+        )
+    return total
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number with two digits: enough for a decision about cost."""
+    exact = Decimal(str(value))
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_UP):f}"
+
+
+def resume_command(
+    config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None
+) -> str:
+    """Return the command of this session, continuing the run, with other values for
+    options (by key).
+    """
+    spellings, changed = config.stash[SPELLINGS], changed or {}
+    options = [
+        option for option in OPTIONS if option.names_run or option.key in changed
+    ]
+    left_out = {name for option in options for name in spellings[option.key]}
+    kept: list[str] = []
+    arguments = iter(config.invocation_params.args)
+    for argument in map(os.fspath, arguments):
+        if argument in left_out:
+            next(arguments, None)
+        elif argument.partition("=")[0] not in left_out:
+            kept.append(argument)
+    others = [f"{spellings[key][0]}={value}" for key, value in changed.items()]
+    return " ".join(
+        map(_shell_word, ["pytest", *kept, *others, spellings["resume"][0], run_id])
+    )
+
+
+def _shell_word(word: str) -> str:
+    """Quote a word for a shell, using printable characters only."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelt = (
+        c if c.isprintable() and c not in "'\\" else c.encode("unicode_escape").decode()
+        for c in word
+    )
+    return "$'" + "".join("\\'" if c == "'" else c for c in spelt) + "'"

@@ -1,0 +1,102 @@
+"""What a run, or several together, came to: their cells, judged by their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.log_file import is_claimed
+from cheesebench.experiment.unfinished import is_finished
+from cheesebench.statistics import RunSummary, summarise_subjects
+from cheesebench.statistics.judgement import judge_set
+from cheesebench.statistics.wording import plural
+from cheesebench.verification import check_calls
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.records import CellKey, CellPlan
+
+
+def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSummary:
+    """Judge a run.
+
+    With ``finished_only`` (default: if a session is running it) only its finished cells
+    are judged, and the summary's manifest says how many those are: trials of a running
+    cell are not missing yet.
+    """
+    plans, manifest = log.plans(), log.manifest
+    if is_claimed(log.path) if finished_only is None else finished_only:
+        finished = [plan for plan in plans if is_finished(log, plan, judge_set)]
+        manifest = {
+            **manifest,
+            "in_progress": f"{len(finished)} of {plural(len(plans), 'cell')}",
+        }
+        plans = finished
+    return summarise_subjects(
+        manifest,
+        plans,
+        log.trials_by_subject,
+        log.calls.by_cell(),
+        log.causes(),
+        log.remarks,
+    )
+
+
+def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
+    """Judge the cells of several runs as if they were of one run.
+
+    Raises OptionError unless all are whole, their rules are equal, and every model is
+    in one of them only.
+    """
+    owner: dict[CellKey, RunLog] = {}
+    rules: dict[str, tuple[object, RunLog]] = {}
+    for log in logs:
+        check_calls(log)
+        for plan in log.plans():
+            _check_joins(log, plan, owner)
+            owner[plan.key] = log
+            rule = (plan.sha256, plan.trials, plan.estimand, plan.design, plan.margin)
+            known, first = rules.setdefault(plan.protocol, (rule, log))
+            if rule != known:
+                raise OptionError(
+                    f"{plan.protocol} has other rules in {log.path} than in {first.path} (protocol, design, trials or "
+                    "margin). Their results cannot be compared: leave one of them out."
+                )
+    calls = {key: one for log in logs for key, one in log.calls.by_cell().items()}
+    causes = {key: one for log in logs for key, one in log.causes().items()}
+    plans = [plan for log in logs for plan in log.plans()]
+    return summarise_subjects(
+        _joint_manifest(logs),
+        plans,
+        lambda plan: owner[plan.key].trials_by_subject(plan),
+        calls,
+        causes,
+        lambda plan: owner[plan.key].remarks(plan),
+    )
+
+
+def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:
+    """Raise OptionError for a cell that is not whole, or that another log has."""
+    if not is_finished(log, plan, judge_set):
+        raise OptionError(
+            f"{log.path} is not whole: {plan.label} ({plan.model}) is not finished. Leave it out."
+        )
+    if plan.key in owner:
+        raise OptionError(
+            f"{owner[plan.key].path} and {log.path} both have {plan.model} on {plan.label} in {plan.view}. "
+            "Leave one of them out."
+        )
+
+
+def _joint_manifest(logs: Iterable[RunLog]) -> dict[str, object]:
+    manifests = [log.manifest for log in logs]
+    return {
+        "run_id": ", ".join(str(one["run_id"]) for one in manifests),
+        "protocols": {
+            name: text for one in manifests for name, text in one["protocols"].items()
+        },
+        "options": {
+            "seed": ", ".join(str(one["options"].get("seed")) for one in manifests)
+        },
+    }

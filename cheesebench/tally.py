@@ -1,0 +1,157 @@
+"""How far a run is: the line of progress."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.statistics import Verdict, draw_sample, judge_sample
+
+if TYPE_CHECKING:
+    from cheesebench.model_run import ModelRun
+    from cheesebench.records import CellPlan
+
+#: Seconds for which a poll stays valid: each one reads the log.
+VALID_SECONDS = 1.0
+#: Seconds of running before which no estimate is shown.
+EARLY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far a run is at one moment."""
+
+    decided: int
+    cells: int
+    verdicts: Counter[Verdict]
+    trials: int
+    """Trials that are written."""
+    share: float
+    """Part of the planned trials that is written, 0 to 1; sets that are still to come
+    are not planned.
+    """
+    cost: float
+    """Dollars so far."""
+    left: float | None
+    """Dollars left of the budget; None without one."""
+    seconds: tuple[float, float] | None
+    """Seconds left at this pace: for the trials of the present sets, and if no cell is
+    decided before its last subject; None while that is unknown.
+    """
+
+    @property
+    def verdicts_text(self) -> str:
+        counted = self.verdicts
+        counts = ", ".join(f"{counted[one]} {one}" for one in Verdict if counted[one])
+        return f"{self.decided} of {self.cells} cells{': ' if counts else ''}{counts}"
+
+    @property
+    def dollars_text(self) -> str:
+        if not self.cost and self.left is None:
+            return ""
+        left = "" if self.left is None else f", ${self.left:.2f} left"
+        return f"${self.cost:.2f}{left}"
+
+
+class Tally:
+    """Counts the verdicts of cells as they are decided; each is judged once."""
+
+    def __init__(self, run: ModelRun, plans: Sequence[CellPlan]) -> None:
+        self._run = run
+        self._waiting = list(plans)
+        self.cells = len(self._waiting)
+        self._verdicts: Counter[Verdict] = Counter()
+        self._done_by_decided = 0
+        self._begun = time.monotonic()
+        self._first: int | None = None
+        self._latest: tuple[float, Standing] | None = None
+
+    def poll(self, fresh: bool = False) -> Standing:
+        """Return how far the run is, at most VALID_SECONDS ago (``fresh``: now)."""
+        now = time.monotonic()
+        if fresh or self._latest is None or now - self._latest[0] > VALID_SECONDS:
+            self._latest = now, self._count(now)
+        return self._latest[1]
+
+    def _count(self, now: float) -> Standing:
+        self._judge_finished()
+        done, planned = self._trials()
+        if self._first is None:
+            self._first = done  # those of earlier sessions do not count for the pace
+        cost, left = self._dollars()
+        return Standing(
+            decided=self.cells - len(self._waiting),
+            cells=self.cells,
+            verdicts=self._verdicts,
+            trials=done,
+            share=done / planned if planned else 0.0,
+            cost=cost,
+            left=left,
+            seconds=self._seconds(done, planned, now - self._begun),
+        )
+
+    def _judge_finished(self) -> None:
+        run = self._run
+        for plan in [plan for plan in self._waiting if run.is_over(plan)]:
+            self._waiting.remove(plan)
+            lives = run.trials_by_subject(plan)
+            self._verdicts[judge_sample(plan, draw_sample(plan, lives)).verdict] += 1
+            self._done_by_decided += run.progress(plan).done
+
+    def _trials(self) -> tuple[int, int]:
+        """Return how many trials are finished, and how many are planned."""
+        running = [self._run.progress(plan) for plan in self._waiting]
+        done = sum(one.done for one in running)
+        planned = sum(max(one.done, one.planned) for one in running)
+        return self._done_by_decided + done, self._done_by_decided + planned
+
+    def _seconds(
+        self, done: int, planned: int, spent: float
+    ) -> tuple[float, float] | None:
+        gained = done - (self._first or 0)
+        if gained <= 0 or spent <= EARLY_SECONDS or not self._waiting:
+            return None
+        pace = spent / gained
+        to_come = sum(self._run.progress(plan).to_come for plan in self._waiting)
+        return pace * (planned - done), pace * to_come
+
+    def _dollars(self) -> tuple[float, float | None]:
+        """Return what the run has cost, and what is left of its budget."""
+        run = self._run
+        assert run.log is not None
+        cost = run.log.calls.totals().cost if run.settings.language else 0.0
+        most = run.settings.calls.limits.cost
+        return cost, None if most is None else max(0.0, most - cost)
+
+    @property
+    def unreadable(self) -> str:
+        """``7 of 8 replies unreadable``; empty while all of them name an action."""
+        language = self._run.language
+        unreadable, read = (0, 0) if language is None else language.unreadable
+        return f"{unreadable} of {read} replies unreadable" if unreadable else ""
+
+    def line(self, fresh: bool = False) -> str:
+        """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left;
+        61 %, about 2 min left``.
+        """
+        now = self.poll(fresh)
+        parts = [now.verdicts_text, self.unreadable, now.dollars_text]
+        if now.decided < now.cells:
+            left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
+            parts.append(f"{now.share:.0%}{left}".replace("%", " %"))
+        return "; ".join(filter(None, parts))
+
+
+def time_left(least: float, most: float) -> str:
+    """Return ``about 40 s``, or ``40 s to 12 min`` where more sets may come."""
+    few, many = duration(least), duration(most)
+    return f"about {few}" if few == many or most <= least else f"{few} to {many}"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
