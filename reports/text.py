@@ -153,9 +153,8 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         for cell in own
         if (found := cells.passed_by(cell))
     ]
-    mean, training = cells.mean_ability(model), cells.training(own)
     read = (*cells.ability_footnotes(own), *cells.undecidable(own))
-    return [*filter(None, [mean, *read, training, *simple])]
+    return [*filter(None, [cells.mean_ability(model), *read, *simple])]
 
 
 def _grid(found: Grid, width: int) -> str:

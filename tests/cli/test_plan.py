@@ -188,7 +188,7 @@ def test_a_budget_suffices_for_a_share_of_runs(run: Run) -> None:
 def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     said = "ACTIONS: FORWARD" if acts else "I do not know what to do here. " * 20
     facts = {
-        "/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1300}}
+        "/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 1100}}
     }
     with FakeServer(said, facts=facts) as server:
         options = [
@@ -220,7 +220,7 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     assert manner["actions"] == (1 if acts else None)
     assert ("none of them name an action" in text) != acts
     assert "With --ask" not in text
-    assert ("more than the context of openai/x, 1,300 tokens" in text) == acts
+    assert ("more than the context of openai/x, 1,100 tokens" in text) == acts
     assert "With --ask" in " ".join(run(*options).out.split())
 
 

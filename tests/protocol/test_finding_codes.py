@@ -50,11 +50,17 @@ def test_every_code_is_in_one_group() -> None:
     assert {severity for severity, _ in MEANINGS.values()} == set(LETTERS)
 
 
+def _called(node: ast.expr) -> str:
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
 def _used(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = _called(node.func)
+        if name == "partial":
+            name = _called(node.args[0])
         for argument in node.args if name in MAKERS else ():
             value = getattr(argument, "value", NAMED.get(getattr(argument, "id", "")))
             if isinstance(value, int) and not isinstance(value, bool) and value > 100:

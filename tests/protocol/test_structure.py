@@ -92,7 +92,7 @@ def test_everything_uses_every_key() -> None:
         for key, field in model.model_fields.items()
     }
     # One arena is of one kind, and the verdict is about success, or about a measure
-    # (test_judged_measures).
+    # (test_judged_measures); rows are chosen from a file (test_animals).
     assert keys - used - {"extends", "block"} == {
         *(
             "pool",
@@ -105,7 +105,7 @@ def test_everything_uses_every_key() -> None:
             "width",
             "hub",
         ),
-        *("sites", "better", "range", "turned"),
+        *("sites", "better", "range", "turned", "only"),
     }
 
 
