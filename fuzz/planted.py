@@ -95,11 +95,11 @@ PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
         "_tokens",
         lambda original: lambda value: int(value or 0),
     ),
-    "a stranger's name as it is": (
+    "an archive that is broken ends the program": (
         "verdicts",
         scores,
-        "quoted",
-        lambda original: lambda text, most=100: text[:most],
+        "_BAD_ZIP",
+        lambda original: (),
     ),
     "half a letter": (
         "replies",

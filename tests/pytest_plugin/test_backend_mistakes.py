@@ -207,11 +207,12 @@ def test_what_is_no_reply_is_the_backends_mistake(
 def test_later_calls_are_checked_like_the_first_and_not_repeated(
     told: pytest.Pytester,
 ) -> None:
-    later = "open('asked', 'a').write('.') if request.conversation else None"
-    counts = "from cheesebench import Usage; usage = Usage(prompt=-5 if request.conversation else 5)"
+    before = "from pathlib import Path; path = Path('asked'); asked = path.read_text() if path.exists() else ''"
+    later = "path.write_text(asked + '.')"
+    counts = "from cheesebench import Usage; usage = Usage(prompt=-5 if asked else 5)"
     result = run(
         told,
-        COMPLETE=f"{later}; {counts}; return ChatReply(text='ACTIONS: STAY', usage=usage)",
+        COMPLETE=f"{before}; {later}; {counts}; return ChatReply(text='ACTIONS: STAY', usage=usage)",
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
@@ -222,7 +223,8 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(
     with RunLog.open_read_only(told.path / "results/one") as log:
         assert log.calls.totals().calls == 0
         subjects = len({record.subject for record in log.trials()})
-    assert len((told.path / "asked").read_text(encoding="utf-8")) == subjects
+    # The first question was answered.
+    assert len((told.path / "asked").read_text(encoding="utf-8")) == 1 + subjects
 
 
 @pytest.mark.parametrize(
