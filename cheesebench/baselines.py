@@ -14,9 +14,11 @@ from typing import Any
 from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
+from cheesebench.experiment.provenance import versions
 from cheesebench.files import read_bytes, strict_json
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import Measured, is_measurement
+from cheesebench.redaction import quoted
 from cheesebench.statistics.comparison import (
     CellCounts,
     CountedRun,
@@ -92,7 +94,8 @@ def read_counted(path: Path) -> CountedRun:
 
 def replay_counted(path: Path, cells: Iterable[CellCounts]) -> str:
     """Live the trials of these cells of a run again, and return how many there were and
-    how long it took; empty for a baseline, which has none.
+    how long it took; empty for a baseline, which has none. A run of another version
+    need not come out alike: that is said.
 
     Raises RunLogError for a trial that comes out otherwise.
     """
@@ -101,6 +104,9 @@ def replay_counted(path: Path, cells: Iterable[CellCounts]) -> str:
     keys = {(one.model, one.protocol, one.view, one.variant) for one in cells}
     began = time.monotonic()
     with RunLog.open_read_only(path) as log:
+        version = log.manifest["versions"].get("cheesebench", "unknown")
+        if version != versions()["cheesebench"]:
+            return f"Not replayed: {path}, which CheeseBench {quoted(version, 30)} has written."
         trials = replay(log, installed_plugins(), keys)
     took = time.monotonic() - began
     return f"Replayed: {path}, {plural(trials, 'trial')} in {took:.1f} s."

@@ -581,6 +581,9 @@ def test_the_comparison_warns_on_every_surface_of_the_same(
             connection.execute(
                 "UPDATE manifest SET value = ? WHERE key = 'plugins'", (plugins,)
             )
+            connection.execute(
+                "UPDATE manifest SET value = json_set(value, '$.cheesebench', '0.0.1') WHERE key = 'versions'"
+            )
     said = {}
     for form in ("json", "text", "markdown"):
         assert (
