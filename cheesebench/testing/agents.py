@@ -175,11 +175,12 @@ def assert_agent_sound(
 
 
 def check_name(name: object, memory: object, summary: str) -> None:
+    # NAME@EDITION takes the place of NAME in protocols of that edition.
+    parts = name.split("@") if isinstance(name, str) else []
     good = (
-        isinstance(name, str)
-        and name
-        and name == name.strip()
-        and not set(name) & set("/:, @\n")
+        len(parts) in (1, 2)
+        and all(part and part == part.strip() for part in parts)
+        and not set(str(name)) & set("/:, \n")
     )
     need(
         good,
