@@ -138,7 +138,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 #: What stands for no value in a table: spreadsheets, R and pandas write it so.
-MISSING_CELLS = frozenset(("", "na", "n/a", "nan", "none", "null"))
+MISSING_CELLS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
 
 
 class TableError(ValueError):
@@ -160,31 +160,42 @@ def read_table(text: str) -> Iterator[tuple[int, list[str]]]:
         io.StringIO(text, newline=""), skipinitialspace=True, strict=True
     )
     width = 0
+    for line, cells in _lines(reader):
+        row = [cell.strip() for cell in cells]
+        if not width:
+            _check_columns(row)
+            width = len(row)
+        elif not any(row):
+            continue
+        elif len(row) < width or any(row[width:]):
+            raise TableError(
+                line,
+                min(len(row), width) + 1,
+                f"The row has {len(row)} cells, and the first line names {width} columns.",
+                "Give each column one cell; write decimals with a point, or put the cell in quotes.",
+            )
+        yield line, row[:width]
+    if not width:
+        _check_columns([])
+
+
+#: What ``csv`` says, in words of a table.
+_CSV_SAYS = {
+    "unexpected end of data": "a quote is never closed",
+    f"field larger than field limit ({csv.field_size_limit()})": "a cell is longer than any table's (is a quote never closed?)",
+}
+
+
+def _lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield what a reader of ``csv`` reads, each with the line in which it begins."""
+    line = 1
     try:
         for cells in reader:
-            row = [cell.strip() for cell in cells]
-            if not width:
-                _check_columns(row)
-                width = len(row)
-            elif not any(row):
-                continue
-            elif len(row) < width or any(row[width:]):
-                raise TableError(
-                    reader.line_num,
-                    min(len(row), width) + 1,
-                    f"The row has {len(row)} cells, and the first line names {width} columns.",
-                    "Give each column one cell; write decimals with a point, or put the cell in quotes.",
-                )
-            yield reader.line_num, row[:width]
-        if not width:
-            _check_columns([])
+            yield line, cells
+            line = reader.line_num + 1
     except csv.Error as error:
-        said = str(error)
-        if said == "unexpected end of data":
-            said = "a quote is never closed"
-        raise TableError(
-            max(1, reader.line_num), 1, f"This is not valid CSV: {said}."
-        ) from None
+        said = _CSV_SAYS.get(str(error), str(error))
+        raise TableError(line, 1, f"This is not valid CSV: {said}.") from None
 
 
 def _check_columns(names: list[str]) -> None:

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from cheesebench.diagnostics import listed
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.files import MISSING_CELLS, TableError, read_bytes, read_table
 from cheesebench.redaction import quoted
@@ -54,6 +55,8 @@ class Row(NamedTuple):
     item: str
     name: str
     value: object
+    place: str = ""
+    """``FILE:LINE`` or ``FILE:LINE:COLUMN``, where the file has lines."""
 
 
 @dataclass(slots=True)
@@ -135,11 +138,11 @@ def read_scores(
                 names.show(row.name)
                 if score is not None and row.name != score:
                     continue
-            value = _number(row.value, path)
+            value = _number(row.value, row.place or str(path))
             if value is not None:
                 if not low <= value <= high:
                     raise OptionError(
-                        f"{path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
+                        f"{row.place or path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
                     )
                 value = (value - low) / (high - low)
             task = tasks.show(row.task)
@@ -148,6 +151,10 @@ def read_scores(
             found.tasks[task].add(
                 row.subject[:LONGEST_NAME], row.item[:LONGEST_NAME], value
             )
+    except TableError as error:
+        raise OptionError(
+            f"{path}:{error.line}:{error.column}: {quoted(f'{error.said} {error.remedy}', 300)}"
+        ) from None
     except (
         OSError,
         ValueError,
@@ -171,7 +178,7 @@ def read_scores(
     return found
 
 
-def _number(value: object, path: Path) -> float | None:
+def _number(value: object, place: str) -> float | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -185,7 +192,7 @@ def _number(value: object, path: Path) -> float | None:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise OptionError(
-            f"{path}: the score {quoted(repr(value), 60)} is no number."
+            f"{place}: the score {quoted(repr(value), 60)} is no number."
         ) from None
     return None if math.isnan(number) else number
 
@@ -228,8 +235,12 @@ def _of_csv(path: Path) -> Iterator[Row]:
     absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
         lower = {*absent} <= {name.lower() for name in header}
-        hint = "; write the names in lower case" * lower
-        raise ValueError(f"it has no column {', '.join(absent)}{hint}")
+        remedy = (
+            "Write the names in lower case."
+            if lower
+            else "The first line names the columns: subject,item,score."
+        )
+        raise TableError(1, 1, f"There is no column {listed(absent)}.", remedy)
     for line, cells in lines:
         row = dict(zip(header, cells, strict=True))
         for name in ("subject", "item"):
@@ -238,7 +249,12 @@ def _of_csv(path: Path) -> Iterator[Row]:
                 raise TableError(line, column, f"The cell of '{name}' is empty.")
         score = "" if row["score"].lower() in MISSING_CELLS else row["score"]
         yield Row(
-            row.get("task") or "all items", row["subject"], row["item"], "score", score
+            row.get("task") or "all items",
+            row["subject"],
+            row["item"],
+            "score",
+            score,
+            f"{path}:{line}:{header.index('score') + 1}",
         )
 
 
@@ -261,7 +277,9 @@ def _task_of(path: Path) -> str:
 
 
 def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row]:
+    number = 0
     while line := lines.readline(LONGEST):
+        number += 1
         if not line.endswith(b"\n") and len(line) == LONGEST:
             raise ValueError(f"a line has more than {LONGEST:,} bytes")
         row = _loads(line)
@@ -279,6 +297,7 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
                     item,
                     name if chosen == "none" else f"{name},{chosen}",
                     row[name],
+                    f"{path}:{number}",
                 )
         else:
             item = str(row["sample_id"])
@@ -290,6 +309,7 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
                 item,
                 str(name),
                 row["evaluation"]["score"],
+                f"{path}:{number}",
             )
 
 

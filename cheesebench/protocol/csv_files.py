@@ -242,6 +242,8 @@ MAX_NUMBER = 1_000_000
 #: An animal, a session (from 1), its trials in the session and the trials passed; for a
 #: measure its value instead.
 Row = tuple[str, int, int, int] | tuple[str, int, float]
+#: A row, and where it stands in its file.
+_Placed = tuple[Row, Position]
 
 
 def columns_of(measure: str) -> tuple[str, ...]:
@@ -287,11 +289,12 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
     )
     if rows is None:
         return reference
-    rows = rows if most is None else _passed(rows, most)
-    position = animals.position
     node = Node(
-        [Node([Node(cell, position) for cell in row], position) for row in rows],
-        position,
+        [
+            Node([Node(cell, place) for cell in row], place)
+            for row, place in (rows if most is None else _passed(rows, most))
+        ],
+        animals.position,
     )
     assert isinstance(reference.value, Mapping)
     kept = {key: value for key, value in reference.value.items() if key != "only"}
@@ -313,11 +316,15 @@ def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
     return (*MEASURED[:2], str(counted.value)), most
 
 
-def _passed(trials: Iterable[Row], most: float) -> list[Row]:
+def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
     found: dict[tuple[str, int], list[bool]] = {}
-    for animal, session, value, *_ in trials:
+    places: dict[tuple[str, int], Position] = {}
+    for (animal, session, value, *_), place in trials:
         found.setdefault((animal, session), []).append(value <= most)
-    return [(*key, len(passed), sum(passed)) for key, passed in found.items()]
+        places.setdefault((animal, session), place)
+    return [
+        ((*key, len(passed), sum(passed)), places[key]) for key, passed in found.items()
+    ]
 
 
 def read_animals(
@@ -326,10 +333,10 @@ def read_animals(
     columns: tuple[str, ...],
     diagnostics: Diagnostics,
     only: Mapping[str, object] | None = None,
-) -> list[Row] | None:
+) -> list[_Placed] | None:
     """Return the rows of the file ``name``, relative to the protocol in which it
-    stands; None with errors (225). ``only`` has the values of other columns of the rows
-    that count.
+    stands, with their places; None with errors (225). ``only`` has the values of other
+    columns of the rows that count.
     """
     text = read_beside(name, position, ANIMALS, diagnostics)
     if text is None:
@@ -353,7 +360,7 @@ def _rows(
     columns: tuple[str, ...],
     diagnostics: Diagnostics,
     only: Mapping[str, object],
-) -> Iterator[Row]:
+) -> Iterator[_Placed]:
     lines = _strict(text, file, diagnostics)
     before = len(diagnostics.errors)
     _, header = next(lines, (0, []))
@@ -383,7 +390,7 @@ def _rows(
             diagnostics.error(UNREADABLE, position, sentence, keep)
         else:
             seen.add(row[:2])
-            yield row
+            yield row, position
     if len(diagnostics.errors) == before:
         groups.report(Position(file, 1, 1), diagnostics, empty=not number)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -408,14 +408,16 @@ class _Resolver:
                 "There are no animals.",
                 "Add some.",
             )
-        self._check_values(kept)
+        if len(kept) == len(self.written.animals):
+            self._check_values(kept)
         return kept
 
     def _check_values(self, rows: Sequence[_Counted]) -> None:
+        """226: a value that the measure cannot have, at its row."""
         limits = self.written.range
         if limits is None or self.written.measure == "success":
             return
-        for animal, session, _, value in rows:
+        for number, (animal, session, _, value) in enumerate(rows):
             if not limits[0] <= value <= limits[1]:
                 sentence = (
                     f"The value {value:g} of '{quoted(animal, 40)}' in session {session} is not in the range "
@@ -424,7 +426,8 @@ class _Resolver:
                 remedy = (
                     "Check its unit, leave out what is missing, or widen the range."
                 )
-                self._error(sentence, remedy, "animals")
+                place = self.node.find(("animals", number)).position
+                self.diagnostics.error(226, place, sentence, remedy)
                 return
 
     def _valid_rows(self, animals: Sequence[Any]) -> list[_Counted]:
@@ -535,7 +538,10 @@ class _Resolver:
         for animal, session, *_ in rows:
             lived.setdefault(animal, set()).add(session)
         self._check_names(lived)
-        if self.spec.sessions_vary or self.written.measure != "success":
+        if self.spec.sessions_vary:
+            return
+        self._check_later_sessions(lived)
+        if self.written.measure != "success":
             return  # a measure need not have a value in each session
         short = [name for name, own in lived.items() if not {*sessions} <= own]
         if short and len(short) < len(lived):
@@ -546,6 +552,27 @@ class _Resolver:
             )
             remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
+
+    def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
+        """332: sessions that the schedule lacks. All animals may have gone on longer;
+        what only some of them have is a slip of the pen.
+        """
+        last = len(self.spec.sessions)
+        later = {
+            name: {session for session in own if session > last}
+            for name, own in lived.items()
+        }
+        beyond = set[int]().union(*later.values())
+        went_on = {*range(last + 1, last + 1 + len(beyond))}
+        if all(own == went_on for own in later.values()):
+            return
+        name = next(name for name, own in later.items() if own)
+        sentence = (
+            f"'{quoted(name, 40)}' has session {min(later[name])}, and the schedule has {last}: "
+            "what it lacks counts nowhere."
+        )
+        remedy = "Number the sessions as the schedule does, through all blocks, or leave the row out."
+        self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _check_names(self, animals: Iterable[str]) -> None:
         spelt: dict[str, str] = {}

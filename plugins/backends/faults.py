@@ -73,7 +73,8 @@ _FIRST = (
         rf"({_LONG}).{{0,60}}(limit|quota|allowance|usage|exceeded|exhausted|used up|cap\b)",
         r"(specified|api) (api )?usage limits?|you will regain access",
         r"credit balance|insufficient[ _](credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit",
-        r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b",
+        r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
+        r"(?!.{0,20}(charged|deducted|billed|consumed))",  # a refusal that costs nothing
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
     _words(

@@ -393,22 +393,28 @@ def table(path: Path, *rows: str, header: str = "subject,item,score") -> Path:
 
 
 def test_tables_as_spreadsheets_pandas_and_r_write_them(tmp_path: Path) -> None:
-    rows = ("s1,1,True", "s1,2,FALSE", ",,", "s1,3,NA", "s1,4,1.0,,", ",,,")
+    missing = [f"s1,{5 + n},{cell}" for n, cell in enumerate(("<NA>", "#N/A", " "))]
+    rows = ("s1,1,True", "s1,2,FALSE", ",,", "s1,3,NA", "s1,4,1.0,,", ",,,", *missing)
     found = read_scores(table(tmp_path / "a.csv", *rows)).tasks["all items"]
-    assert list(found.index) == [("s1", str(n)) for n in (1, 2, 3, 4)]
-    assert (list(found.sums), list(found.missing)) == ([1, 0, 0, 1], [0, 0, 1, 0])
+    assert list(found.index) == [("s1", str(n)) for n in range(1, 8)]
+    assert list(found.sums) == [1, 0, 0, 1, 0, 0, 0]
+    assert list(found.missing) == [0, 0, 1, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("rows", "header", "said"),
     [
-        (["s1,1,0,75"], "subject,item,score", "line 2, column 4: The row has 4 cells"),
-        (["s1,1"], "subject,item,score", "line 2, column 3"),
-        (["s1,1,0,1"], "subject,item,score,score", "line 1, column 4: There are two"),
+        (["s1,1,0,75"], "subject,item,score", "a.csv:2:4: The row has 4 cells"),
+        (["s1,1"], "subject,item,score", "a.csv:2:3: "),
+        (["s1,1,0,1"], "subject,item,score,score", "a.csv:1:4: There are two"),
         (["s1;1;0,75"], "subject;item;score", "not by semicolons"),
+        (["s1,1,1", 's1,2,"0,75"'], "subject,item,score", "a.csv:3:3: the score"),
+        (["x,s1,1,75"], "x,subject,item,score", "a.csv:2:4: the score 75 is not"),
         (["s1,1,2_4"], "subject,item,score", "'2_4' is no number"),
+        (["s1,1,1"], "Subject,Item,Score", "a.csv:1:1: There is no column"),
         (["s1,1,1"], "Subject,Item,Score", "in lower case"),
         ([",1,1"], "subject,item,score", "'subject' is empty"),
+        (["s1,1,1", 's1,"1,1', "s1,2,1"], "subject,item,score", "a.csv:3:1: This"),
         (['s1,"1,1'], "subject,item,score", "a quote is never closed"),
         (["s1," + "x" * 200_000 + ",1"], "subject,item,score", "not valid CSV"),
     ],

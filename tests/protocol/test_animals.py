@@ -194,6 +194,8 @@ def test_an_edition_reads_the_file_beside_its_parent(tmp_path: Path) -> None:
         (f"{HEADER}\nm,1,4,2,5\n", "2:5"),
         (f"{HEADER},session\nm,1,4,2,1\n", "1:5"),
         (f'{HEADER}\n"m,1,4,2\n', "2:1"),
+        (f'{HEADER}\n\nm,1,4,2\n"n,1,4,2\nn,2,4,2\n', "4:1"),
+        (f'"{HEADER}\n' + "m,1,4,2\n" * 20_000, "1:1"),
         (f"{HEADER}\n,1,4,1\n", "2:1"),
         (f"{HEADER}\nm,1,4,1\nm,1,4,2\n", "3:1"),
         (f"{HEADER}\nm,1,4,{'9' * 5000}\n", "2:1"),
@@ -564,6 +566,14 @@ def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
     [
         ("m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n", "1 of 2 animals lack sessions that count"),
         ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "are two animals"),
+        (
+            "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\nm2,2,4,2\nm2,9,4,4\n",
+            "'m2' has session 9, and the schedule has 2",
+        ),
+        (
+            "".join(f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 4)),
+            "'m1' has session 4, and the schedule has 2",
+        ),
     ],
 )
 def test_animals_that_are_not_those_that_are_judged(
@@ -571,6 +581,13 @@ def test_animals_that_are_not_those_that_are_judged(
 ) -> None:
     found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
     assert [code for code, text in found if said in text] == [332]
+
+
+def test_all_animals_may_have_gone_on_longer_than_the_schedule(tmp_path: Path) -> None:
+    rows = "".join(
+        f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 3, 4)
+    )
+    assert findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}") == []
 
 
 def test_animals_at_the_ceiling_are_no_spread(tmp_path: Path) -> None:
@@ -593,4 +610,7 @@ def test_a_value_beyond_the_range_or_that_is_no_number_is_an_error(
         tmp_path, keys, f"animal,session,value\nm1,1,20\nm1,2,30\nm2,1,{value}\n"
     )
     assert specification is None
-    assert {one.code for one in found if one.severity == "error"} <= {225, 226}
+    errors = [one for one in found if one.severity == "error"]
+    assert {one.code for one in errors} <= {225, 226}
+    places = [(Path(one.position.file).name, one.position.line) for one in errors]
+    assert places == [("animals.csv", 4)]

@@ -248,7 +248,10 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     (402, message("Insufficient credits. Add more"), "quota"),
     (
         403,
-        message("Your chosen model requires moderation and your input was flagged"),
+        message(
+            "Your chosen model requires moderation and your input was flagged. "
+            "No credits were charged."
+        ),
         "content_filter",
     ),
     (400, message("No connected db."), "authentication"),
