@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ from cheesebench.statistics.judgement import judge_set
 if TYPE_CHECKING:
     from cheesebench.chat import Server
     from cheesebench.experiment.cells import Selected
+    from cheesebench.experiment.language_models import Question
     from cheesebench.experiment.session import Progress
     from cheesebench.experiment.settings import Settings
     from cheesebench.family import LanguageModel
@@ -227,15 +229,25 @@ class ModelRun:
         contexts = language_models.probe(
             language_models.connected(models, self._base_urls),
             self.log.directory,
-            first_requests(
-                self.plugins,
-                [cell for cell in cells if cell[0].model in models],
-                settings.seed,
-            ),
+            self._first_requests(cells, models),
             timeout=settings.calls.patience.request,
             counts=settings.calls.limits.counts_tokens,
+            keep=partial(language_models.record_answer, self.log, models),
         )
         self._warn_of_contexts(cells, models, contexts)
+
+    def _first_requests(
+        self, cells: Sequence[Cell], models: Mapping[str, LanguageModel]
+    ) -> dict[str, list[Question]]:
+        """Return the first requests to these models that have not been answered."""
+        assert self.log is not None
+        calls = self.log.calls
+        unanswered = [
+            cell
+            for cell in cells
+            if cell[0].model in models and not calls.count(cell[0], subject=0)
+        ]
+        return first_requests(self.plugins, unanswered, self.settings.seed)
 
     def _models_to_reach(self, cells: Sequence[Cell]) -> dict[str, LanguageModel]:
         """Return the models that are needed: a replay needs none, and a resumed run

@@ -756,9 +756,9 @@ class Caller:
             trial=trial,
             call=call,
             digest=request_digest,
+            reply=reply,
             system=_system(request),
             asked=readable(request.messages[-1]),
-            reply=reply,
             **how,
         )
 
@@ -845,14 +845,7 @@ class Caller:
         )
         async with channel.limiter.slot(self.work), self.budget.room(expected):
             reply, seconds = await self._ask(request)
-        if (
-            self.plan.settings.get("reasoning")
-            and reply.finish == "length"
-            and not reply.reasoning
-        ):
-            # Cut off before the tag, or the field, that ends its thoughts: nothing of
-            # this is its answer.
-            reply = replace(reply, text="", reasoning=reply.text)
+        reply = _thoughts_apart(reply, self.plan)
         for doubt in channel.doubts(reply):
             self.log.note("warning", doubt, self.plan)
         return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
@@ -938,6 +931,40 @@ class Caller:
         else:
             self.channel.lose(text, attempts.silent)
         return SubjectStoppedError(text)
+
+
+def first_record(
+    log: RunLog,
+    plan: CellPlan,
+    request: ChatRequest,
+    reply: ChatReply,
+    price: Price | None,
+    **how: Any,
+) -> CallRecord:
+    """Return the record of a call that was made before its subject's life began.
+
+    It is the first of the life, which answers from it as a resumed one does.
+    """
+    return CallRecord(
+        trial=0,
+        call=0,
+        digest=digest(request),
+        reply=log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt="")),
+        cost=None if price is None else price.cost(reply.usage),
+        system=_system(request),
+        asked=readable(request.messages[-1]),
+        **how,
+    )
+
+
+def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
+    """Return the reply without text that is no answer: cut off before the tag, or the
+    field, that ends its thoughts.
+    """
+    thinking = plan.settings.get("reasoning") and not reply.reasoning
+    if thinking and reply.finish == "length":
+        return replace(reply, text="", reasoning=reply.text)
+    return reply
 
 
 @dataclass(slots=True)

@@ -9,10 +9,12 @@ import contextlib
 import dataclasses
 import json
 import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
+    AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
@@ -22,7 +24,7 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
@@ -62,6 +64,7 @@ from cheesebench.experiment.calling import (
     Limits,
     ModelChannel,
     Patience,
+    first_record,
     is_private,
     said,
 )
@@ -75,6 +78,7 @@ from cheesebench.redaction import quoted, redact
 if TYPE_CHECKING:
     from cheesebench.family import Trial
     from cheesebench.plugin_manager import PluginManager
+    from cheesebench.records import CellPlan
 
 
 @contextmanager
@@ -450,16 +454,38 @@ def stop_after_failure(
         progress(redact(str(error)))
 
 
+class Question(NamedTuple):
+    """A request that is put to a model before anything runs; ``plan`` is the cell whose
+    first subject begins with it, if it is one of the run's own.
+    """
+
+    request: ChatRequest
+    plan: CellPlan | None = None
+
+
+class Answer(NamedTuple):
+    """A reply to a question; ``seconds`` is how long it took, ``attempts`` counts those
+    before it.
+    """
+
+    question: Question
+    reply: ChatReply
+    seconds: float
+    attempts: int
+
+
 def probe(
     models: Mapping[str, LanguageModel],
     directory: Path,
-    questions: Mapping[str, Sequence[ChatRequest]] | None = None,
+    questions: Mapping[str, Sequence[Question]] | None = None,
     *,
     timeout: float = 300.0,
     counts: bool = False,
+    keep: Callable[[Answer], None] = lambda answer: None,
 ) -> dict[str, int]:
     """Put its questions to every model: the first requests of the run, or one of the
-    same kind. ``timeout`` (seconds) is for them all.
+    same kind. ``timeout`` (seconds) is for them all; every answer is handed to
+    ``keep``.
 
     Returns by model the context of its server in tokens, where it says so.
 
@@ -473,12 +499,8 @@ def probe(
     async def ask_all() -> list[int | None]:
         asking = (
             _probe(
-                name,
-                model,
-                directory,
-                asked.get(name) or [plain_question(model)],
-                timeout,
-                counts,
+                _Prober(name, model, directory, timeout, counts, keep),
+                asked.get(name) or [Question(plain_question(model))],
             )
             for name, model in models.items()
         )
@@ -486,6 +508,24 @@ def probe(
 
     contexts = zip(models, run_blocking(ask_all()), strict=True)
     return {name: context for name, context in contexts if context is not None}
+
+
+def record_answer(
+    log: RunLog, models: Mapping[str, LanguageModel], answer: Answer
+) -> None:
+    """Keep an answer to a first request of the run, which is not asked again."""
+    (request, plan), reply, seconds, attempts = answer
+    if plan is not None:
+        record = first_record(
+            log,
+            plan,
+            request,
+            reply,
+            models[plan.model].entry.price,
+            seconds=seconds,
+            attempts=attempts,
+        )
+        log.calls.write(plan, 0, record)
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:
@@ -508,73 +548,78 @@ def plain_question(model: LanguageModel) -> ChatRequest:
     )
 
 
-async def _probe(
-    name: str,
-    model: LanguageModel,
-    directory: Path,
-    questions: Sequence[ChatRequest],
-    timeout: float,
-    counts: bool,
-) -> int | None:
+async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
     """Ask one model; return its server's context."""
-    if not model.backend.probe:
+    if not prober.model.backend.probe:
         return None
-    connection = CheckedConnection(model.backend, context_of(model, directory, 1))
-    end = time.monotonic() + timeout
     try:
         for question in questions:
-            fault = await _persistently(
-                connection, question, model.backend.name, counts, end
-            )
+            fault = await prober.put(question)
             if fault is not None:
                 raise UnreachableModelError(
-                    f"The model '{name}' does not answer: {quoted(said(fault), 1000)}"
+                    f"The model '{prober.name}' does not answer: {quoted(said(fault), 1000)}"
                 )
-        return (await connection.facts()).context
+        return (await prober.connection.facts()).context
     finally:
-        await _close(connection)
+        await _close(prober.connection)
 
 
-async def _persistently(
-    connection: Connection,
-    request: ChatRequest,
-    backend: str,
-    counts: bool,
-    end: float,
-) -> ChatFaultError | None:
-    """Return why a request has no answer, after a few attempts; None: the server is
-    there.
-    """
-    for attempt in range(1, PROBE_ATTEMPTS + 1):
+class _Prober:
+    """Puts questions to one model, before anything runs."""
+
+    def __init__(
+        self,
+        name: str,
+        model: LanguageModel,
+        directory: Path,
+        timeout: float,
+        counts: bool,
+        keep: Callable[[Answer], None],
+    ) -> None:
+        self.name, self.model = name, model
+        self.connection = CheckedConnection(
+            model.backend, context_of(model, directory, 1)
+        )
+        self._end = time.monotonic() + timeout
+        self._counts = counts
+        self._keep = keep
+
+    async def put(self, question: Question) -> ChatFaultError | None:
+        """Return why a question has no answer, after a few attempts; None: the server
+        is there.
+        """
+        for attempt in range(1, PROBE_ATTEMPTS + 1):
+            began = time.monotonic()
+            fault = await self._attempt(question, attempt)
+            if fault is None or fault.kind in ANSWERED:
+                return None
+            late = fault.kind == "timeout" or time.monotonic() - began > SLOW_FAULT
+            if fault.kind not in TRANSIENT or late:
+                return fault
+            if attempt < PROBE_ATTEMPTS:
+                await asyncio.sleep(attempt)
+        return fault
+
+    async def _attempt(self, question: Question, attempt: int) -> ChatFaultError | None:
+        """Return the fault of one call; None for a reply."""
         began = time.monotonic()
-        request = replace(request, timeout=max(0.1, end - began))
-        fault = await _first_answer(connection, request, backend, counts)
-        if fault is None or fault.kind in ANSWERED:
-            return None
-        late = fault.kind == "timeout" or time.monotonic() - began > SLOW_FAULT
-        if fault.kind not in TRANSIENT or late:
-            return fault
-        if attempt < PROBE_ATTEMPTS:
-            await asyncio.sleep(attempt)
-    return fault
-
-
-async def _first_answer(
-    connection: Connection, request: ChatRequest, backend: str, counts: bool
-) -> ChatFaultError | None:
-    """Return the fault of the test call; None for a reply."""
-    with backend_errors_explained(backend, "answering the first question"):
-        try:
-            # The backend should enforce the timeout; this is a safeguard.
-            async with asyncio.timeout(request.timeout + 5):
-                usage = (await connection.complete(request)).usage
-        except TimeoutError:
-            return ChatFaultError("timeout", f"no reply within {request.timeout:g} s")
-        except ChatFaultError as fault:
-            return fault
-    if counts and not usage.prompt + usage.completion:
-        raise OptionError(f"--max-tokens and --max-cost: {UNCOUNTABLE}.")
-    return None
+        patience = max(0.1, self._end - began)
+        request = replace(question.request, timeout=patience)
+        with backend_errors_explained(
+            self.model.backend.name, "answering the first question"
+        ):
+            try:
+                # The backend should enforce the timeout; this is a safeguard.
+                async with asyncio.timeout(patience + 5):
+                    reply = await self.connection.complete(request)
+            except TimeoutError:
+                return ChatFaultError("timeout", f"no reply within {patience:g} s")
+            except ChatFaultError as fault:
+                return fault
+        if self._counts and not reply.usage.prompt + reply.usage.completion:
+            raise OptionError(f"--max-tokens and --max-cost: {UNCOUNTABLE}.")
+        self._keep(Answer(question, reply, time.monotonic() - began, attempt))
+        return None
 
 
 async def _close(connection: Connection) -> None:
@@ -843,3 +888,38 @@ def connected(
         name: replace(model, base_url=started[name]) if name in started else model
         for name, model in models.items()
     }
+
+
+@contextmanager
+def reached(
+    models: Mapping[str, LanguageModel], progress: Callable[[str], None]
+) -> Iterator[tuple[dict[str, LanguageModel], Path]]:
+    """Start the servers that models need, outside any run; yield the models with their
+    base URLs, and a directory that lasts as long.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        servers = start_servers(models, directory, progress)
+        try:
+            urls = {name: server.base_url for name, server in servers.items()}
+            yield connected(models, urls), directory
+        finally:
+            stop_servers(servers)
+
+
+@asynccontextmanager
+async def conversation(
+    model: LanguageModel, directory: Path, capacity: int = 1
+) -> AsyncIterator[CheckedConnection]:
+    """Connect to a model, outside any run; a fault is an UnreachableModelError."""
+    connection = CheckedConnection(
+        model.backend, context_of(model, directory, capacity)
+    )
+    try:
+        yield connection
+    except ChatFaultError as fault:
+        raise UnreachableModelError(
+            f"The model '{model.entry.name}' does not answer: {said(fault)}"
+        ) from None
+    finally:
+        await _close(connection)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,17 +15,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from cheesebench.chat import ChatFaultError, ChatReply, ChatRequest, ServerFacts
+from cheesebench.chat import ChatReply, ChatRequest, ServerFacts
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.calling import SubjectStoppedError, said
+from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.language_models import (
     CheckedConnection,
-    UnreachableModelError,
-    connected,
-    context_of,
+    Question,
+    conversation,
+    reached,
     run_blocking,
-    start_servers,
-    stop_servers,
 )
 from cheesebench.family import Asker, LanguageModel, SubjectContext
 from cheesebench.interfaces import PictureView
@@ -55,24 +52,18 @@ def first_answers(
     """Put the first questions of each cell to its model. Raises UnreachableModelError
     for one that does not answer.
     """
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        servers = start_servers(models, directory, progress)
-        try:
-            urls = {name: server.base_url for name, server in servers.items()}
-            return {
-                name: run_blocking(
-                    _ask(
-                        plugins,
-                        [one for one in cells if one[0].model == name],
-                        model,
-                        directory,
-                    )
+    with reached(models, progress) as (connected, directory):
+        return {
+            name: run_blocking(
+                _ask(
+                    plugins,
+                    [one for one in cells if one[0].model == name],
+                    model,
+                    directory,
                 )
-                for name, model in connected(models, urls).items()
-            }
-        finally:
-            stop_servers(servers)
+            )
+            for name, model in connected.items()
+        }
 
 
 @dataclass(slots=True)
@@ -94,9 +85,10 @@ class _Listener:
 
 def first_requests(
     plugins: PluginManager, cells: Iterable[Cell], seed: int
-) -> dict[str, list[ChatRequest]]:
+) -> dict[str, list[Question]]:
     """Return the first requests of a run by model: one for each agent with its
-    settings, with a picture where any view is one.
+    settings, with a picture where any view is one. Each is that of the first subject of
+    a cell.
     """
     kinds: dict[tuple[str, str, str], Cell] = {}
     pictures_last = sorted(
@@ -106,14 +98,15 @@ def first_requests(
     for plan, specification in pictures_last:
         kind = plan.model, plan.agent, repr(plan.settings)
         kinds[kind] = plan, specification
-    found: dict[str, list[ChatRequest]] = {}
+    found: dict[str, list[Question]] = {}
     for plan, specification in kinds.values():
         listener = _Listener(plan)
         # What is wrong with an agent or a paradigm is for the trials to show.
         with suppress(Exception):
             run_blocking(_begin(plugins, plan, specification, listener, seed))
         if listener.heard is not None:
-            found.setdefault(plan.model, []).append(listener.heard)
+            question = Question(listener.heard, plan)
+            found.setdefault(plan.model, []).append(question)
     return found
 
 
@@ -134,10 +127,7 @@ async def put_questions(
     """Put the first ``most`` questions of each cell to a model; return the exchanges
     and the server's facts.
     """
-    connection = CheckedConnection(
-        model.backend, context_of(model, directory, QUESTIONS)
-    )
-    try:
+    async with conversation(model, directory, QUESTIONS) as connection:
         facts = await connection.facts()
         gate = asyncio.Semaphore(facts.slots or QUESTIONS)
         askers = [Questioner(plan, connection, gate, most) for plan, _ in cells]
@@ -145,13 +135,6 @@ async def put_questions(
         await asyncio.gather(
             *(_begin(plugins, *cell, asker, seed=0) for cell, asker in subjects)
         )
-    except ChatFaultError as fault:
-        raise UnreachableModelError(
-            f"The model '{model.entry.name}' does not answer: {said(fault)}"
-        ) from None
-    finally:
-        with suppress(Exception):
-            await connection.close()
     return askers, facts
 
 

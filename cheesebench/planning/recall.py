@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from cheesebench.chat import ChatFaultError, ChatRequest, Message, Sampling
-from cheesebench.experiment.calling import said
+from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.experiment.language_models import (
-    CheckedConnection,
-    UnreachableModelError,
-    connected,
-    context_of,
+    conversation,
+    reached,
     run_blocking,
-    start_servers,
-    stop_servers,
 )
 from cheesebench.family import LanguageModel
 
@@ -32,21 +25,14 @@ def answers(
     """Return each model's answer. Raises UnreachableModelError for one that gives
     none.
     """
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        servers = start_servers(models, directory, progress)
-        try:
-            urls = {name: server.base_url for name, server in servers.items()}
-            return {
-                name: run_blocking(_answer(model, question, directory))
-                for name, model in connected(models, urls).items()
-            }
-        finally:
-            stop_servers(servers)
+    with reached(models, progress) as (connected, directory):
+        return {
+            name: run_blocking(_answer(model, question, directory))
+            for name, model in connected.items()
+        }
 
 
 async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
-    connection = CheckedConnection(model.backend, context_of(model, directory, 1))
     most = max(TOKENS, model.settings["max_tokens"] or 0)
     request = ChatRequest(
         model=model.entry.id,
@@ -59,12 +45,5 @@ async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
         timeout=TIMEOUT,
         extra=model.settings["served"],
     )
-    try:
+    async with conversation(model, directory) as connection:
         return (await connection.complete(request)).text
-    except ChatFaultError as fault:
-        raise UnreachableModelError(
-            f"The model '{model.entry.name}' does not answer: {said(fault)}"
-        ) from None
-    finally:
-        with suppress(Exception):
-            await connection.close()

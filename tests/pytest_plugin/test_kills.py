@@ -194,7 +194,7 @@ def test_a_second_interrupt_waits_for_nothing(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(PATIENT)
     with FakeServer(
-        lambda call: Answer(fault="hang") if call.number > 15 else walk(call)
+        lambda call: Answer(fault="hang") if call.number >= 15 else walk(call)
     ) as server:
         process = started(project, command(server, "--cheese-run-id=one"))
         until(lambda: len(recorded(project.path / "results/one")) >= 15, process)

@@ -75,10 +75,8 @@ def test_a_model_that_walks_on_passes_and_its_calls_are_reported(
         result.stdout.fnmatch_lines(
             [f"Calls: {CALLS} calls, {CALLS} attempts, * prompt tokens,*"]
         )
-        assert server.count == CALLS + 1, (
-            "one call for each trial, and one before anything runs"
-        )
-        bodies = [call.body for call in server.calls][1:]
+        assert server.count == CALLS, "one call for each trial, and no other"
+        bodies = [call.body for call in server.calls]
     assert {body["temperature"] for body in bodies} == {0.7}
     assert len({body["seed"] for body in bodies}) == CALLS, (
         "every call has a seed of its own"
@@ -112,7 +110,7 @@ def test_a_prompt_from_a_file_is_what_the_model_is_told(
 
 def test_a_call_that_was_refused_is_not_answered(project: pytest.Pytester) -> None:
     refused = Answer(status=400, error={"code": "content_filter"})
-    with FakeServer(lambda call: refused if server.count > 1 else walk(call)) as server:
+    with FakeServer(lambda call: refused) as server:
         result = project.runpytest(*options(server, "--design", "smoke"))
         assert server.count > 1
     said = " ".join(" ".join(result.outlines).split())
@@ -180,7 +178,7 @@ def test_a_server_that_dies_is_an_error_and_no_failure(
             "east or west",
         )
         result.assert_outcomes(passed=2)
-        assert server.count == 1 + 2 * 120 - 9
+        assert server.count == 2 * 120 - 9
         project.runpytest(
             *options(server, "-k", "east or west", run="undisturbed")
         ).assert_outcomes(passed=2)
@@ -676,7 +674,7 @@ def test_a_run_that_is_cut_off_is_continued(
     held = False
 
     def script(call: Call) -> str | Answer:
-        return Answer(fault="hang") if held and call.number > 15 else walk(call)
+        return Answer(fault="hang") if held and call.number >= 15 else walk(call)
 
     with FakeServer(script) as server:
         project.runpytest(*options(server, run="undisturbed"))

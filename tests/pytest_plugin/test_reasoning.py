@@ -89,7 +89,7 @@ def test_nobody_goes_on_asking_who_never_acts(project: pytest.Pytester) -> None:
             *("--cheese-run-id", "one", "--concurrency", "1"),
             "lab/few.protocol.yaml",
         )
-        assert server.count == 1 + HOPELESS_REPLIES, "and the first question"
+        assert server.count == HOPELESS_REPLIES
     said = " ".join(result.stdout.str().split())
     assert result.ret != 0
     assert (
