@@ -183,34 +183,48 @@ def _needs(found: Forecast, several: bool) -> str:
 
 def _sources(found: Forecast) -> Iterator[str]:
     asking = [cell for cell in found.cells if cell.plan.agent]
-    if own := dict.fromkeys(cell.plan.protocol for cell in asking if cell.own):
-        yield _OWN.format(names=one_line(", ".join(own)))
-    known = any(cell.manner for cell in asking)
-    if any(cell.measured and not cell.own for cell in asking):
-        yield _MEASURED + ("." if known else _WRITES)
-    if rehearsed := dict.fromkeys(
-        cell.plan.protocol for cell in asking if not (cell.measured or cell.own)
-    ):
-        yield _REHEARSED.format(names=one_line(", ".join(rehearsed))) + (
-            "." if known else _FINDS
-        )
-    for model, manner in {
-        cell.plan.model: cell.manner for cell in asking if cell.manner is not None
-    }.items():
+    yield from _bases(asking)
+    manners = {cell.plan.model: cell.manner for cell in asking if cell.manner}
+    for model, manner in manners.items():
         yield _manner(model, manner)
-    if not known and not all(cell.own for cell in asking):
+    if not manners and not all(cell.own for cell in asking):
         yield "With --ask, the first questions are put to the model, and its answers are planned with."
-    if (
-        longest := max(asking, key=lambda cell: cell.longest, default=None)
-    ) is not None and longest.longest:
-        where = f"{longest.plan.protocol} in {longest.plan.view}"
-        yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), and the reply comes on top."
-        if short := too_short(longest.plan, longest.longest, longest.context):
-            yield f"WARNING: {short}"
+    yield from _longest_prompt(asking)
     if found.price_of is not None:
         yield f"Prices as published on {found.price_of}."
     else:
         yield "No price is known for this model."
+
+
+def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
+    """Yield what the number of calls is taken from: own runs, measured ones, or
+    rehearsed prompts.
+    """
+    known = any(cell.manner for cell in asking)
+    own = [cell for cell in asking if cell.own]
+    measured = [cell for cell in asking if cell.measured and not cell.own]
+    rehearsed = [cell for cell in asking if not (cell.measured or cell.own)]
+    if own:
+        yield _OWN.format(names=_protocols(own))
+    if measured:
+        yield _MEASURED + ("." if known else _WRITES)
+    if rehearsed:
+        end = "." if known else _FINDS
+        yield _REHEARSED.format(names=_protocols(rehearsed)) + end
+
+
+def _protocols(cells: Sequence[CellForecast]) -> str:
+    return one_line(", ".join(dict.fromkeys(cell.plan.protocol for cell in cells)))
+
+
+def _longest_prompt(asking: Sequence[CellForecast]) -> Iterator[str]:
+    longest = max(asking, key=lambda cell: cell.longest, default=None)
+    if longest is None or not longest.longest:
+        return
+    where = f"{longest.plan.protocol} in {longest.plan.view}"
+    yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), and the reply comes on top."
+    if short := too_short(longest.plan, longest.longest, longest.context):
+        yield f"WARNING: {short}"
 
 
 def _named(manner: Manner) -> str:

@@ -704,30 +704,11 @@ def _named(
     if not path.exists() and name in catalogue.folders:
         path = catalogue.folders[name]
     if path.is_dir():
-        found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
-        if not found:
-            raise OptionError(
-                f"--protocols {name}: there is no file *{SUFFIX} in that directory."
-            )
-        chosen = found if edition is None else _of_edition(found, edition)
-        if not chosen:
-            known = sorted(
-                {one.edition for one in found if not isinstance(one, Broken)}
-            )
-            raise OptionError(
-                f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
-                "Change --edition, or leave it out."
-            )
-        return chosen
+        return _in_directory(catalogue, path, name, edition)
     if name.endswith(("/", "\\")):
         raise OptionError(f"--protocols {name}: there is no such directory.")
-    if name.endswith(SUFFIX) and not path.exists():
-        near = did_you_mean(
-            path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")]
-        )
-        raise OptionError(f"--protocols {name}: there is no such file.{near}")
     if path.is_file() or name.endswith(SUFFIX):
-        return [_load_one(catalogue, path)]
+        return [_file(catalogue, path, name)]
     try:
         return [catalogue.find(name, edition)]
     except UnknownNameError:
@@ -740,6 +721,33 @@ def _named(
         return [_load_one(catalogue, local)]
     except ProtocolError as error:
         return [Broken(catalogue.files.get(name, path), error)]
+
+
+def _in_directory(
+    catalogue: Catalogue, path: Path, name: str, edition: str | None
+) -> list[Selected]:
+    found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
+    if not found:
+        raise OptionError(
+            f"--protocols {name}: there is no file *{SUFFIX} in that directory."
+        )
+    chosen = found if edition is None else _of_edition(found, edition)
+    if not chosen:
+        known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+        raise OptionError(
+            f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
+            "Change --edition, or leave it out."
+        )
+    return chosen
+
+
+def _file(catalogue: Catalogue, path: Path, name: str) -> Selected:
+    if not path.exists():
+        near = did_you_mean(
+            path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")]
+        )
+        raise OptionError(f"--protocols {name}: there is no such file.{near}")
+    return _load_one(catalogue, path)
 
 
 def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:

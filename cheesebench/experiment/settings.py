@@ -410,20 +410,10 @@ def _cell_settings(
         values = given.resolve()
     language = replayed
     if language is None:
-        file = directory / values.models if values.models else None
-        language = language_models(plugins, models, given, values, user_models(file))
-        if language:  # a server may be called
-            given.check_trusted()
+        language = _callable(given, plugins, models, directory)
     if study:
         cells.check_study(study, language, tuple(models))
-    designs = {
-        model: cells.find_design(
-            values.design
-            or cells.usual_design(model in language, bool(values.compare)),
-            values.subjects,
-        )
-        for model in models
-    }
+    designs = _designs(values, models, language)
     views = values.view or [v for design in designs.values() for v in design.views]
     for control in values.control:
         check_control(control, directory / values.results)
@@ -444,6 +434,31 @@ def _cell_settings(
         familywise=values.familywise,
     )
     return which, given
+
+
+def _callable(
+    given: Given, plugins: PluginManager, models: Sequence[str], directory: Path
+) -> dict[str, LanguageModel]:
+    """Return the language models among the models, whose servers may be called."""
+    values = given.resolve()
+    file = directory / values.models if values.models else None
+    language = language_models(plugins, models, given, values, user_models(file))
+    if language:
+        given.check_trusted()
+    return language
+
+
+def _designs(
+    values: OptionValues, models: Sequence[str], language: Mapping[str, LanguageModel]
+) -> dict[str, Design]:
+    gates = bool(values.compare)
+    return {
+        model: cells.find_design(
+            values.design or cells.usual_design(model in language, gates),
+            values.subjects,
+        )
+        for model in models
+    }
 
 
 def _no_model(given: Given, study: str | None, plugins: PluginManager) -> str:

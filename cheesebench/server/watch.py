@@ -231,21 +231,11 @@ class RunWatch:
 
     def _state(self, known: _Known) -> RunState:
         running = is_claimed(self.path)
-        status: Status = "running" if running else "interrupted"
-        if not running and all(state.decided for state in known.states):
-            status = "finished"
+        decided = all(state.decided for state in known.states)
+        idle: Status = "finished" if decided else "interrupted"
         now = time.time() if running else known.session.last
-        done = sum(state.done for state in known.states)
-        began, before = known.session.began, 0
-        if running and not known.session.first:
-            # The number of trials at the time of the resume is unknown, so the pace is
-            # measured from the first poll.
-            self._joined = self._joined or (now, done)
-            began, before = self._joined
         left = sum(state.left for state in known.states) if running else 0
-        # Trials of subjects that are stopped can be taken back, so that there may be
-        # fewer than before.
-        pace = max(0, done - before) / (now - began) if now > began else 0.0
+        pace = self._pace(known, now, running)
         options = known.manifest.get("options")
         options = options if isinstance(options, Mapping) else {}
         flight = read_flight(self.path.parent) if running else None
@@ -253,7 +243,7 @@ class RunWatch:
             run_id=str(known.manifest.get("run_id")),
             created=str(known.manifest.get("created")),
             design=str(options.get("design") or ""),
-            status=status,
+            status="running" if running else idle,
             cells=known.states,
             models=known.models,
             calls=known.calls,
@@ -265,6 +255,19 @@ class RunWatch:
             replies=known.replies,
             latest=known.latest,
         )
+
+    def _pace(self, known: _Known, now: float, running: bool) -> float:
+        """Return trials per second of this session."""
+        done = sum(state.done for state in known.states)
+        began, before = known.session.began, 0
+        if running and not known.session.first:
+            # The number of trials at the time of the resume is unknown, so the pace is
+            # measured from the first poll.
+            self._joined = self._joined or (now, done)
+            began, before = self._joined
+        # Trials of subjects that are stopped can be taken back, so that there may be
+        # fewer than before.
+        return max(0, done - before) / (now - began) if now > began else 0.0
 
 
 def _newest(

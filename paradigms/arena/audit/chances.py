@@ -5,7 +5,8 @@ depend on the step limit.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from cheesebench.interfaces import (
     ACTION_LETTERS,
@@ -118,38 +119,36 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
     The column is None where every column that is read is shown there (then it is a
     visible cue).
     """
-    varied = {
+    varied = _varied(specification)
+    for state in specification.states.values():
+        shown_here = {
+            place.name for pair in state.show for place in pair if place.variable
+        }
+        for rule in state.rules if any(rule.end for rule in state.rules) else ():
+            trees = [rule.guard, rule.effects.reward, specification.success]
+            unseen = (_read(trees, rule.target) & varied) - shown_here
+            if hidden := [name for name in specification.columns if name in unseen]:
+                return state.name, hidden[0]
+    return "", None
+
+
+def _varied(specification: Specification) -> set[str]:
+    """Return the columns that are not the same in every draw."""
+    return {
         name
         for one in specification.draws
         if one.sample or len(set(one.rows)) > 1
         for name in one.columns
     }
-    ends = [
-        state
-        for state in specification.states.values()
-        if any(rule.end for rule in state.rules)
-    ]
-    for state in ends:
-        shown_here = {
-            place.name for pair in state.show for place in pair if place.variable
-        }
-        for rule in state.rules:
-            trees = (rule.guard, rule.effects.reward, specification.success)
-            read = {
-                node.name
-                for tree in trees
-                for node in walk(tree)
-                if isinstance(node, Variable)
-            }
-            if rule.target is not None and rule.target.variable:
-                read.add(rule.target.name)
-            if hidden := [
-                name
-                for name in specification.columns
-                if name in (read & varied) - shown_here
-            ]:
-                return state.name, hidden[0]
-    return "", None
+
+
+def _read(trees: Iterable[Any], target: Any) -> set[str]:
+    """Return the columns and variables in expressions, and in a place that a rule
+    names.
+    """
+    nodes = (node for tree in trees for node in walk(tree))
+    read = {node.name for node in nodes if isinstance(node, Variable)}
+    return read | {target.name} if target is not None and target.variable else read
 
 
 def audit_chances(
