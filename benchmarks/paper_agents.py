@@ -35,7 +35,7 @@ PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
 PAPERS = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
 _PLACE = re.compile(r"(?<=<!-- measured: agents -->\n).*?(?=<!-- end -->)", re.DOTALL)
-#: At least so many trials of each paradigm.
+#: Least number of trials of each paradigm.
 TRIALS = 200
 #: Agent, and its row of the published numbers.
 AGENTS = {"tabular-ql": "tabular-ql", "bfs-oracle": "bfs"}

@@ -6,7 +6,8 @@ same prompts; and what llama.cpp's own choice of a slot would cost.
 A run of the smoke design gives the prompts (of two protocols, rebuilt from its log).
 They are asked again, in the same order, of a server with the same settings, without the
 product. Then four lives with five calls each, in turn, are asked of a server as we
-start it, and of one with llama.cpp's default (a slot is taken by whoever begins alike).
+start it, and of one with llama.cpp's default, where a prompt takes the slot whose last
+prompt begins like it.
 *Computed* are tokens of prompts that were in no cache. CPU seconds are those of the
 server and, for the run, of the product with it; they say something only on a machine
 that does nothing else. It needs the extra ``local`` and the model's weights.

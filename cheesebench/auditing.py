@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from cheesebench.amounts import number, percent
 from cheesebench.experiment.cells import reference_value
 from cheesebench.interfaces import AuditFinding, AuditSettings
 from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import arenas
 from cheesebench.protocol.validation import life_hash
-from cheesebench.statistics.wording import number, percent
 from cheesebench.tables import Tabular
 from cheesebench.terminal import printable
 

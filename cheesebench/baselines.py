@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cheesebench.amounts import duration
 from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
@@ -109,7 +110,7 @@ def replay_counted(path: Path, cells: Iterable[CellCounts]) -> str:
             return f"Not replayed: {path}, which CheeseBench {quoted(version, 30)} has written."
         trials = replay(log, installed_plugins(), keys)
     took = time.monotonic() - began
-    return f"Replayed: {path}, {plural(trials, 'trial')} in {took:.1f} s."
+    return f"Replayed: {path}, {plural(trials, 'trial')} in {duration(took)}."
 
 
 def baseline_text(run: CountedRun) -> str:

@@ -12,6 +12,7 @@ from statistics import fmean
 
 from pydantic import Field
 
+from cheesebench.amounts import points, rounded
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
@@ -22,7 +23,7 @@ from cheesebench.protocol.structure import read_document
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.summary import CellResult
-from cheesebench.statistics.wording import plural, points
+from cheesebench.statistics.wording import plural
 from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
@@ -264,7 +265,7 @@ def _row(
     return score, [
         rank,
         _plain(model),
-        f"{100 * score:.1f}",
+        rounded(100 * score, 1),
         str(verdicts.count(Verdict.PASS)),
         str(verdicts.count(Verdict.FAIL)),
         gap(cells),

@@ -105,7 +105,7 @@ _LEFT_BEHIND = 86_400.0
 
 
 def remove_drafts(directory: Path) -> None:
-    """Remove the drafts in a directory that nobody has written to for a day."""
+    """Remove drafts that have not been written to for a day from a directory."""
     for path in directory.glob(".*.draft"):
         with suppress(OSError):
             stale = path.lstat().st_mtime < time.time() - _LEFT_BEHIND

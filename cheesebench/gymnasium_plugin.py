@@ -24,7 +24,8 @@ def register() -> None:
     ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
     """
-    # Both wait for whoever uses Gymnasium; pytest imports this in every project.
+    # Both are imported only where Gymnasium is used: pytest imports this module in
+    # every project.
     import gymnasium
 
     import cheesebench.protocols

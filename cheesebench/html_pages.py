@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.canary import CANARY
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+#: How templates write numbers.
+_AMOUNTS = {one.__name__: one for one in (number, percent, per_hundred, points, signed)}
 
 
 class Templates:
@@ -55,7 +60,7 @@ class Templates:
             keep_trailing_newline=True,
             finalize=self._finalize,
         )
-        environment.globals["canary"] = CANARY
+        environment.globals |= {"canary": CANARY, **_AMOUNTS}
         return environment
 
     def _finalize(self, value: object) -> object:

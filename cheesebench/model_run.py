@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import rounded
 from cheesebench.errors import CheeseBenchError, OptionError
 from cheesebench.experiment import language_models
 from cheesebench.experiment.cells import cells_of, familywise, selected_protocols
@@ -395,7 +396,7 @@ class ModelRun:
             self._silence_said = seconds
             said = f" ({fault})" if fault else ""
             self._tell_at_once(
-                f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting up to "
+                f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}; waiting up to "
                 f"{self.settings.calls.patience.request:g} s for each, or as long as a server says that it writes "
                 "(--cheese-timeout; --reply-tokens makes replies shorter)."
             )

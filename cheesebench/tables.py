@@ -7,6 +7,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.amounts import number
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
 
@@ -58,4 +59,4 @@ class Tabular:
 def _shown(value: object) -> str:
     if value is None:
         return "–"
-    return f"{value:.3g}" if isinstance(value, float) else escape(str(value))
+    return number(value) if isinstance(value, float) else escape(str(value))

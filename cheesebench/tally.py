@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import dollars, duration, percent
 from cheesebench.statistics import Verdict, draw_sample, judge_sample
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class Standing:
     def dollars_text(self) -> str:
         if not self.cost and self.left is None:
             return ""
-        left = "" if self.left is None else f", ${self.left:.2f} left"
-        return f"${self.cost:.2f}{left}"
+        left = "" if self.left is None else f", {dollars(self.left)} left"
+        return f"{dollars(self.cost)}{left}"
 
 
 class Tally:
@@ -141,7 +142,7 @@ class Tally:
         parts = [now.verdicts_text, self.unreadable, now.dollars_text]
         if now.decided < now.cells:
             left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
-            parts.append(f"{now.share:.0%}{left}".replace("%", " %"))
+            parts.append(f"{percent(round(now.share, 2))}{left}")
         return "; ".join(filter(None, parts))
 
 
@@ -149,9 +150,3 @@ def time_left(least: float, most: float) -> str:
     """Return ``about 40 s``, or ``40 s to 12 min`` where more sets may come."""
     few, many = duration(least), duration(most)
     return f"about {few}" if few == many or most <= least else f"{few} to {many}"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from cheesebench.amounts import number, per_hundred, percent
 from cheesebench.behaviour import Behaviour, Track, behaviour, ground, occupancy, tracks
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.matrix import grid
-from cheesebench.statistics.wording import bar, is_alike, number, percent
+from cheesebench.statistics.wording import bar, is_alike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -414,13 +415,13 @@ def conditions(groups: Sequence[Group]) -> Drawn:
                 axes.text(
                     across,
                     at,
-                    "" if math.isnan(rate) else f"{rate:.0f}",
+                    "" if math.isnan(rate) else per_hundred(rate / 100),
                     color=shade,
                     ha="center",
                     va="center",
                 )
             known = [
-                f"{name} {rate:.0f}"
+                f"{name} {per_hundred(rate / 100)}"
                 for name, rate in zip(by_graph.graphs, row, strict=True)
                 if rate == rate
             ]

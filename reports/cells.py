@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import dollars, level, number, per_hundred, percent, points
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol.validation import SAID
 from cheesebench.published import published_ablation
@@ -30,12 +31,9 @@ from cheesebench.statistics.wording import (
     UNEVEN,
     amount,
     gap,
-    number,
     odds,
     on_scale,
-    percent,
     plural,
-    points,
     shown_value,
 )
 
@@ -190,6 +188,11 @@ def marked(verdict: Verdict) -> str:
     return f"{MARKS[verdict]} {verdict.value}"
 
 
+def measured_name(cell: CellResult) -> str:
+    """Return the measure that the verdict is about; empty for the pass rate."""
+    return "" if cell.plan.measured is None else cell.plan.measured.name
+
+
 def rate(cell: CellResult) -> str:
     """Return what the verdict is about: the pass rate, or a measure with its name,
     ``breakpoint 4.25``.
@@ -306,7 +309,7 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
                     shown_value(level.value),
                     percent(level.rate),
                     str(level.subjects),
-                    *((f"{100 * one.gap:.1f}", p) if not at else ("", "")),
+                    *((per_hundred(one.gap), p) if not at else ("", "")),
                 )
                 for at, level in enumerate(one.rates)
             ]
@@ -445,6 +448,33 @@ def difference_name(cells: Iterable[CellResult]) -> str:
     names = {"reference": "rate − rodent", "chance": "rate − random"}
     compared = {cell.plan.against for cell in cells}
     return names[compared.pop()] if len(compared) == 1 else "difference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What stands in the line of a cell in a table of verdicts."""
+
+    rate: str
+    interval: str
+    reference: str
+    standard: str
+    difference: str
+    margin: str
+
+
+def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
+    """Return the lines of a table of verdicts, each column with as many decimals in
+    all of its lines.
+    """
+    names = list(map(measured_name, cells))
+    columns = {
+        one.__name__: level(map(one, cells), names)
+        for one in (rate, interval, reference, standard, difference, margin)
+    }
+    return [
+        Numbers(**dict(zip(columns, line, strict=True)))
+        for line in zip(*columns.values(), strict=True)
+    ]
 
 
 def in_progress(summary: RunSummary) -> str:
@@ -779,8 +809,8 @@ def call_numbers(totals: CallTotals) -> tuple[str, ...]:
     cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
     if totals.written:
         cached += f" ({percent(totals.written / totals.prompt)} written)"
-    cost = f"${totals.cost:.2f}" if totals.cost else NOTHING
-    each = f"{totals.seconds / totals.calls:.2f}" if totals.calls else NOTHING
+    cost = dollars(totals.cost) if totals.cost else NOTHING
+    each = number(totals.seconds / totals.calls) if totals.calls else NOTHING
     counts = (totals.calls, totals.attempts, totals.prompt)
     return (
         *(f"{n:,}" for n in counts),
@@ -925,7 +955,7 @@ def mapping(value: object) -> Mapping[str, object]:
 
 
 def _range(limits: tuple[float, float]) -> str:
-    low, high = (percent(limit).removesuffix(" %") for limit in limits)
+    low, high = map(per_hundred, limits)
     return f"{low}–{high} %"
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from cheesebench.amounts import number, per_hundred, percent, points, rounded, signed
 from cheesebench.files import strict_json
 from cheesebench.reports.cells import NOTHING, clean, escape
 from cheesebench.reports.markdown import table as markdown_table
 from cheesebench.statistics import to_plain
 from cheesebench.statistics.comparison import ALPHA, THIS_RUN
-from cheesebench.statistics.wording import number, percent, plural, points, signed
+from cheesebench.statistics.wording import plural
 
 if TYPE_CHECKING:
     from cheesebench.statistics import PairedComparison
@@ -162,9 +163,7 @@ def answer(
     if overall.p_value is not None and overall.p_value < ALPHA:
         said += " That depends on missing trials."  # they could have made it large
     if overall.interval is not None and overall.interval[0] < 0:
-        said += (
-            f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
-        )
+        said += f" A loss of up to {per_hundred(-overall.interval[0])} points is not excluded."
     return said
 
 
@@ -279,7 +278,11 @@ def _p(value: float | None) -> str:
     if value is None:
         return NOTHING
     return (
-        "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+        "< .001"
+        if value < 0.001
+        else rounded(value, 3).lstrip("0")
+        if value < 1
+        else "1"
     )
 
 

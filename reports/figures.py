@@ -9,13 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import percent
 from cheesebench.records import Variant
 from cheesebench.reports import behaviour_figures as lives
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.cells import clean, escape
 from cheesebench.reports.markdown import table
-from cheesebench.statistics.wording import abilities, percent
+from cheesebench.statistics.wording import abilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +111,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
 
 
 def _percents(value: float, _: object) -> str:
-    return f"{100 * value:.0f} %"
+    return percent(value)
 
 
 def in_percent(axes: Axes) -> None:

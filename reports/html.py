@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from cheesebench.amounts import number, percent, points
 from cheesebench.behaviour import behaviour
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
@@ -32,15 +33,7 @@ from cheesebench.reports.player import (
 )
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.comparison import RunComparison
-from cheesebench.statistics.wording import (
-    bar,
-    is_alike,
-    number,
-    percent,
-    points,
-    shares,
-    shown_value,
-)
+from cheesebench.statistics.wording import bar, is_alike, shares, shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,7 +127,7 @@ def _lines(
 ) -> list[list[float | None]]:
     own = list(lived.curves.get(name, {}).values())[:MOST_LINES]
     return [
-        [round(scale * line[n], 2) if n in line else None for n in points]
+        [round(scale * line[n], 6) if n in line else None for n in points]
         for line in own
     ]
 
@@ -151,7 +144,7 @@ def took(lived: Behaviour, name: str) -> Chart | None:
         "kind": "took",
         "name": name,
         "labels": list(points),
-        "means": [round(mean[n], 2) if n in mean else None for n in points],
+        "means": [round(mean[n], 6) if n in mean else None for n in points],
         "subjects": _lines(lived, name, points),
     }
 
@@ -327,22 +320,26 @@ def curve_in_words(cell: CellResult) -> str:
     said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
     if cell.plan.measured is not None:
         return f"{said}."
-    scale = _without(cell)
-    zero = "" if scale is None else f", without the ability at most {scale:g} %"
+    scale = cell.plan.ability
+    zero = (
+        ""
+        if scale is None
+        else f", without the ability at most {percent(scale.without)}"
+    )
     return f"{said}; rodent {words.reference(cell)}{zero}."
 
 
 def radar_in_words(chart: Chart) -> str:
     """Return the radar chart as a sentence, for screen readers."""
     parts = [
-        f"{name} {value:g} %"
+        f"{name} {percent(value / 100)}"
         for name, value in zip(chart["labels"], chart["model"], strict=True)
     ]
     return f"Pass rate by cognitive dimension: {', '.join(parts)}."
 
 
 def _percent(proportion: float | None) -> float | None:
-    return None if proportion is None else round(100 * proportion, 2)
+    return None if proportion is None else round(100 * proportion, 6)
 
 
 #: Width of every drawing; a proportion of 0 is at 0, of 1 at WIDTH.
@@ -641,8 +638,6 @@ def _page(
         index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
         shelves=trials,
         packed=[Markup(shelf.packed) for shelf in trials],
-        percent=percent,
-        number=_number,
         origin=origin,
         short=SHORT,
         nothing=words.NOTHING,
@@ -800,7 +795,7 @@ def _model(
         "by_answer": words.by_answer(cells),
         "profile": profile
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
-        "axis": [f"{100 * end:+.0f}" for end in axis],
+        "axis": [points(end) for end in axis],
         "rows": [
             _row(
                 cell,
@@ -809,8 +804,8 @@ def _model(
                 draw,
                 lived.get(cell.plan.key),
             )
-            | {"forest": forest_row(cell, axis)}
-            for cell in cells
+            | {"forest": forest_row(cell, axis), "numbers": numbers}
+            for cell, numbers in zip(cells, words.numbers(cells), strict=True)
         ],
         "outcomes": [
             name
@@ -841,17 +836,12 @@ def _row(
         "plan": plan,
         "title": plan.title or plan.protocol,
         "mark": words.MARKS[cell.verdict],
-        "rate": words.rate(cell),
-        "interval": words.interval(cell),
-        "reference": words.reference(cell),
         "floor": words.floor(cell) if cell.plan.against == "chance" else "",
         "ability": words.ability(cell),
         "ability_interval": words.ability_interval(cell),
         "ability_beside": f"rodent {words.ability_of_rodent(cell)}, PASS from {words.ability_of_bar(cell)}"
         if cell.ability
         else "",
-        "difference": words.difference(cell),
-        "margin": words.margin(cell),
         "remarks": [text for text in words.remarks(cell) if text != bets],
         "bets": bets,
         "validity": words.validity_in_full(cell),
@@ -869,7 +859,7 @@ def _row(
             "animals": words.animals_by_point(cell),
         },
         "conditions": [_conditions(curve, draw) for curve in cell.conditions],
-        "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
+        "strategy": {measure.name: number(measure.mean) for measure in cell.strategy},
         "classes": [
             (one.name, shares(one), sum(one.counts.values())) for one in cell.classes
         ],
@@ -990,10 +980,6 @@ def _meanings(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
 
 
 def _mean(measure: Measure) -> str:
-    return _number(measure.mean) + (
-        "" if measure.sd is None else f" ± {_number(measure.sd)}"
+    return number(measure.mean) + (
+        "" if measure.sd is None else f" ± {number(measure.sd)}"
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

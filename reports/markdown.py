@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from cheesebench.amounts import number, per_hundred, percent
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape, fenced, mapping
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.wording import number, percent, plural, shares, shown_value
+from cheesebench.statistics.wording import plural, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.records import ReferenceValue
@@ -155,9 +156,7 @@ def _curve(cell: CellResult) -> list[str]:
             if by_session
             else list(animals)
         )
-        spread = (
-            " ".join(f"{100 * sd:.0f}" for sd in rodents.curve_sd) if rodents else ""
-        )
+        spread = " ".join(per_hundred(sd) for sd in rodents.curve_sd) if rodents else ""
         lines.append(
             _row("rodent", values, width)
             + (f"  ± {spread} (SD between animals)" if spread else "")
@@ -167,14 +166,14 @@ def _curve(cell: CellResult) -> list[str]:
 
 
 def _row(name: str, values: Sequence[float | None], width: int) -> str:
-    percentages = [round(100 * value) for value in values if value is not None]
+    percentages = [per_hundred(value) for value in values if value is not None]
     if len(set(percentages)) == 1:
         numbers = f"{percentages[0]}"
     elif width == 1:
         numbers = f"{percentages[0]} → {percentages[-1]}"
     else:
         numbers = " ".join(
-            "·" if value is None else f"{100 * value:.0f}" for value in values
+            "·" if value is None else per_hundred(value) for value in values
         ).rstrip(" ·")
     return f"{name:<6}   {columns(values, width)}   {numbers}"
 
@@ -458,16 +457,16 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         (
             cell.plan.label,
             words.marked(cell.verdict),
-            words.rate(cell),
-            words.interval(cell),
-            words.reference(cell),
+            shown.rate,
+            shown.interval,
+            shown.reference,
             *_on_scale(cell, own),
-            words.difference(cell),
-            words.margin(cell),
+            shown.difference,
+            shown.margin,
             cell.n_text,
             ", ".join(words.remarks(cell)),
         )
-        for cell in cells
+        for cell, shown in zip(cells, words.numbers(cells), strict=True)
     ]
     difference = words.difference_name(cells)
     headers = (

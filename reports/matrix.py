@@ -5,16 +5,17 @@ as a badge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from markupsafe import escape as markup_escape
 from tabulate import tabulate
 
+from cheesebench.amounts import dollars, level, number, per_hundred, percent
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape
 from cheesebench.statistics import Verdict
-from cheesebench.statistics.wording import number, on_scale, percent, plural
+from cheesebench.statistics.wording import on_scale, plural
 
 if TYPE_CHECKING:
     from cheesebench.records import CellKey
@@ -62,7 +63,7 @@ class Field:
         """
         if self.interval is None:
             return self.between
-        low, high = (percent(limit).removesuffix(" %") for limit in self.interval)
+        low, high = map(per_hundred, self.interval)
         return f"{low}–{high}"
 
 
@@ -103,7 +104,7 @@ class Row:
     @property
     def cost_shown(self) -> str:
         """Dollars; ``–`` where nothing was paid, or the price is not known."""
-        return f"${self.cost:.2f}" if self.cost else words.NOTHING
+        return dollars(self.cost) if self.cost else words.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,26 @@ def matrix(summary: RunSummary) -> Matrix:
     )
     once = list({cell.plan.label: cell for cell in plain}.values())
     notes = [] if grouped else words.ability_footnotes(once)
-    return Matrix(columns, tuple(rows), source, (*_averaged(summary), *notes))
+    return Matrix(columns, _levelled(rows), source, (*_averaged(summary), *notes))
+
+
+def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return rows whose fields have as many decimals as the others of their column."""
+    shown = [level(column) for column in zip(*map(_texts, rows), strict=True)]
+    return tuple(
+        replace(
+            row,
+            fields=tuple(
+                replace(field, text=texts[at])
+                for field, texts in zip(row.fields, shown, strict=True)
+            ),
+        )
+        for at, row in enumerate(rows)
+    )
+
+
+def _texts(row: Row) -> list[str]:
+    return [field.shown for field in row.fields]
 
 
 def _standing(
@@ -407,7 +427,7 @@ class Shade:
 
     @property
     def shown(self) -> str:
-        return f"{words.MARKS[self.verdict]} {100 * self.rate:.0f} %"
+        return f"{words.MARKS[self.verdict]} {percent(self.rate)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PIL import Image
 
+from cheesebench.amounts import dollars, duration
 from cheesebench.behaviour import ground
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
@@ -59,13 +60,13 @@ def _usage(record: CallRecord) -> str:
         f"{used.completion:,} replied"
         + (f" ({used.reasoning:,} reasoning)" if used.reasoning else "")
     )
-    parts.append(f"{record.seconds:.1f} s")
+    parts.append(duration(record.seconds))
     if record.attempts > 1:
         parts.append(f"{record.attempts} attempts")
     if record.reply.finish == "length":
         parts.append("cut off at the limit")
     if record.cost is not None:
-        parts.append(f"${record.cost:.4f}")
+        parts.append(dollars(record.cost))
     if record.reply.model:
         parts.append(record.reply.model)
     return ", ".join(parts)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from cheesebench.amounts import number
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
 from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
-from cheesebench.statistics.wording import abilities, number, plural, shown_value
+from cheesebench.statistics.wording import abilities, plural, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import (
@@ -185,79 +186,85 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     """Return a line for each cell, and below it what is not true of all cells; that is
     said once, above the table.
     """
+    remarks = [_remarks(cell) for cell in own]
+    common, remarks = _said_once(own, remarks)
     headers = ["", "protocol", "rate", cells.standard_name(own), "difference", "margin"]
-    names = [
-        "" if cell.plan.measured is None else cell.plan.measured.name for cell in own
-    ]  # of measures
-    rates = [
-        cells.rate(cell).removeprefix(f"{name} ")
-        for name, cell in zip(names, own, strict=True)
-    ]
+    rows = _rows(own, headers, width)
+    head, *lines = _drawn([headers, *rows])
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    indent = " " * (widths[0] + 2)
+    shown = [row[1] for row in rows]
+    found = (
+        [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
+    )
+    found += [head, "  ".join("-" * column for column in widths)]
+    for line, name, cell, texts in zip(lines, shown, own, remarks, strict=True):
+        # Names that look the same when shortened are given in full below.
+        detail = [cell.plan.label] * (shown.count(name) > 1)
+        detail += filter(None, (cells.measured_name(cell), abilities(cell), *texts))
+        found.append(line)
+        found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
+    return "\n".join(found)
+
+
+def _rows(
+    own: Sequence[CellResult], headers: Sequence[str], width: int
+) -> list[list[str]]:
+    """Return the lines of the table; names of protocols have the room that the numbers
+    leave.
+    """
     rows = [
         [
             cells.marked(cell.verdict),
-            rate,
-            cells.standard(cell),
-            cells.difference(cell),
-            cells.margin(cell),
+            numbers.rate.removeprefix(f"{cells.measured_name(cell)} "),
+            numbers.standard,
+            numbers.difference,
+            numbers.margin,
         ]
-        for rate, cell in zip(rates, own, strict=True)
+        for cell, numbers in zip(own, cells.numbers(own), strict=True)
     ]
-    taken = [
-        max(map(len, column))
-        for column in zip(*rows, (headers[0], *headers[2:]), strict=True)
-    ]
+    beside = zip((headers[0], *headers[2:]), *rows, strict=True)
+    taken = [max(map(len, column)) for column in beside]
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
     for row, cell in zip(rows, own, strict=True):
         row.insert(1, _shortened(clean(cell.plan.label), room))
+    return rows
+
+
+def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
     # The headers are a row like the others: tabulate pads real headers by two columns.
     table = tabulate(
-        [headers, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT
+        lines, tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT
     )
-    head, *lines = table.splitlines()
-    taken.insert(1, max(len(row[1]) for row in [headers, *rows]))
-    rule = "  ".join("-" * column for column in taken)
-    indent = " " * (taken[0] + 2)
-    shown = [row[1] for row in rows]
-    sizes = [_size(cell) for cell in own]
-    [(usual, count)] = Counter(sizes).most_common(1)
-    bets = [cells.settled(cell) for cell in own]
-    remarks = [
-        [
-            size,
-            *(
-                text
-                for text in cells.remarks(cell)
-                if text not in (bet, cells.how_it_was_run(cell))
-            ),
-        ]  # said below
-        for size, cell, bet in zip(sizes, own, bets, strict=True)
+    return [line.rstrip() for line in table.splitlines()]
+
+
+def _remarks(cell: CellResult) -> list[str]:
+    """Return the sample size and the remarks, without those that stand elsewhere."""
+    elsewhere = (cells.settled(cell), cells.how_it_was_run(cell))
+    return [
+        _size(cell),
+        *(text for text in cells.remarks(cell) if text not in elsewhere),
     ]
+
+
+def _said_once(
+    own: Sequence[CellResult], remarks: list[list[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return what holds of all cells, or is the sample size of most of them, and the
+    remarks that are left.
+    """
     common = [
         text
         for text in remarks[0]
         if len(own) > 1 and all(text in others for others in remarks)
     ]
+    said = set(common)
+    [(usual, count)] = Counter(size for size, *_ in remarks).most_common(1)
     if 1 < count < len(own):
         common.insert(0, f"{usual}, except where noted")
-        remarks = [[text for text in texts if text != usual] for texts in remarks]
-    found = (
-        [_filled(f"Each protocol: {'; '.join(common)}.", width), ""] if common else []
-    )
-    found += [head.rstrip(), rule]
-    for line, row, cell, name, texts in zip(
-        lines, rows, own, names, remarks, strict=True
-    ):
-        # Names that look the same when shortened are given in full below.
-        detail = [cell.plan.label] if shown.count(row[1]) > 1 else []
-        detail += [
-            text
-            for text in (name, abilities(cell), *texts)
-            if text and text not in common
-        ]
-        found.append(line.rstrip())
-        found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
-    return "\n".join(found)
+        said.add(usual)
+    return common, [[one for one in texts if one not in said] for texts in remarks]
 
 
 def _size(cell: CellResult) -> str:

@@ -218,6 +218,7 @@ def test_statistics_sees_records_only() -> None:
         if part(name) == "statistics":
             for imported in imports(path):
                 assert part(imported) in (
+                    "amounts",
                     "statistics",
                     "errors",
                     "frozen",

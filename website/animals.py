@@ -4,11 +4,11 @@ simulated as a page is built.
 
 from __future__ import annotations
 
+from cheesebench.amounts import percent
 from cheesebench.auditing import audit_animal
 from cheesebench.interfaces import AuditSettings
 from cheesebench.planning.simulation import COHORTS, MOST
 from cheesebench.protocol import with_arena
-from cheesebench.statistics.wording import percent
 from website.installed import CATALOGUE
 from website.markup import code, table
 

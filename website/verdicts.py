@@ -8,12 +8,12 @@ import functools
 
 import griffe
 
+from cheesebench.amounts import percent, points
 from cheesebench.experiment.cells import DESIGNS
 from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import CellResult, judge
 from cheesebench.statistics.summary import TAXONOMY
-from cheesebench.statistics.wording import percent, points
 from website.markup import code, escape, sections, sentence, table
 
 #: Constants that a verdict depends on: the module and their names.

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from cheesebench.amounts import percent, rounded
 from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
 from cheesebench.commands.common import (
     add_baselines,
@@ -30,7 +31,6 @@ from cheesebench.statistics.comparison import (
     CountedRun,
     false_alarms,
 )
-from cheesebench.statistics.wording import percent
 from cheesebench.verification import verify
 
 
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             f"{path} cannot be written: {error.strerror}. Give another --baselines."
         ) from None
-    size = f"{len(text) / 1000:.0f} kB"
+    size = f"{rounded(len(text) / 1000, 0)} kB"
     print(
         f"Saved run {one_line(counted.name)} as the baseline {shown_path(path)} ({size}).",
         file=sys.stderr,

@@ -343,6 +343,19 @@ def add_cell(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
+    """Add what chooses a subject and one of its trials; ``otherwise`` says which trial
+    is meant without it.
+    """
+    _add_subject(parser)
+    parser.add_argument(
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        help=f"a trial of that subject, from 1{otherwise}",
+    )
+
+
 def choose_cell(
     candidates: Sequence[CellPlan], options: argparse.Namespace
 ) -> CellPlan:
@@ -397,6 +410,10 @@ def add_life(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="seed of the subject (default: 0)",
     )
+    _add_subject(parser)
+
+
+def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subject",
         metavar="N",

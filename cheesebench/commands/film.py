@@ -14,11 +14,11 @@ from PIL import Image
 from cheesebench.chat import Picture
 from cheesebench.commands.common import (
     add_cell,
+    add_recorded_trial,
     add_run,
     choose_cell,
     describe,
     positive_number,
-    whole_number,
     write_bytes,
 )
 from cheesebench.errors import OptionError, RunLogError
@@ -48,19 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_run(parser)
     add_cell(parser)
-    parser.add_argument(
-        "--subject",
-        metavar="N",
-        type=whole_number,
-        default=0,
-        help="number of the subject (default: 0)",
-    )
-    parser.add_argument(
-        "--trial",
-        metavar="N",
-        type=positive_number,
-        help="a trial of that subject, from 1 (default: its last one)",
-    )
+    add_recorded_trial(parser, " (default: its last one)")
     parser.add_argument(
         "--speed",
         metavar="N",

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import dollars, percent, rounded
 from cheesebench.commands.common import (
     add_json,
     add_option,
@@ -164,7 +165,7 @@ def _needs(found: Forecast, several: bool) -> str:
     ]
     if any(own.seconds[0] for own in needs.values()):
         hours = (
-            f"{own.seconds[0] / 3600:.2f}–{own.seconds[1] / 3600:.2f}"
+            "–".join(rounded(one / 3600, 2) for one in own.seconds)
             for own in needs.values()
         )
         rows.append(["hours (clock)", *hours])
@@ -228,14 +229,14 @@ def _longest_prompt(asking: Sequence[CellForecast]) -> Iterator[str]:
 
 
 def _named(manner: Manner) -> str:
-    return "" if manner.actions is None else f" ({manner.actions:.1f} each)"
+    return "" if manner.actions is None else f" ({rounded(manner.actions, 1)} each)"
 
 
 def _manner(model: str, manner: Manner) -> str:
     by = "its first answers" if manner.asked else "its earlier replies"
     acts = "none" if not manner.acts else f"{_percent(manner.acts)}"
     text = (
-        f"By {manner.replies:,} of {by}, {one_line(model)} writes {manner.reply:.0f} tokens a reply, "
+        f"By {manner.replies:,} of {by}, {one_line(model)} writes {rounded(manner.reply, 0)} tokens a reply, "
         f"and {acts} of them name an action{_named(manner)}."
     )
     return (
@@ -320,7 +321,7 @@ def _abilities(cells: Sequence[CellForecast]) -> str:
 
 
 def _span(subjects: tuple[float, float]) -> str:
-    return "–".join(dict.fromkeys(f"{one:.0f}" for one in subjects))
+    return "–".join(dict.fromkeys(rounded(one, 0) for one in subjects))
 
 
 def _all_pass(found: Forecast) -> str:
@@ -352,7 +353,7 @@ def _assumed(cells: Sequence[CellForecast]) -> str:
 
 
 def _percent(chance: float) -> str:
-    return f"{100 * chance:.0f} %"
+    return percent(round(chance, 2))
 
 
 def _number(value: float | None) -> str:
@@ -369,7 +370,7 @@ def _number(value: float | None) -> str:
 
 
 def _dollars(value: float) -> str:
-    return f"${value:,.2f}" if value < 100 else f"${value:,.0f}"
+    return dollars(value) if value < 100 else dollars(value).partition(".")[0]
 
 
 def _filled(text: str) -> str:

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from cheesebench.amounts import number, rounded
 from cheesebench.commands.common import (
     NARROW,
     PROTOCOL,
@@ -168,7 +169,7 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
     if reference.interval is not None:
         spread = f"{reference.interval[0]:g} to {reference.interval[1]:g}"
     else:
-        spread = "none" if reference.sd is None else f"SD {round(reference.sd, 3):g}"
+        spread = "none" if reference.sd is None else f"SD {number(reference.sd)}"
     margin = (
         specification.document.margin if reference.better is None else reference.margin
     )
@@ -176,7 +177,7 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
     return [
         f"`{specification.name}`",
         _escape(reference.measure),
-        f"{round(reference.value, 3):g}",
+        number(reference.value),
         "" if margin is None else f"{margin:g}",
         spread,
         str(reference.n_animals or "not stated"),
@@ -201,8 +202,10 @@ def _undecided(specification: Specification, reference: ReferenceSpec) -> str:
     )
     zones = Question(animals, -margin, -margin).open_zones()
     if not zones:
-        return f"{reference.value - margin:.2f}"
-    return " or ".join(f"{low:.2f} to {high:.2f}" for low, high in zones)
+        return rounded(reference.value - margin, 2)
+    return " or ".join(
+        f"{rounded(low, 2)} to {rounded(high, 2)}" for low, high in zones
+    )
 
 
 def _beginning(text: str) -> str:
@@ -235,7 +238,7 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
         else:
             sections += [
                 (
-                    f"{r.measure} = {round(r.value, 3):g}",
+                    f"{r.measure} = {number(r.value)}",
                     _facts(r, specification.dose)
                     + [
                         ("no verdict", f"{zone}, whatever the number of subjects")
@@ -308,16 +311,16 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
         ("source", reference.source or "not stated"),
         (
             "curve by session",
-            " ".join(f"{round(value, 3):g}" for value in reference.curve) or "none",
+            " ".join(number(value) for value in reference.curve) or "none",
         ),
     ]
     if reference.sd is not None:
-        facts.insert(2, ("sd between animals", f"{round(reference.sd, 3):g}"))
+        facts.insert(2, ("sd between animals", number(reference.sd)))
     if reference.curve_sd:
         facts.append(
             (
                 "sd by session",
-                " ".join(f"{round(value, 3):g}" for value in reference.curve_sd),
+                " ".join(number(value) for value in reference.curve_sd),
             )
         )
     if reference.over:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cheesebench.board import board
@@ -58,76 +59,84 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.board:
         return _board(options)
-    if options.html is not None:
-        if options.format not in (None, "html") or (options.html and options.output):
-            raise OptionError(
-                "--html PATH names its own format and file. Remove --format and --output."
-            )
-        options.html = options.html or options.output or ""
     plugins = installed_plugins()
-    name = "html" if options.html is not None else options.format
-    if name is None:
-        # An image is what a file of that name is expected to be.
-        is_image = Path(options.output or "").suffix.lower() == ".svg"
-        name = "board" if is_image else "markdown"
-    reporter = plugins.reporter(
-        name
-    )  # an unknown one is reported before anything is computed
-    if (
-        len(options.runs) > 1
-        and isinstance(reporter, RunReporter)
-        and not isinstance(reporter, RunsReporter)
-    ):
+    name = _format(options)
+    # An unknown one is reported before anything is computed.
+    reporter = plugins.reporter(name)
+    several = len(set(options.runs)) > 1
+    one_run = isinstance(reporter, RunReporter)
+    if several and one_run and not isinstance(reporter, RunsReporter):
         raise OptionError(
             f"The format '{name}' shows one run. Name one, or another format."
         )
-    with ExitStack() as stack:
-        logs = [
-            stack.enter_context(
-                RunLog.open_read_only(locate(Path(options.results), name))
-            )
-            for name in dict.fromkeys(options.runs)
-        ]
-        log, several = logs[0], len(logs) > 1
-        for one in logs:
-            if options.verify:
-                print(verify(one), file=sys.stderr)
-            elif several or any(plan.design == "leaderboard" for plan in one.plans()):
-                rows = one.verify()
-                print(
-                    f"Verified: {one.path} has the {rows:,} rows that were written.",
-                    file=sys.stderr,
-                )
-            else:
-                one.check_pages()
-
-        summary = summarise_logs(logs) if several else summarise_log(log)
+    with _opened(options) as logs:
+        _check(logs, options.verify)
+        summary = summarise_logs(logs) if several else summarise_log(logs[0])
         if isinstance(reporter, RunsReporter):
             text = reporter.render_runs(summary, logs, plugins)
         else:
-            text = plugins.report(name, summary, log)
-        output = options.output
-        if options.html is not None:
-            # Without a path: beside the log; a page of several runs belongs to none.
-            output = options.html or str(
-                Path("board.html") if several else inside(log.directory, "report.html")
-            )
+            text = plugins.report(name, summary, logs[0])
+        output = _page(options, logs) if options.html is not None else options.output
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)
     return 0
 
 
+def _format(options: argparse.Namespace) -> str:
+    """Return the name of the format that the options ask for."""
+    if options.html is not None:
+        if options.format not in (None, "html") or (options.html and options.output):
+            raise OptionError(
+                "--html PATH names its own format and file. Remove --format and --output."
+            )
+        return "html"
+    # An image is what a file of that name is expected to be.
+    is_image = Path(options.output or "").suffix.lower() == ".svg"
+    return options.format or ("board" if is_image else "markdown")
+
+
+def _page(options: argparse.Namespace, logs: Sequence[RunLog]) -> str:
+    """Return the file of an HTML page: without a path it stands beside the log, and a
+    page of several runs belongs to none of them.
+    """
+    beside = "board.html"
+    if len(logs) == 1:
+        beside = str(inside(logs[0].directory, "report.html"))
+    return options.html or options.output or beside
+
+
+@contextmanager
+def _opened(options: argparse.Namespace) -> Iterator[list[RunLog]]:
+    results = Path(options.results)
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(RunLog.open_read_only(locate(results, name)))
+            for name in dict.fromkeys(options.runs)
+        ]
+
+
+def _check(logs: Sequence[RunLog], replayed: bool) -> None:
+    """Check the logs: replayed if that is asked for, row by row where models are
+    ranked.
+    """
+    for one in logs:
+        if replayed:
+            print(verify(one), file=sys.stderr)
+        elif len(logs) > 1 or any(plan.design == "leaderboard" for plan in one.plans()):
+            rows = one.verify()
+            print(
+                f"Verified: {one.path} has the {rows:,} rows that were written.",
+                file=sys.stderr,
+            )
+        else:
+            one.check_pages()
+
+
 def _board(options: argparse.Namespace) -> int:
     if options.html is not None or options.format is not None:
         raise OptionError("--board has its own format. Remove --format and --html.")
-    with ExitStack() as stack:
-        logs = [
-            stack.enter_context(
-                RunLog.open_read_only(locate(Path(options.results), name))
-            )
-            for name in dict.fromkeys(options.runs)
-        ]
+    with _opened(options) as logs:
         text = board(logs)
     write_output(text, options.output)
     return 0

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import dollars
 from cheesebench.commands.common import (
     add_json,
     add_option,
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def _row(line: RunLine) -> list[str]:
     if line.problem:
         return [line.run_id, "", "", "unreadable", "", "", ""]
-    cost = f"${line.cost:.2f}" if line.cost else ""
+    cost = dollars(line.cost) if line.cost else ""
     return [
         line.run_id,
         _date(line),
@@ -114,6 +115,6 @@ def _paragraphs(line: RunLine) -> str:
         if _trials(line) == "1"
         else f"{_trials(line)} trials"
     )
-    cost = f"; ${line.cost:.2f}" if line.cost else ""
+    cost = f"; {dollars(line.cost)}" if line.cost else ""
     about = f"{', '.join(line.models)}; {trials}{cost}; {line.verdict_text or 'no verdicts'}"
     return f"{one_line(line.run_id)}  {_date(line)} UTC  {line.status}\n{paragraph(about, '  ')}"

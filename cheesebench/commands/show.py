@@ -8,9 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import dollars, duration, rounded
 from cheesebench.commands.common import (
     add_cell,
     add_output,
+    add_recorded_trial,
     add_run,
     choose_cell,
     counted,
@@ -19,7 +21,6 @@ from cheesebench.commands.common import (
     positive_number,
     shortened,
     table,
-    whole_number,
     write_output,
 )
 from cheesebench.errors import RunLogError
@@ -70,19 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of the call among the subject's, or those of --trial, from 1",
     )
     add_cell(parser)
-    parser.add_argument(
-        "--subject",
-        metavar="N",
-        type=whole_number,
-        default=0,
-        help="number of the subject (default: 0)",
-    )
-    parser.add_argument(
-        "--trial",
-        metavar="N",
-        type=positive_number,
-        help="a trial of that subject, from 1",
-    )
+    add_recorded_trial(parser)
     parser.add_argument(
         "--unparsed",
         action="store_true",
@@ -179,7 +168,7 @@ def _row(
     usage = record.reply.usage
     return (
         *(number, record.trial + 1, record.call + 1),
-        *(usage.prompt, usage.cached, usage.completion, f"{record.seconds:.2f}"),
+        *(usage.prompt, usage.cached, usage.completion, rounded(record.seconds, 2)),
         record.fault or record.reply.finish,
         "" if call is None or call.record.fault else _letters(call),
         _excerpt(record.reply.text),
@@ -236,11 +225,11 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     numbers.append(
         f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)"
     )
-    numbers.append(f"{record.seconds:.2f} s")
+    numbers.append(duration(record.seconds))
     if record.attempts > 1:
         numbers.append(f"{record.attempts} attempts")
     if record.cost is not None:
-        numbers.append(f"${record.cost:.6f}")
+        numbers.append(dollars(record.cost))
     yield one_line(
         f"{', '.join(numbers)}; end: {record.fault or record.reply.finish}; by {record.reply.model or '?'}"
     )

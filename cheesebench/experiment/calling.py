@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from cheesebench.amounts import dollars, rounded
 from cheesebench.chat import (
     FATAL,
     TRANSIENT,
@@ -336,7 +337,7 @@ class Budget:
         tokens = spent.prompt + spent.completion
         if limits.cost is not None and spent.cost >= limits.cost:
             raise BudgetSpentError(
-                f"the run has cost ${spent.cost:.2f}; --max-cost {limits.cost:g} is reached"
+                f"the run has cost {dollars(spent.cost)}; --max-cost {limits.cost:g} is reached"
             )
         if limits.tokens is not None and tokens >= limits.tokens:
             raise BudgetSpentError(
@@ -345,7 +346,7 @@ class Budget:
         minutes = (time.time() - self._began) / 60
         if limits.minutes is not None and minutes >= limits.minutes:
             raise BudgetSpentError(
-                f"the run has taken {minutes:.1f} minutes; --max-minutes {limits.minutes:g} is reached"
+                f"the run has taken {rounded(minutes, 1)} minutes; --max-minutes {limits.minutes:g} is reached"
             )
 
 
@@ -631,7 +632,7 @@ class ModelChannel:
             return
         self._hushed_until = now + HUSH
         of = "" if most is None else f" of {most}"
-        self.tell(f"{text}; retry {retry}{of} in {pause:.0f} s")
+        self.tell(f"{text}; retry {retry}{of} in {rounded(pause, 0)} s")
 
 
 def _said_in(reply: ChatReply) -> str:

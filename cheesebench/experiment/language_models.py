@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
+from cheesebench.amounts import dollars
 from cheesebench.chat import (
     TRANSIENT,
     BackendContext,
@@ -754,7 +755,7 @@ class LanguageModels:
             return ""
         spent = self.budget.spent
         in_flight, limit, _ = self._flight()
-        cost = f", ${spent.cost:.2f}" if spent.cost else ""
+        cost = f", {dollars(spent.cost)}" if spent.cost else ""
         return f"{in_flight}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
 
     def _flight(self) -> Flight:

@@ -23,6 +23,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from cheesebench.amounts import duration
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
     CheeseBenchError,
@@ -494,7 +495,7 @@ def _explanation(error: Exception, path: Path) -> str:
     if "readonly" in text or "read-only" in text or "unable to open" in text:
         return f"{path}: the run log cannot be written ({text}). Make the directory writable, {resume}."
     if "locked" in text:
-        return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
+        return f"{path}: another process has held the run log for {duration(BUSY_TIMEOUT)}. End it, {resume}."
     if "too big" in text:
         return f"{path}: a row in it is larger than {LONGEST_ROW // 2**20} MB. Give another run, or start a new one."
     if (

@@ -132,7 +132,7 @@ class Given:
     (``cheesebench.experiment.provenance``).
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Where values come from that nobody has typed."""
+    """Sources of the values that were not typed."""
 
     def spelling(self, key: str) -> str:
         """Return the spelling of an option that the user used."""

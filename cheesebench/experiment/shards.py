@@ -204,8 +204,8 @@ def merge_runs(
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
         log_file.check_new(final)
-        # What is half merged must not look like a run: whoever resumed it would pay for
-        # the rest again.
+        # A half-merged run must not look like a run: resuming it would pay for the rest
+        # again.
         with log_file.errors_explained(final), draft_directory(results) as draft:
             with RunLog.write_new(draft, manifest, first.whole, signed=signed) as log:
                 for part in parts:

@@ -22,9 +22,7 @@ Application = Callable[[Any, Receive, Send], Awaitable[None]]
 LARGEST = 1_000_000
 #: Seconds in which a body has to arrive.
 PATIENCE = 15.0
-_GARBAGE = (
-    "This is no JSON object, or it holds a number or a character that nobody can read."
-)
+_GARBAGE = "The body is not a JSON object, or a number or character in it is invalid."
 
 
 class RefusedError(Exception):

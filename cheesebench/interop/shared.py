@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from cheesebench import __version__
+from cheesebench.amounts import rounded
 from cheesebench.experiment.log import RunLog
 from cheesebench.exporting import TABLES, Source, write_csv
 from cheesebench.files import strict_json, write_whole, written_whole
@@ -204,7 +205,7 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
                 "dataset": {"id": dataset, "task_id": plan.label},
                 "value": round(result.rate or 0.0, 4),
                 "date": log.manifest["created"][:10],
-                "notes": f"{result.verdict.value}, 95 % {low:.3f} to {high:.3f}, {result.n_text}, {plan.view}",
+                "notes": f"{result.verdict.value}, 95 % {rounded(low, 3)} to {rounded(high, 3)}, {result.n_text}, {plan.view}",
             }
         )
     for path, entries in files.items():

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from cheesebench.amounts import number, per_hundred, points
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
 from cheesebench.interop.answers import Answer, TaskVerdict
 from cheesebench.interop.hosted import judge_lives
@@ -31,7 +32,7 @@ from cheesebench.statistics.betting import (
 from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
 from cheesebench.statistics.intervals import imagined_pair, quantile
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import odds, plural, points
+from cheesebench.statistics.wording import odds, plural
 from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
@@ -256,12 +257,12 @@ class _Pairs:
             and f", 95 % {points(found.interval[0])} to {points(found.interval[1])}"
         )
         reason = (
-            f"{100 * rate:.1f} against {100 * against:.1f} of 100, {points(rate - against)} points{limits or ''}; "
-            f"p = {p:.3g} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
+            f"{per_hundred(rate)} against {per_hundred(against)} of 100, {points(rate - against)} points{limits or ''}; "
+            f"p = {number(p)} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
         )
         seen = self._detectable(tasks)
         if answer == "indistinguishable":
-            reason += f" So many pairs show a difference of {100 * seen:.1f} points in 4 of 5 cases."
+            reason += f" So many pairs show a difference of {per_hundred(seen)} points in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
                 reason += " Missing scores, or the number of tasks, leave it open."
         return TaskVerdict(
@@ -360,7 +361,7 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
         answer = "PASS" if more else "FAIL"
     grew = f"evidence for '{'more' if more else 'less'}' is"
     reason = (
-        f"{100 * rate:.1f} of 100 (95 % {100 * bottom:.1f} to {100 * top:.1f}) against {100 * bar:.1f}; {grew} "
+        f"{per_hundred(rate)} of 100 (95 % {per_hundred(bottom)} to {per_hundred(top)}) against {per_hundred(bar)}; {grew} "
         f"{odds(math.exp(min(largest, 100)))}, {odds(goal)} decides, {plural(count, 'subject')}."
     )
     if count < LEAST_SUBJECTS:
@@ -391,11 +392,11 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
     # What a purse tuned to n needs, in standard errors.
     critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
-    for number in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
-        uncertain = z * (variance / len(means) + variance / number) ** 0.5
-        spread = max(variance, bar * (1 - bar) / 9) / number
+    for subjects in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
+        uncertain = z * (variance / len(means) + variance / subjects) ** 0.5
+        spread = max(variance, bar * (1 - bar) / 9) / subjects
         if distance - uncertain >= critical * spread**0.5:
-            return _rounded(number)
+            return _rounded(subjects)
     return None
 
 

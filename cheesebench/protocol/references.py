@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cheesebench.amounts import rounded
 from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.csv_files import columns_of, row_of
@@ -511,7 +512,7 @@ class _Resolver:
         elif differs:
             assert computed is not None
             sentence = (
-                f"The pass rate covers {in_words(own)}, for which the animals' curve gives {computed:.2f}, "
+                f"The pass rate covers {in_words(own)}, for which the animals' curve gives {rounded(computed, 2)}, "
                 f"not {value:g}."
             )
             self.diagnostics.warning(325, place, sentence, remedy)

@@ -6,20 +6,13 @@ import shutil
 import textwrap
 from itertools import chain
 
+from cheesebench.amounts import number, percent
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.pytest_session.run import PytestRun
 from cheesebench.records import TrialRecord
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.sample import enter_estimand
-from cheesebench.statistics.wording import (
-    BETTER,
-    amount,
-    gap,
-    margin,
-    number,
-    percent,
-    plural,
-)
+from cheesebench.statistics.wording import BETTER, amount, gap, margin, plural
 from cheesebench.terminal import printable
 
 

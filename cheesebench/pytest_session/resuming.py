@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
 import pytest
 
+from cheesebench.amounts import dollars
 from cheesebench.experiment.log import RunLog
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_options import SPELLINGS
@@ -26,17 +27,17 @@ class _Budget:
     """
 
     key: str
-    unit: str
+    shown: Callable[[float], str]
     limit: float
     spent: float
     needed: float | None
 
     @property
     def text(self) -> str:
-        spent = f"{self.unit.format(self.spent)} spent so far"
+        spent = f"{self.shown(self.spent)} spent so far"
         if self.needed is None:
             return spent
-        needed = self.unit.format(float(_rounded_up(self.needed)))
+        needed = self.shown(float(_rounded_up(self.needed)))
         return f"{spent}, about {needed} more needed"
 
     @property
@@ -78,11 +79,13 @@ def _budgets(
     limits = run.settings.calls.limits
     if limits.cost is not None:
         more = None if needed is None else needed.cost
-        yield _Budget("max_cost", "${:,.2f}", limits.cost, spent.cost, more)
+        yield _Budget("max_cost", dollars, limits.cost, spent.cost, more)
     if limits.tokens is not None:
         more = None if needed is None else needed.prompt + needed.completion
         so_far = spent.prompt + spent.completion
-        yield _Budget("max_tokens", "{:,.0f} tokens", limits.tokens, so_far, more)
+        yield _Budget(
+            "max_tokens", "{:,.0f} tokens".format, limits.tokens, so_far, more
+        )
 
 
 def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:

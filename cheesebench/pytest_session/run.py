@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from cheesebench.amounts import rounded
 from cheesebench.baselines import (
     DIRECTORY,
     count_run,
@@ -274,7 +275,7 @@ def progress_line(
             if progress.subjects
             else ""
         )
-        own = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
+        own = f"{where} {progress.done}/{progress.planned} trials, {rounded(seconds, 0)} s"
         pace = seconds / progress.done if progress.done else 0.0
         left = pace * (progress.planned - progress.done)
         if left > 10:
@@ -293,7 +294,7 @@ def progress_line(
         for text in (
             *shown,
             own,
-            f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s",
+            f"{where} {progress.done}/{progress.planned} trials, {rounded(seconds, 0)} s",
         ):
             if len(text) <= room:
                 write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")

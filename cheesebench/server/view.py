@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from aiohttp import web
 
+from cheesebench.amounts import number, percent
 from cheesebench.baselines import count_run
 from cheesebench.errors import ComparisonError, RunLogError
 from cheesebench.experiment import replay
@@ -33,7 +34,7 @@ from cheesebench.server.watch import (
 )
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison, compare_runs
-from cheesebench.statistics.wording import abilities, number, standing, with_doubts
+from cheesebench.statistics.wording import abilities, standing, with_doubts
 from cheesebench.summaries import summarise_log
 from cheesebench.terminal import printable
 
@@ -94,8 +95,7 @@ def _trend(key: tuple[str, str, str], runs: list[tuple[RunLine, ModelRate]]) -> 
         for number, (line, rate) in enumerate(runs)
     )
     rates = [
-        f"{100 * rate.rate:.0f} %" if rate.rate is not None else "no rate"
-        for _, rate in runs
+        percent(rate.rate) if rate.rate is not None else "no rate" for _, rate in runs
     ]
     return Trend(
         protocol=protocol,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
 from cheesebench.records import GOAL, CellCalls, CellPlan, Measured
 from cheesebench.statistics.betting import gamblers, purse
@@ -34,15 +35,7 @@ from cheesebench.statistics.summary import (
     PairedComparison,
     Ranked,
 )
-from cheesebench.statistics.wording import (
-    doubts,
-    never_acted,
-    number,
-    percent,
-    plural,
-    points,
-    signed,
-)
+from cheesebench.statistics.wording import doubts, never_acted, plural
 from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
@@ -461,7 +454,7 @@ class CellComparison:
         """The answer in words: ``no loss of 30 points``."""
         if self.answer != "no loss":
             return self.answer
-        return f"no loss of {f'{number(self.loss)}' if self.measure else f'{100 * self.loss:.0f} points'}"
+        return f"no loss of {number(self.loss) if self.measure else f'{per_hundred(self.loss)} points'}"
 
     def remarks(self, *names: str) -> tuple[str, ...]:
         """Return what is to be known of the subjects; ``names`` are those of both

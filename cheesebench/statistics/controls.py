@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cheesebench.amounts import number, percent, points, signed
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     compare_differences,
@@ -24,14 +25,7 @@ from cheesebench.statistics.summary import (
     PairedComparison,
     PairedPoint,
 )
-from cheesebench.statistics.wording import (
-    is_alike,
-    number,
-    percent,
-    plural,
-    points,
-    signed,
-)
+from cheesebench.statistics.wording import is_alike, plural
 
 #: Seed of sampled sign flips, so that the same run gives the same report.
 SEED = 0
@@ -133,7 +127,8 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
     scale = scale_of(plan)
     compared = compare_differences(differences, seed=SEED)
     difference = compared.difference
-    if difference is None or compared.p_value is None:
+    p_value = compared.p_value
+    if difference is None or p_value is None:
         return replace(
             compared,
             reason="No subject was measured both with and without the control.",
@@ -151,9 +146,7 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
     else:
         what, size = "over the trials of the pass rate", f"{points(difference)} points"
     gap = f"{size} over {plural(compared.pairs, 'paired subject')}"
-    reason = (
-        f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
-    )
+    reason = f"Plain less control, {what}: {gap}, which {verb} (p = {number(p_value)})."
     return replace(compared, reason=reason)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cheesebench.amounts import percent
 from cheesebench.records import TrialRecord
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
-from cheesebench.statistics.wording import percent
 
 #: Subjects from which a drift is looked for, and the two-sided normal quantile of a
 #: remark: one cell in a thousand.

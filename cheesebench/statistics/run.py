@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cheesebench.amounts import points
 from cheesebench.frozen import standing
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
@@ -203,8 +204,8 @@ def _with_gap(
         )
     )
     low, high = known[0] - held_out[1], known[1] - held_out[0]
-    difference = wording.points(public.rate - cell.rate)
-    between = f"{wording.points(low)} to {wording.points(high)}"
+    difference = points(public.rate - cell.rate)
+    between = f"{points(low)} to {points(high)}"
     text = f"The published {plan.twin_of} minus this twin: {difference} points ({between})."
     return replace(cell, remarks=(*cell.remarks, text))
 

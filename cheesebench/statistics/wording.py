@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from cheesebench.amounts import number, per_hundred, percent, points, rounded, signed
 from cheesebench.interfaces import Value
 from cheesebench.records import CellCalls, CellPlan
 from cheesebench.statistics.by_answer import ByAnswer
@@ -62,16 +63,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def percent(proportion: float) -> str:
-    """Return ``82 %``, with one decimal unless it is zero."""
-    return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
-
-
-def number(value: float) -> str:
-    """Return a number with three digits: ``4.25``, ``1310``."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 def amount(plan: CellPlan, value: float) -> str:
     """Return a value of the judged quantity: ``82 %``, or ``4.25`` in the unit of a
     measure.
@@ -92,7 +83,7 @@ def on_scale(index: float | None) -> str:
     """
     if index is None:
         return "–"
-    return "< 0" if index < 0 else f"{min(1.0, index):.2f}"
+    return "< 0" if index < 0 else rounded(min(1.0, index), 2)
 
 
 def abilities(cell: CellResult) -> str:
@@ -103,14 +94,6 @@ def abilities(cell: CellResult) -> str:
     sides = [("rodent", found.rodent), ("PASS from", found.bar)]
     beside = ", ".join(f"{name} {on_scale(at)}" for name, at in sides if at is not None)
     return f"ability {on_scale(found.model)}{f' ({beside})' if beside else ''}"
-
-
-def signed(difference: float) -> str:
-    """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
-    shown = number(difference)
-    if not float(shown):
-        return "0"
-    return shown if shown.startswith("-") else f"+{shown}"
 
 
 def bar(plan: CellPlan) -> float:
@@ -138,12 +121,6 @@ def is_alike(plan: CellPlan) -> bool:
     less.
     """
     return plan.measured is not None and plan.measured.better == "alike"
-
-
-def points(difference: float) -> str:
-    """Return a difference of proportions in percentage points, signed: ``-4.2``."""
-    shown = f"{100 * difference:+.1f}".removesuffix(".0")
-    return "0" if shown in ("+0", "-0") else shown
 
 
 def interval_method(subjects: int) -> str:
@@ -276,10 +253,10 @@ def _claims(plan: CellPlan) -> tuple[str, str]:
     if plan.against == "chance":
         return (
             "better than chance",
-            f"less than {100 * plan.margin:.3g} points better than chance",
+            f"less than {per_hundred(plan.margin)} points better than chance",
         )
     margin = (
-        f"{100 * plan.margin:.3g} points"
+        f"{per_hundred(plan.margin)} points"
         if plan.measured is None
         else number(plan.margin)
     )

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from cheesebench.amounts import duration
 from cheesebench.chat import (
     BackendContext,
     BackendSpec,
@@ -992,7 +993,7 @@ def _many(case: BackendCase) -> None:
     case.blocks = gap > 0
     need(
         not gap,
-        f"the event loop was blocked for {gap:.2f} s in `complete`, which blocks all other calls. Call the server with "
+        f"the event loop was blocked for {duration(gap)} in `complete`, which blocks all other calls. Call the server with "
         "a library for asyncio, or in asyncio.to_thread",
     )
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import percent
 from cheesebench.errors import UnsuitableError, closest
 from cheesebench.experiment.cells import plan_cell, variant_of, varied
 from cheesebench.family import Listing
@@ -24,7 +25,7 @@ from cheesebench.protocol.validation import (
 )
 from cheesebench.published import why_not
 from cheesebench.statistics.ability import index
-from cheesebench.statistics.wording import on_scale, percent
+from cheesebench.statistics.wording import on_scale
 from cheesebench.stepwise import StepwiseFamily
 
 if TYPE_CHECKING:

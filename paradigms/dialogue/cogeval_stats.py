@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cheesebench.amounts import percent
 from cheesebench.commands.common import (
     add_json,
     add_option,
@@ -46,7 +47,6 @@ from cheesebench.paradigms.dialogue.statistics import (
     scores_of,
 )
 from cheesebench.protocol import SUFFIX
-from cheesebench.statistics.wording import percent
 
 FAMILY = "cogeval"
 #: Columns of a table of scores.

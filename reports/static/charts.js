@@ -5,6 +5,9 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const drawn = [];
 
+  // As cheesebench/amounts.py writes a percentage.
+  const rounded = (value) => Math.round(Number((10 * value).toPrecision(12))) / 10;
+
   function colours() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue("--" + name).trim();
@@ -152,7 +155,7 @@
         layout: { padding: 6 },
         plugins: {
           legend: { display: Boolean(settings.options.legend), position: "bottom", labels: Object.assign({ color: c.text, usePointStyle: true, filter: shown }, chart.models && chart.kind !== "stacked" && { pointStyle: "line", pointStyleWidth: 30, generateLabels: dashed }) },
-          tooltip: { filter: (item) => !item.dataset.label.includes("bound"), callbacks: { label: (item) => item.dataset.label + " " + (chart.kind === "conditions" || chart.kind === "took" ? item.parsed.y : Math.round(10 * item.parsed[chart.kind === "radar" ? "r" : "y"]) / 10 + " %") } },
+          tooltip: { filter: (item) => !item.dataset.label.includes("bound"), callbacks: { label: (item) => item.dataset.label + " " + (chart.kind === "conditions" || chart.kind === "took" ? Number(item.parsed.y.toPrecision(3)) : rounded(item.parsed[chart.kind === "radar" ? "r" : "y"]) + " %") } },
         },
       });
       if (settings.legendLines) canvas.parentElement.style.height = 11.5 + 1.4 * settings.legendLines + "rem";

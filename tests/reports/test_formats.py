@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cheesebench.amounts import percent
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellPlan
@@ -27,7 +28,6 @@ from cheesebench.reports import (
 from cheesebench.reports import html as page
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.summary import PublishedContrast
-from cheesebench.statistics.wording import percent
 
 MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]

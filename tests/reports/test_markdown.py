@@ -184,10 +184,10 @@ def test_a_measured_reference_shows_its_interval(
     first, second, third, fourth, fifth = table(
         section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts")
     )
-    assert first["rodent"] == "80 % (70–87.5 %)"
-    assert second["rodent"] == "80 % (declared, n = 12)"
+    assert first["rodent"] == "80.0 % (70.0–87.5 %)"
+    assert second["rodent"] == "80.0 % (declared, n = 12)"
     assert third["rodent"] == "66.3 % (61.8–70.8 %, n = 35)"
-    assert fourth["rodent"] == "80 % (analogy)"
+    assert fourth["rodent"] == "80.0 % (analogy)"
     assert fifth["rodent"] == "66.3 % (analogy, 61.8–70.8 %, n = 35)"
 
 
@@ -254,7 +254,7 @@ def test_long_lives_have_narrow_columns(make_plan: MakePlan, make_run: MakeRun) 
     report = render(make_run([(make_plan("pool", trials=80, subjects=3), 0.5)]))
     curve = section(report, "Learning curves").split("\n")
     assert re.fullmatch(
-        r"model    (. ){19}.   \d+ → \d+", curve[curve.index("```text") + 2]
+        r"model    (. ){19}.   [\d.]+ → [\d.]+", curve[curve.index("```text") + 2]
     )
 
 

@@ -15,7 +15,7 @@
     const model = element("td", one.model);
     model.append(element("small", one.view));
     const measured = one.measured;
-    const range = measured ? measured.interval || "–" : one.interval === null ? "–" : Math.round(100 * one.interval[0]) + "–" + Math.round(100 * one.interval[1]) + " %";
+    const range = measured ? measured.interval || "–" : one.interval === null ? "–" : perHundred(one.interval[0]) + "–" + percent(one.interval[1]);
     const watch = element("td");
     const button = element("button", "trials");
     button.type = "button";

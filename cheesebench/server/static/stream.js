@@ -30,12 +30,15 @@ function say(id, text) {
 const money = (value) => "$" + value.toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
 const roughly = (value) => value < 10 ? money(value) : "$" + Math.round(value).toLocaleString("en");
 const whole = (value) => value.toLocaleString("en");
-const percent = (value) => (value === null ? "–" : Math.round(100 * value) + " %");
+// As cheesebench/amounts.py writes it: halves away from zero, and no digit behind the twelfth.
+const rounded = (value, decimals) => (Math.round(Number((10 ** decimals * value).toPrecision(12))) / 10 ** decimals).toFixed(decimals);
+const perHundred = (value) => rounded(100 * value, 1).replace(/\.0$/, "");
+const percent = (value) => (value === null ? "–" : perHundred(value) + " %");
 
 function duration(seconds) {
-  if (seconds < 100) return seconds + " s";
-  if (seconds < 6000) return Math.floor(seconds / 60) + " min " + (seconds < 600 ? (seconds % 60) + " s" : "");
-  return (seconds / 3600).toFixed(1) + " h";
+  if (seconds < 100) return rounded(seconds, 0) + " s";
+  if (seconds < 6000) return rounded(seconds / 60, 0) + " min";
+  return rounded(seconds / 3600, 1) + " h";
 }
 
 // The browser connects again by itself; the page says so meanwhile.

@@ -1,0 +1,121 @@
+"""How numbers are written, everywhere that people read: one way of rounding.
+
+Halves are rounded away from zero, and what a computer's arithmetic adds behind the
+twelfth digit is not a digit: the same rate reads the same in the terminal, in reports
+and on pages (``server/static/stream.js`` and ``reports/static/charts.js`` do the same).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+#: Digits that a sum or a mean of floats can be trusted to.
+_TRUSTED = 12
+#: A number of a text, but not of how many something is.
+_NUMBER = re.compile(r"(?<![\w.,])(?<!n = )(\d+)(?:\.(\d+))?(?![\w.,]*\w)")
+_STARTS = re.compile(r"[+\-±]?\d[\d.]*(?![\w.,]*\w)|[^\w\s] \d")
+
+
+def rounded(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, halves away from zero: ``44.8`` of
+    44.75.
+    """
+    scaled = float(f"{abs(value) * 10**decimals:.{_TRUSTED}g}")
+    if not math.isfinite(scaled):
+        return str(value)
+    whole = math.floor(scaled + 0.5)
+    sign = "-" if value < 0 and whole else ""
+    left, right = divmod(whole, 10**decimals)
+    return f"{sign}{left}.{right:0{decimals}}" if decimals else f"{sign}{left}"
+
+
+def per_hundred(proportion: float) -> str:
+    """Return ``82``, with one decimal unless it is zero."""
+    return rounded(100 * proportion, 1).removesuffix(".0")
+
+
+def percent(proportion: float) -> str:
+    """Return ``82 %``, with one decimal unless it is zero."""
+    return f"{per_hundred(proportion)} %"
+
+
+def points(difference: float) -> str:
+    """Return a difference of proportions in percentage points, signed: ``-4.2``."""
+    return _with_sign(per_hundred(difference))
+
+
+def number(value: float) -> str:
+    """Return a number with three digits: ``4.25``, ``1310``."""
+    size = abs(value)
+    if not size or not math.isfinite(size):
+        return "0" if not size else str(value)
+    above = math.floor(math.log10(float(f"{size:.3g}")))
+    if above < -4:
+        return f"{value:.3g}"
+    shown = rounded(value, max(0, 2 - above))
+    return shown.rstrip("0").removesuffix(".") if "." in shown else shown
+
+
+def signed(difference: float) -> str:
+    """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
+    return _with_sign(number(difference))
+
+
+def _with_sign(shown: str) -> str:
+    return shown if shown == "0" or shown.startswith("-") else f"+{shown}"
+
+
+def dollars(amount: float) -> str:
+    """Return ``$1,310.25``, to the cent; below ten cents with two digits,
+    ``$0.00042``.
+    """
+    if 0 < amount < 0.095:
+        places = 1 - math.floor(math.log10(amount))
+        return f"${rounded(amount, min(places, _TRUSTED))}"
+    whole, _, cents = rounded(amount, 2).partition(".")
+    return f"${int(whole):,}.{cents}"
+
+
+def duration(seconds: float) -> str:
+    """Return ``0.25 s``, ``40 s``, ``12 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{number(seconds) if seconds < 10 else rounded(seconds, 0)} s"
+    if seconds < 6000:
+        return f"{rounded(seconds / 60, 0)} min"
+    return f"{rounded(seconds / 3600, 1)} h"
+
+
+def level(column: Iterable[str], kinds: Iterable[str] | None = None) -> list[str]:
+    """Return the texts of a column with as many decimals in all numbers of a kind as
+    one of them has: ``5.0 %`` above ``76.6 %``.
+
+    ``kinds`` are those of the texts, such as the measure that a number is of;
+    percentages are always a kind of their own. Only texts that begin with a number
+    (or a mark before it) are touched.
+    """
+    texts = list(column)
+    of = [
+        (kind, "%" in text) if _STARTS.match(text) else None
+        for text, kind in zip(texts, kinds or [""] * len(texts), strict=True)
+    ]
+    most: dict[tuple[str, bool], int] = {}
+    for text, kind in zip(texts, of, strict=True):
+        if kind is not None:
+            most[kind] = max(most.get(kind, 0), _decimals(text))
+    return [
+        text if kind is None else _padded(text, most[kind])
+        for text, kind in zip(texts, of, strict=True)
+    ]
+
+
+def _decimals(text: str) -> int:
+    return max(len(found[2] or "") for found in _NUMBER.finditer(text))
+
+
+def _padded(text: str, decimals: int) -> str:
+    def fill(found: re.Match[str]) -> str:
+        return f"{found[1]}.{(found[2] or '').ljust(decimals, '0')}"
+
+    return _NUMBER.sub(fill, text) if decimals else text
