@@ -146,7 +146,8 @@ def tracks(
                     record.subject,
                     record.session,
                     record.trial,
-                    record.success,
+                    # In a probe, nothing can succeed.
+                    None if record.session in plan.idle else record.success,
                     tuple(places),
                     goals,
                 )

@@ -7,8 +7,9 @@ to (``Paradigm``). Everything else is an object with these attributes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -437,6 +438,20 @@ class Ground:
     scene: Scene
     left: int
     top: int
+    zones: Mapping[str, frozenset[tuple[int, int]]] = field(default_factory=dict)
+    """Squares of the named places of the protocol, as ``(x, y)``."""
+
+    @property
+    def holes(self) -> frozenset[tuple[int, int]]:
+        """Squares of the floor that are drawn unlike the most of it: holes, cups."""
+        floor = {
+            (x + self.left, y + self.top): tile.glyph
+            for y, row in enumerate(self.scene.tiles)
+            for x, tile in enumerate(row)
+            if tile.kind == "floor"
+        }
+        [(usual, _)] = Counter(floor.values()).most_common(1) or [("", 0)]
+        return frozenset(at for at, glyph in floor.items() if glyph != usual)
 
 
 class TestOutcome(Protocol):

@@ -5,9 +5,11 @@ where subjects went, controls.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from cheesebench.amounts import number, per_hundred, percent
@@ -32,6 +34,19 @@ Drawn = tuple["Figure", str] | None
 #: Steps of each cell that are replayed for its maps, subject after subject: about a
 #: second.
 MOST_STEPS = 20_000
+#: Inches of an arena from above.
+MAP = 1.25
+#: Squares of the smallest zone whose outline is drawn: a spot is no area.
+LEAST_ZONE = 4
+#: Colours of squares by kind, and of all other kinds; of zones, and of time.
+SHADES = {"void": "white", "landmark": "white", "floor": "#f3f1ea", "door": "#f7e8cd"}
+SOLID, ZONE, HEAT = "#8a929c", "#6f8fb8", "#b3430b"
+#: Colour and name of a track by how its trial ended.
+ENDS = {
+    True: ("#2b8a4b", "passed"),
+    False: ("#c4483b", "failed"),
+    None: ("#1f5fbf", "neither"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +199,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
             label=label,
         )
         axes.set_ylim(bottom=0)
+        drawing.whole_ticks(axes)
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
         )
@@ -236,47 +252,44 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
             for kind, n in total.most_common()
         )
         said.append(f"{one.group.label} on {one.cell.plan.protocol}, {name}: {shown}")
+    for axes in by_pair.values():
+        drawing.rates_on(axes.yaxis)
+        drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
+    figure.supxlabel("session", fontsize="small")
     figure.supylabel("share of the trials", fontsize="small")
     return figure, f"Strategies by session. {'; '.join(said)}."
 
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
-    """Draw the floor of every cell in its first and last session: all subjects' time,
-    or the first subject's tracks.
+    """Draw the floor of every cell in its first and last session, a line for each
+    protocol: all subjects' time, or the first subject's tracks.
     """
-    shown = []
-    for one in all_lived:
-        sessions = sorted({track.session for track in one.tracks})
-        shown += [
-            (one, session)
-            for session in dict.fromkeys(
-                (sessions[0], sessions[-1]) if sessions else ()
-            )
-        ]
-    panels = _panels(
-        shown, lambda pair: f"{pair[0].title}, session {pair[1]}", share=False, size=2.2
-    )
-    if panels is None:
+    walked = [one for one in all_lived if one.tracks and one.ground is not None]
+    if not walked:
         return None
-    figure, by_pair = panels
-    for one, session in shown:
-        own = [track for track in one.tracks if track.session == session]
-        if single:
-            own = [track for track in own if track.subject == own[0].subject]
-        assert one.ground is not None
-        _floor(by_pair[one, session], one.ground, {} if single else occupancy(own))
-        for track in own if single else ():
-            _walk(by_pair[one, session], track)
-    what = (
-        "Tracks of the first subject (green: passed, red: failed)"
-        if single
-        else "Time on each square"
-    )
+    names = list(dict.fromkeys(one.cell.plan.protocol for one in walked))
+    groups = list(dict.fromkeys(one.number for one in walked))
+    across = 2 * len(groups)
+    figure = drawing.new(MAP * across + 1.6, MAP * len(names) + 0.5)
+    grid_of = figure.subplots(len(names), across, squeeze=False)
+    for axes in grid_of.flat:
+        axes.set_axis_off()
+    for one in walked:
+        down = names.index(one.cell.plan.protocol)
+        left = 2 * groups.index(one.number)
+        sessions = sorted({track.session for track in one.tracks})
+        for side, session in enumerate((sessions[0], sessions[-1])):
+            axes = grid_of[down][left + side]
+            _map(axes, one, session, single=single)
+            above = "" if down else f"{_in_lines(one.group.label)}\n"
+            axes.set_title(f"{above}session {session}", fontsize="xx-small", pad=2)
+    for down, name in enumerate(names):
+        _beside(grid_of[down][0], drawing.plain(name.replace("_", " ")))
+    drawing.shared_legend(figure)
+    what = "Tracks of the first subject" if single else "Time on each square"
     where = ", ".join(
-        dict.fromkeys(
-            f"{one.group.label} on {one.cell.plan.protocol}" for one, _ in shown
-        )
+        f"{one.group.label} on {one.cell.plan.protocol}" for one in walked
     )
     return (
         figure,
@@ -284,64 +297,135 @@ def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
     )
 
 
+def _map(axes: Axes, one: Lived, session: int, *, single: bool) -> None:
+    assert one.ground is not None
+    own = [track for track in one.tracks if track.session == session]
+    if single:
+        own = [track for track in own if track.subject == own[0].subject]
+    _floor(axes, one.ground, {} if single else occupancy(own))
+    for track in own if single else ():
+        _walk(axes, track)
+
+
+def _in_lines(name: str) -> str:
+    return "\n".join(map(drawing.plain, textwrap.wrap(name, 20)))
+
+
+def _beside(axes: Axes, text: str) -> None:
+    """Write the name of a line of drawings."""
+    axes.text(
+        -0.08,
+        0.5,
+        text.replace(" ", "\n", 1),
+        transform=axes.transAxes,
+        ha="right",
+        va="center",
+        fontsize="x-small",
+    )
+
+
 def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> None:
     from matplotlib.colors import to_rgb
 
-    shades = {
-        "void": to_rgb("white"),
-        "floor": to_rgb("#f3f1ea"),
-        "door": to_rgb("#f7e8cd"),
-    }
     rows = [
-        [shades.get(tile.kind, to_rgb("#8a929c")) for tile in row]
+        [to_rgb(SHADES.get(tile.kind, SOLID)) for tile in row]
         for row in floor.scene.tiles
     ]
-    heat, most = to_rgb("#b3430b"), max(spent.values(), default=1)
+    heat, most = to_rgb(HEAT), max(spent.values(), default=1)
     for (x, y), steps in spent.items():
         share = math.sqrt(steps / most)
-        under = rows[y - floor.top][x - floor.left]
-        rows[y - floor.top][x - floor.left] = tuple(
-            share * h + (1 - share) * u for h, u in zip(heat, under, strict=True)
-        )  # type: ignore[assignment]  # three numbers
+        red, green, blue = (
+            share * hot + (1 - share) * under
+            for hot, under in zip(
+                heat, rows[y - floor.top][x - floor.left], strict=True
+            )
+        )
+        rows[y - floor.top][x - floor.left] = (red, green, blue)
     left, top = floor.left - 0.5, floor.top - 0.5
     axes.imshow(
         rows,
         extent=(left, left + len(rows[0]), top + len(rows), top),
         interpolation="nearest",
     )
-    for y, row in enumerate(floor.scene.tiles):
-        for x, tile in enumerate(row):
+    if spent:
+        axes.plot([], [], "s", color=HEAT, label="most time")
+    _places(axes, floor)
+
+
+def _places(axes: Axes, floor: Ground) -> None:
+    """Draw holes and cups, the outlines of zones, and landmarks."""
+    from matplotlib.collections import LineCollection
+
+    if floor.holes:
+        x, y = zip(*floor.holes, strict=True)
+        axes.plot(
+            x,
+            y,
+            "o",
+            markerfacecolor="none",
+            markeredgecolor=SOLID,
+            markersize=3,
+            markeredgewidth=0.7,
+            label="hole or cup",
+        )
+    areas = [one for one in floor.zones.values() if len(one) >= LEAST_ZONE]
+    if areas:
+        sides = list(chain.from_iterable(map(_outline, areas)))
+        axes.add_collection(
+            LineCollection(sides, colors=ZONE, linewidths=0.6, label="zone")
+        )
+    for down, row in enumerate(floor.scene.tiles):
+        for across, tile in enumerate(row):
             if tile.kind == "landmark":
-                place = (x + floor.left, y + floor.top)
                 axes.text(
-                    *place,
+                    across + floor.left,
+                    down + floor.top,
                     drawing.plain(tile.glyph),
                     ha="center",
                     va="center",
                     fontsize="xx-small",
                 )
-    axes.set_axis_off()
+
+
+def _outline(
+    squares: frozenset[tuple[int, int]],
+) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
+    """Yield the sides of squares behind which there is another place."""
+    for x, y in sorted(squares):
+        for across, down in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            if (x + across, y + down) not in squares:
+                middle = (x + across / 2, y + down / 2)
+                wide, high = abs(down) / 2, abs(across) / 2
+                yield (
+                    (middle[0] - wide, middle[1] - high),
+                    (middle[0] + wide, middle[1] + high),
+                )
 
 
 def _walk(axes: Axes, track: Track) -> None:
     """Draw a track; where the subject was put elsewhere, it left none."""
-    shade = {True: "#2b8a4b", False: "#c4483b", None: "#1f5fbf"}[track.success]
+    shade, label = ENDS[track.success]
     parts = [[track.squares[0]]]
-    for before, after in zip(track.squares, track.squares[1:], strict=False):
+    for before, after in pairwise(track.squares):
         if max(abs(before[0] - after[0]), abs(before[1] - after[1])) > 1:
             parts.append([])
         parts[-1].append(after)
     for part in parts:
-        axes.plot(*zip(*part, strict=True), color=shade, linewidth=0.9, alpha=0.8)
-    axes.plot(*track.squares[0], "o", color="black", markersize=2)
-    for x, y in track.goals:
         axes.plot(
-            x,
-            y,
+            *zip(*part, strict=True), color=shade, linewidth=0.9, alpha=0.8, label=label
+        )
+    axes.plot(
+        *track.squares[0], "o", color="black", markersize=2, linestyle="", label="start"
+    )
+    for goal in track.goals:
+        axes.plot(
+            *goal,
             "s",
             markerfacecolor="none",
             markeredgecolor=drawing.RODENT,
             markersize=5,
+            linestyle="",
+            label="goal",
         )
 
 
@@ -384,6 +468,7 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     axes.set_yticks(range(len(names)), names, fontsize="x-small")
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(-0.02, 1.02)
+    drawing.rates_on(axes.xaxis)
     axes.set_xlabel("pass rate")
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure, f"Plain cells and their controls. {'; '.join(said)}."
@@ -481,14 +566,7 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
     }
     for place, name in enumerate(names):
         if (rodents := animals.get(name)) is not None:
-            axes.plot(
-                place,
-                rodents.value,
-                "D",
-                color="white",
-                markeredgecolor=drawing.RODENT,
-                markersize=8,
-            )
+            drawing.animals(axes, place, rodents)
     axes.set_xticks(
         range(len(names)),
         [drawing.plain(n.replace("_", " ")) for n in names],
@@ -497,8 +575,9 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
     )
     axes.set_ylabel("pass rate of the best view (biased upward)")
     axes.set_ylim(0, 1.02)
-    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    return figure, f"Best of several views; diamonds: rodents. {'; '.join(said)}."
+    drawing.rates_on(axes.yaxis)
+    drawing.shared_legend(figure)
+    return figure, f"Best of several views, with the rodents. {'; '.join(said)}."
 
 
 def _panels(

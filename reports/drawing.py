@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cheesebench.amounts import percent
 from cheesebench.reports.cells import clean
+from cheesebench.statistics.question import has_interval, reference_limits
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+    from cheesebench.records import ReferenceValue
     from cheesebench.statistics import CellResult, ModelSummary
 
 #: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the
@@ -68,6 +73,89 @@ def shared_legend(figure: Figure) -> None:
         loc="outside right upper",
         fontsize="small",
         frameon=False,
+    )
+
+
+#: How animals are marked, by what their number is: marker and fill.
+ANIMALS = {
+    "measured": ("D", RODENT),
+    "declared": ("D", "white"),
+    "analogy": ("^", "white"),
+}
+
+
+def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
+    """Draw the animals' number with its 95 % interval, marked by what it is; the legend
+    names each mark once.
+    """
+    known = has_interval(found)
+    kind = (
+        found.kind if found.kind == "analogy" else "measured" if known else "declared"
+    )
+    marker, fill = ANIMALS[kind]
+    if known:
+        axes.vlines(
+            place,
+            *reference_limits(found, 0.025),
+            color=RODENT,
+            linewidth=3,
+            alpha=0.5,
+            zorder=3,
+        )
+    axes.plot(
+        place,
+        found.value,
+        marker,
+        color=fill,
+        markeredgecolor=RODENT,
+        markersize=7,
+        linestyle="none",
+        zorder=4,
+        label=f"rodent, {kind}",
+    )
+
+
+def rates_on(axis: Axis) -> None:
+    """Label the pass rates of an axis as everywhere else."""
+    axis.set_major_formatter(lambda value, _: percent(value))
+
+
+def whole_ticks(axes: Axes) -> None:
+    """Put ticks at whole numbers alone: there is no session 1.2."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+
+
+def bars(
+    axes: Axes,
+    places: Sequence[float],
+    width: float,
+    found: Sequence[tuple[float, tuple[float, float] | None]],
+    colour: str | tuple[float, ...],
+    label: str,
+) -> None:
+    """Draw values as bars, with their intervals."""
+    heights = [value for value, _ in found]
+    spans = [span or (value, value) for value, span in found]
+    axes.bar(places, heights, width * 0.9, color=colour, label=label)
+    axes.errorbar(
+        places,
+        heights,
+        [
+            [
+                max(0.0, value - low)
+                for value, (low, _) in zip(heights, spans, strict=True)
+            ],
+            [
+                max(0.0, high - value)
+                for value, (_, high) in zip(heights, spans, strict=True)
+            ],
+        ],
+        fmt="none",
+        ecolor="black",
+        elinewidth=0.8,
+        capsize=2,
     )
 
 

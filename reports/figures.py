@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cheesebench.behaviour import Behaviour
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.statistics import RunSummary
+    from cheesebench.statistics import CellResult, RunSummary
 
 DOTS_PER_INCH = 150
 Z95 = 1.959964
@@ -110,15 +110,6 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
     ]
 
 
-def _percents(value: float, _: object) -> str:
-    return percent(value)
-
-
-def in_percent(axes: Axes) -> None:
-    """Label the pass rates of a vertical axis as everywhere else."""
-    axes.yaxis.set_major_formatter(_percents)
-
-
 def _resize(figure: Figure, width: float) -> None:
     """Make a figure ``width`` inches wide, its texts with it (down to half their
     size).
@@ -150,103 +141,85 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
 
 
 def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
-    """Draw the pass rate of every group on every protocol, with 95 % intervals and the
-    animals as diamonds.
+    """Draw what every group comes to on every protocol, with 95 % intervals and the
+    animals: pass rates together, each measure that is judged in a panel of its own.
     """
-    titles = {
-        c.plan.protocol: c.plan.protocol.replace("_", " ")
-        for group in groups
-        for c in group.cells
-    }
-    if not titles:
+    by_panel: dict[str, dict[str, CellResult]] = {}
+    for group in groups:
+        for cell in group.cells:
+            panel = cell.plan.protocol if words.measured_name(cell) else ""
+            by_panel.setdefault(panel, {})[cell.plan.protocol] = cell
+    if not by_panel:
         return None
-    figure = drawing.new(max(drawing.WIDTH, 0.25 * len(titles) * (len(groups) + 2)))
-    axes = figure.add_subplot()
-    width = 0.8 / len(groups)
-    said = []
-    for number, group in enumerate(groups):
-        rated = {
-            cell.plan.protocol: cell for cell in group.cells if cell.rate is not None
-        }
-        places = [
-            list(titles).index(name) + (number - (len(groups) - 1) / 2) * width
-            for name in rated
-        ]
-        rates = [cell.rate or 0.0 for cell in rated.values()]
-        spans = [cell.interval or (cell.rate, cell.rate) for cell in rated.values()]
-        below = [
-            max(0.0, rate - float(low or 0.0))
-            for rate, (low, _) in zip(rates, spans, strict=True)
-        ]
-        above = [
-            max(0.0, float(high or 0.0) - rate)
-            for rate, (_, high) in zip(rates, spans, strict=True)
-        ]
-        axes.bar(
-            places,
-            rates,
-            width * 0.9,
-            color=drawing.colour(number, len(groups)),
-            label=drawing.plain(group.label),
-        )
-        axes.errorbar(
-            places,
-            rates,
-            [below, above],
-            fmt="none",
-            ecolor="black",
-            elinewidth=0.8,
-            capsize=2,
-        )
-        rated_text = ", ".join(
-            f"{titles[name]} {percent(cell.rate or 0.0)}"
-            for name, cell in rated.items()
-        )
-        said.append(f"{group.label}: {rated_text or 'no rate'}")
-    rated_plans = [
-        cell.plan
-        for group in groups
-        for cell in group.cells
-        if cell.plan.measured is None
-    ]
-    references = {
-        plan.protocol: plan.reference
-        for plan in rated_plans
-        if plan.reference is not None
+    panels = sorted(by_panel)  # the pass rates have no name, and come first
+    widths = [max(1, len(by_panel[panel])) for panel in panels]
+    room = 0.25 * sum(widths) * (len(groups) + 2) + 1.2 * (len(panels) - 1)
+    figure = drawing.new(max(drawing.WIDTH, room))
+    axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)[0]
+    for panel, one in zip(panels, axes, strict=True):
+        _panel(one, groups, by_panel[panel])
+    drawing.shared_legend(figure)
+    said = [f"{group.label}: {_said(group)}" for group in groups]
+    animals = {
+        cell.plan.protocol: words.reference(cell)
+        for panel in panels
+        for cell in by_panel[panel].values()
+        if cell.plan.reference is not None
     }
-    for name, animals in references.items():
-        place = list(titles).index(name)
-        if animals.interval is not None:
-            axes.vlines(
-                place, *animals.interval, color=drawing.RODENT, linewidth=3, alpha=0.5
-            )
-        label = "rodent" if name == next(iter(references)) else None
-        axes.plot(
-            place,
-            animals.value,
-            "D",
-            color="white",
-            markeredgecolor=drawing.RODENT,
-            markersize=8,
-            label=label,
-        )
-    axes.set_xticks(
-        range(len(titles)),
-        [drawing.plain(title) for title in titles.values()],
-        rotation=20,
-        ha="right",
-    )
-    axes.set_ylabel("pass rate")
-    axes.set_ylim(0, 1.02)
-    in_percent(axes)
-    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    rodent = ", ".join(
-        f"{titles[name]} {percent(animals.value)}"
-        for name, animals in references.items()
-    )
-    return figure, f"Pass rates by paradigm. {'; '.join(said)}." + (
+    rodent = ", ".join(f"{_title(name)} {text}" for name, text in animals.items())
+    return figure, f"Results by paradigm. {'; '.join(said)}." + (
         f" Rodents: {rodent}." if rodent else ""
     )
+
+
+def _title(protocol: str) -> str:
+    return protocol.replace("_", " ")
+
+
+def _said(group: drawing.Group) -> str:
+    found = [
+        f"{_title(cell.plan.protocol)} {words.rate(cell)}"
+        for cell in group.cells
+        if _value(cell) is not None
+    ]
+    return ", ".join(found) or "no rate"
+
+
+def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
+    """Return what a cell is judged by, its rate or a measure, with its interval."""
+    if cell.plan.measured is not None:
+        found = cell.judged
+        return None if found is None else (found.mean, found.interval)
+    return None if cell.rate is None else (cell.rate, cell.interval)
+
+
+def _panel(
+    axes: Axes, groups: Sequence[drawing.Group], cells: Mapping[str, CellResult]
+) -> None:
+    """Draw the bars of some protocols, and their animals; ``cells`` has one cell of
+    each.
+    """
+    names, width = list(cells), 0.8 / len(groups)
+    for number, group in enumerate(groups):
+        shift = (number - (len(groups) - 1) / 2) * width
+        own = {
+            names.index(cell.plan.protocol) + shift: value
+            for cell in group.cells
+            if cell.plan.protocol in cells and (value := _value(cell)) is not None
+        }
+        shade, label = drawing.colour(number, len(groups)), drawing.plain(group.label)
+        drawing.bars(axes, list(own), width, list(own.values()), shade, label)
+    for place, cell in enumerate(cells.values()):
+        if cell.plan.reference is not None:
+            drawing.animals(axes, place, cell.plan.reference)
+    labels = [drawing.plain(_title(name)) for name in names]
+    axes.set_xticks(range(len(names)), labels, rotation=20, ha="right")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    measure = words.measured_name(cells[names[0]])
+    axes.set_ylabel(drawing.plain(measure.replace("_", " ")) or "pass rate")
+    if not measure:
+        axes.set_ylim(0, 1.02)
+        drawing.rates_on(axes.yaxis)
 
 
 def profile(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
@@ -329,10 +302,6 @@ def curves(
         (number, group, cell)
         for number, group in enumerate(groups)
         for cell in group.cells
-    ]
-    own = [
-        (number, group, cell)
-        for number, group, cell in own
         if cell.curve_unit == "session" and len(cell.curve) > 1
     ]
     protocols = list(dict.fromkeys(cell.plan.protocol for *_, cell in own))
@@ -341,69 +310,73 @@ def curves(
     across = min(3, len(protocols))
     down = math.ceil(len(protocols) / across)
     figure = drawing.new(3.4 * across + 1.6, 2.6 * down + 0.4)
-    panels = figure.subplots(down, across, squeeze=False, sharey=True).flat
-    said = []
-    for axes, protocol in zip(panels, protocols, strict=False):
-        for number, group, cell in own:
-            if cell.plan.protocol != protocol:
-                continue
-            points = [(point.session, point.rate) for point in cell.curve]
-            mark = drawing.MARKS[number % len(drawing.MARKS)]
-            for subject in list(
-                lived[number, protocol].curves.get("pass rate", {}).values()
-            )[:30]:
-                axes.plot(
-                    list(subject),
-                    list(subject.values()),
-                    color=drawing.colour(number, len(groups)),
-                    lw=0.4,
-                    alpha=0.3,
-                )
-            x, y = zip(*points, strict=True)
-            axes.plot(
-                x,
-                y,
-                color=drawing.colour(number, len(groups)),
-                marker=mark,
-                markersize=3,
-                label=drawing.plain(group.label),
-            )
-            said.append(
-                f"{group.label} on {protocol}: "
-                + ", ".join(percent(rate) for _, rate in points)
-            )
-        animals = next(
-            (cell.plan.reference for *_, cell in own if cell.plan.protocol == protocol),
-            None,
-        )
-        if animals is not None and animals.measured is None and animals.curve:
-            sessions = range(1, len(animals.curve) + 1)
-            axes.plot(
-                sessions,
-                animals.curve,
-                color=drawing.RODENT,
-                linestyle="--",
-                label="rodent",
-            )
-            if animals.curve_sd:
-                pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
-                axes.fill_between(
-                    sessions,
-                    [m - s for m, s in pairs],
-                    [m + s for m, s in pairs],
-                    color=drawing.RODENT,
-                    alpha=0.15,
-                )
-        axes.set_title(drawing.plain(protocol.replace("_", " ")), fontsize="small")
-        axes.set_ylim(0, 1.02)
-        in_percent(axes)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    for axes in list(figure.axes)[len(protocols) :]:
+    panels = list(figure.subplots(down, across, squeeze=False, sharey=True).flat)
+    by_protocol = dict(zip(protocols, panels, strict=False))
+    for axes in panels[len(protocols) :]:
         axes.set_visible(False)
+    for number, group, cell in own:
+        axes = by_protocol[cell.plan.protocol]
+        one_by_one = lived[number, cell.plan.protocol].curves.get("pass rate", {})
+        colour = drawing.colour(number, len(groups))
+        _subjects(axes, list(one_by_one.values()), colour)
+        axes.plot(
+            [point.session for point in cell.curve],
+            [point.rate for point in cell.curve],
+            color=colour,
+            marker=drawing.MARKS[number % len(drawing.MARKS)],
+            markersize=3,
+            label=drawing.plain(group.label),
+        )
+    for protocol, axes in by_protocol.items():
+        _learning_animals(axes, [cell for *_, cell in own], protocol)
+        axes.set_title(drawing.plain(_title(protocol)), fontsize="small")
+        axes.set_ylim(0, 1.02)
+        drawing.rates_on(axes.yaxis)
+        drawing.whole_ticks(axes)
     figure.supxlabel("session", fontsize="small")
     figure.supylabel("pass rate", fontsize="small")
     drawing.shared_legend(figure)
+    said = [
+        f"{group.label} on {cell.plan.protocol}: "
+        + ", ".join(percent(point.rate) for point in cell.curve)
+        for _, group, cell in own
+    ]
     return figure, f"Pass rate by session. {'; '.join(said)}."
+
+
+#: Subjects that are drawn one by one: more are a smear.
+MOST_LINES = 30
+
+
+def _subjects(
+    axes: Axes,
+    lines: Sequence[Mapping[int, float]],
+    colour: str | tuple[float, ...],
+) -> None:
+    for line in lines[:MOST_LINES]:
+        axes.plot(list(line), list(line.values()), color=colour, lw=0.4, alpha=0.3)
+
+
+def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) -> None:
+    """Draw the animals' curve with the standard deviation between them."""
+    found = (cell for cell in cells if cell.plan.protocol == protocol)
+    animals = next(map(words.rodent_rate, found), None)
+    if animals is None or not animals.curve:
+        return
+    sessions = range(1, len(animals.curve) + 1)
+    axes.plot(
+        sessions, animals.curve, color=drawing.RODENT, linestyle="--", label="rodent"
+    )
+    if animals.curve_sd:
+        pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
+        axes.fill_between(
+            sessions,
+            [mean - sd for mean, sd in pairs],
+            [mean + sd for mean, sd in pairs],
+            color=drawing.RODENT,
+            alpha=0.15,
+            label="between rodents (SD)",
+        )
 
 
 def _rodent_mean(groups: Sequence[drawing.Group], dimension: str) -> float | None:
@@ -540,6 +513,7 @@ def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
         )
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("mean pass rate")
+    drawing.rates_on(axes.yaxis)
 
 
 def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:

@@ -321,6 +321,7 @@ def _ground(
         "left": found.left,
         "top": found.top,
         "rows": ["".join(tile.kind[0] for tile in row) for row in tiles],
+        "holes": sorted(found.holes),
         "marks": [
             [x + found.left, y + found.top, clean(tile.glyph)]
             for y, row in enumerate(tiles)

@@ -65,10 +65,15 @@ class CompiledArena(Paradigm):
 
     def ground(self) -> Ground:
         gallery = self.program.gallery(Words())
+        arena = gallery.geometry.arena
         return Ground(
-            gallery.scene(gallery.geometry.arena.doors, (), ()),
+            gallery.scene(arena.doors, (), ()),
             gallery.canvas.left,
             gallery.canvas.top,
+            {
+                name: frozenset(arena.cells[one] for one in cells)
+                for name, cells in arena.zones.items()
+            },
         )
 
     def lesioned(self, view: View, lesion: Lesion) -> View:

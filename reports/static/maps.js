@@ -43,6 +43,7 @@ const maps = (function () {
       const share = heat && heat.get(x + "," + y);
       if (share) { add(svg, "rect", { x: x, y: y, width: 1.02, height: 1.02, "fill-opacity": share }, "heat"); square.remove(); }
     }));
+    for (const [x, y] of ground.holes) add(svg, "circle", { cx: x + 0.5, cy: y + 0.5, r: 0.34 }, "hole");
     for (const [x, y, glyph] of ground.marks) {
       add(svg, "rect", { x: x, y: y, width: 1, height: 1 }, "mark");
       add(svg, "text", { x: x + 0.5, y: y + 0.82 }).textContent = glyph;

@@ -89,9 +89,9 @@ def test_the_same_runs_give_the_same_files(run: Run) -> None:
         ]
     )
     # Two trials of smoke do not reach the block that is judged.
-    assert "![Pass rates by paradigm. random: no rate." in Path(
-        "a/figures.md"
-    ).read_text(encoding="utf-8")
+    assert "![Results by paradigm. random: no rate." in Path("a/figures.md").read_text(
+        encoding="utf-8"
+    )
     for path in Path("a").iterdir():
         assert path.read_bytes() == (Path("b") / path.name).read_bytes()
 

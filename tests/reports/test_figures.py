@@ -1,0 +1,138 @@
+"""Figures show each result as what it is: measures in panels of their own, animals by
+kind and with their intervals, arenas with holes, zones and a legend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cheesebench.behaviour import Behaviour
+from cheesebench.commands.common import load_protocol
+from cheesebench.interfaces import Ground
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import CellPlan, Measured, ReferenceValue
+from cheesebench.reports import behaviour_figures, figures
+from cheesebench.reports.drawing import Group
+from cheesebench.statistics import RunSummary
+from cheesebench.summaries import summarise_log
+from tests.reports.html.conftest import make_log, maze
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MakePlan = Callable[..., CellPlan]
+MakeRun = Callable[..., RunSummary]
+
+pytest.importorskip("matplotlib")
+
+
+def groups_of(summary: RunSummary) -> list[Group]:
+    return [
+        Group(one.model, one, [c for c in summary.cells if c.plan.model == one.model])
+        for one in summary.models
+    ]
+
+
+def legend(axes: Iterable[Axes]) -> set[str]:
+    return {
+        label for one in axes for label in one.get_legend_handles_labels()[1] if label
+    }
+
+
+def test_a_measure_has_a_panel_and_animals_are_marked_by_kind(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    measured = Measured(name="latency", better="lower", range=(0.0, 100.0))
+    plans = [
+        make_plan("told"),
+        make_plan(
+            "seen",
+            reference=ReferenceValue(value=0.7, sd=0.1, n_animals=20, source="x"),
+        ),
+        make_plan("like", reference=ReferenceValue(value=0.6, kind="analogy")),
+        make_plan(
+            "swim",
+            margin=5.0,
+            reference=ReferenceValue(
+                value=30.0, sd=4.0, n_animals=16, measured=measured, source="x"
+            ),
+        ),
+    ]
+    drawn = figures.paradigms(groups_of(make_run([(plan, 0.5) for plan in plans])))
+    assert drawn is not None
+    figure, said = drawn
+    rates, latency = figure.axes
+    assert legend([rates]) == {
+        "walker",
+        "rodent, declared",
+        "rodent, measured",
+        "rodent, analogy",
+    }
+    assert latency.get_ylabel() == "latency"
+    assert latency.get_ylim()[1] > 30
+    assert [tick.get_text() for tick in rates.get_xticklabels()] == [
+        "told",
+        "seen",
+        "like",
+    ]
+    # The error bars of the model, and the interval of the animals that have one.
+    assert [len(axes.collections) for axes in (rates, latency)] == [2, 2]
+    assert "swim latency" in said
+    assert "30 (" in said
+    assert rates.yaxis.get_major_formatter()(0.5, 0) == "50 %"
+
+
+def test_sessions_are_whole_numbers(make_plan: MakePlan, make_run: MakeRun) -> None:
+    plan = make_plan("pool", trials=8)
+    nobody = {(0, "pool"): Behaviour(plan, "session")}
+    drawn = figures.curves(groups_of(make_run([(plan, 0.5)])), nobody)
+    assert drawn is not None
+    (axes,) = drawn[0].axes
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    assert legend([axes]) == {"walker", "rodent"}
+
+
+@contextmanager
+def _lived(tmp_path: Path) -> Iterator[list[behaviour_figures.Lived]]:
+    log, plugins = make_log(tmp_path, [maze(tmp_path)])
+    with log:
+        summary = summarise_log(log)
+        yield list(
+            behaviour_figures.lived(groups_of(summary), [(summary, log)], plugins)
+        )
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_a_model_is_a_pair_of_columns_and_colours_are_named(
+    tmp_path: Path, single: bool
+) -> None:
+    with _lived(tmp_path) as lived:
+        drawn = behaviour_figures.maps(lived, single=single)
+    assert drawn is not None
+    names = legend(drawn[0].axes)
+    ends = {"passed", "failed", "neither"}
+    assert names & ends if single else "most time" in names
+    assert ("start" in names) == single
+    assert len(drawn[0].axes) == 2 * len(lived)
+    assert drawn[0].axes[0].get_title().startswith(lived[0].group.label)
+
+
+def test_arenas_have_their_holes_and_zones() -> None:
+    plugins = installed_plugins()
+
+    def ground(name: str) -> Ground:
+        found = plugins.compile(load_protocol(name)).ground()
+        assert found is not None
+        return found
+
+    barnes, pool = ground("barnes_maze"), ground("morris_water_maze")
+    assert len(barnes.holes) == 18
+    assert not pool.holes
+    assert len(pool.zones["inner"]) == 21
+    sides = list(behaviour_figures._outline(frozenset({(0, 0), (1, 0)})))
+    assert len(sides) == 6
