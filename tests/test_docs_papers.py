@@ -8,6 +8,7 @@ is marked slow: sessions run with the options of the page on a part of what it s
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import papers
 from cheesebench.cli import main
 from cheesebench.experiment.cells import find_study, shipped_studies
 from cheesebench.paradigms.dialogue.statistics import read_published
@@ -244,3 +246,19 @@ def test_the_means_of_dialogues_are_as_many_as_the_page_says() -> None:
     count = sum(map(len, published_means.values()))
     (row,) = [row for row in ROWS if row[0].startswith("Table 3 (means by condition")]
     assert f", {count} values" in row[2]
+
+
+def test_the_pages_have_the_numbers_that_came_out_here() -> None:
+    for name, (page, text) in papers.parts().items():
+        assert papers.written(name, page, text) == page.read_text(encoding="utf-8"), (
+            f"{page.name}, {name}: python benchmarks/papers.py --write"
+        )
+
+
+@pytest.mark.slow
+def test_they_are_those_of_the_public_scores() -> None:
+    scores = ROOT.parent / "shared" / "data" / "cogeval" / "scores_half.csv"
+    if not scores.is_file():
+        pytest.skip("needs the public scores")
+    kept = json.loads(papers.KEPT.read_text(encoding="utf-8"))
+    assert papers.measured(scores) == kept

@@ -1,0 +1,215 @@
+"""Numbers that came out here, beside those that two papers print, in docs/papers.md and
+docs/cogeval.md.
+
+    python benchmarks/papers.py --scores scores.csv --write
+
+``scores.csv`` is a table of CogEval's public scores (or the random half of them that
+the pages speak of). What is computed of it is kept, so that pages are written again
+without it. Curves of the animals are those of the protocols.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from cheesebench.commands.common import load_protocol
+from cheesebench.paradigms.dialogue.cogeval_stats import read_scores
+from cheesebench.paradigms.dialogue.statistics import (
+    Score,
+    deviance_table,
+    one_thread,
+    read_published,
+)
+from cheesebench.protocol import Specification
+
+PROJECT = Path(__file__).resolve().parents[1]
+KEPT = PROJECT / "benchmarks" / "measured" / "cogeval_scores.json"
+PAPERS = PROJECT / "docs" / "papers.md"
+COGEVAL = PROJECT / "docs" / "cogeval.md"
+PLACE = r"(?<=<!-- measured: {} -->).*?(?=<!-- end -->)"
+#: Table 2 of the paper: deviance of each term.
+TABLE_2 = {
+    "model": 2357.9,
+    "graph": 3431.5,
+    "domain": 458.7,
+    "temperature": 1.3,
+    "group": 2080.0,
+    "model:temperature": 10.7,
+    "graph:domain": 334.4,
+    "graph:group": 1651.3,
+    "domain:group": 310.5,
+    "graph:domain:group": 1133.2,
+}
+#: What the table calls its terms, where it differs.
+NAMES = {"group": "group of conditions"}
+#: Degrees of freedom of the table, where cells of the public scores are empty.
+EMPTY = {"graph:domain:group": 44}
+#: The paper's letters of its graphs.
+LETTERS = {
+    "A": "n7line",
+    "B": "n7tree",
+    "C": "n13line",
+    "D": "n15star",
+    "E": "n16cluster",
+    "F": "n21star",
+}
+#: The paper's eight models, as its Table 3 and its public scores call them.
+MODELS = {
+    "gpt-4-32k": "gpt-4-32k",
+    "gpt-35": "gpt-35-turbo",
+    "davinci-003": "text-davinci-003",
+    "claude-v1": "claude-v1",
+    "pythia-20b": "pythia-20b",
+    "cohere": "cohere-xlarge",
+    "llama-13b": "llama-13b",
+    "alpaca-7b": "alpaca-7b",
+}
+#: Protocols whose animals have a curve of more than five sessions.
+LONG_CURVES = ("morris_water_maze", "t_maze")
+
+
+def measured(scores: Path) -> dict[str, Any]:
+    """Compute what the pages say of a table of scores."""
+    published = read_published(PROJECT / "protocols" / "cogeval")
+    found = read_scores(scores, published)
+    eight = [one for one in found if one.model in MODELS.values()]
+    with one_thread():
+        table = deviance_table(eight)
+    assert table is not None
+    return {
+        "answers": sum(one.total for one in eight),
+        "terms": {row.term: [row.df, round(row.chi2, 1)] for row in table.rows},
+        "means": {
+            f"{condition} {model}": [mean, round(_mean(eight, condition, name), 3)]
+            for condition, row in published.conditions.items()
+            for model, (mean, _) in row.items()
+            if (name := MODELS.get(model))
+            and any((one.condition, one.model) == (condition, name) for one in eight)
+        },
+        "graphs": {
+            letter: round(fmean(one.rate for one in eight if one.graph == graph), 3)
+            for letter, graph in LETTERS.items()
+        },
+    }
+
+
+def _mean(scores: Iterable[Score], condition: str, model: str) -> float:
+    """Return the mean over graphs, domains and temperatures."""
+    cells: dict[tuple[str, str, str], list[Score]] = {}
+    for one in scores:
+        if (one.condition, one.model) == (condition, model):
+            key = one.graph, one.domain, one.temperature
+            cells.setdefault(key, []).append(one)
+    return fmean(
+        sum(one.successes for one in own) / sum(one.total for one in own)
+        for own in cells.values()
+    )
+
+
+def table_2(kept: Mapping[str, Any]) -> str:
+    lines = [
+        "| term | df | Table 2 | half of the public scores |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for term, published in TABLE_2.items():
+        df, chi2 = kept["terms"][term]
+        own = f"{EMPTY[term]}, here {df}" if term in EMPTY else df
+        lines.append(f"| {NAMES.get(term, term)} | {own} | {published} | {chi2} |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def deviances(kept: Mapping[str, Any]) -> str:
+    """Return the row of Table 2: published and here, term by term."""
+    pairs = (
+        f"{NAMES.get(term, term)} {published} / {kept['terms'][term][1]}"
+        for term, published in TABLE_2.items()
+    )
+    return f"published / a half of the public scores: {', '.join(pairs)}"
+
+
+def means(kept: Mapping[str, Any]) -> str:
+    """Return how far the means of Table 3 are from those of the scores."""
+    gaps = [abs(here - there) for there, here in kept["means"].values()]
+    near = sum(gap <= 0.1 for gap in gaps)
+    return (
+        f"of its {len(gaps)} means of models with public scores, {near} are within 0.1 of those of a half of the "
+        f"scores, and the median difference is {median(gaps):.2f}: the table gives partial credit for a path"
+    )
+
+
+def graphs(kept: Mapping[str, Any]) -> str:
+    """Return the means that the claim on graphs is about."""
+    pairs = (
+        f"{one} {kept['graphs'][one]:.2f}, {two} {kept['graphs'][two]:.2f}"
+        for one, two in ("BC", "DE")
+    )
+    return f"means over a half of the public scores: {'; '.join(pairs)}"
+
+
+def domains(kept: Mapping[str, Any]) -> str:
+    return f"here {kept['terms']['domain'][1]} from a half of the public scores"
+
+
+def asymptotes() -> str:
+    """Return the animals' rates in the fifth and in the last session."""
+    said = []
+    for name in LONG_CURVES:
+        protocol = load_protocol(name)
+        assert isinstance(protocol, Specification)
+        assert protocol.judged is not None
+        curve = protocol.judged.curve
+        said.append(
+            f"{name} {100 * curve[4]:.0f} % in session 5, {100 * curve[-1]:.0f} % in session {len(curve)}"
+        )
+    return "; ".join(said)
+
+
+def parts() -> dict[str, tuple[Path, str]]:
+    """Return what stands on the pages, by the name of its place."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    return {
+        "table 2": (COGEVAL, table_2(kept)),
+        "deviances": (PAPERS, deviances(kept)),
+        "means": (PAPERS, means(kept)),
+        "graphs": (PAPERS, graphs(kept)),
+        "domains": (PAPERS, domains(kept)),
+        "asymptotes": (PAPERS, asymptotes()),
+    }
+
+
+def written(name: str, page: Path, text: str) -> str:
+    """Return a page with a part in its place."""
+    found, times = re.subn(
+        PLACE.format(re.escape(name)),
+        lambda _: text,
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    assert times == 1, f"{page} has no place for '{name}'"
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scores", type=Path, metavar="CSV")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    if asked.scores:
+        text = json.dumps(measured(asked.scores), indent=1) + "\n"
+        KEPT.write_text(text, encoding="utf-8")
+    for name, (page, text) in parts().items():
+        print(f"{name}: {text}")
+        if asked.write:
+            page.write_text(written(name, page, text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
