@@ -11,7 +11,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_fastapi_app
@@ -20,6 +20,7 @@ from openenv.core.env_server.types import Action, Observation, State
 from pydantic import Field
 
 from cheesebench.errors import CheeseBenchError, OptionError, UnknownNameError
+from cheesebench.interfaces import ACTIONS
 from cheesebench.interop.hosted import Hosted, Turns
 from cheesebench.records import TrialRecord
 from cheesebench.redaction import quoted
@@ -38,9 +39,10 @@ class Reply(Action):  # type: ignore[misc]
     """
 
     text: str = Field("", max_length=LONGEST)
-    actions: list[Literal["FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"]] = Field(
+    actions: list[Annotated[str, Field(max_length=100)]] = Field(
         default=[], max_length=1000
     )
+    """Of ``ACTIONS``; ``step`` tells what is none of them."""
     learnings: str | None = Field(None, max_length=LONGEST)
 
     @property
@@ -226,6 +228,9 @@ class CheeseBench(Environment):  # type: ignore[misc]
             raise OptionError(
                 "No prompt is pending: the episode is over, or none has begun. Call reset()."
             )
+        for name in action.actions:
+            if name not in ACTIONS:
+                raise UnknownNameError("action", name, ACTIONS)
         before = len(turns.records)
         try:
             turns.reply(action.said)

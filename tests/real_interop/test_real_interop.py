@@ -185,6 +185,11 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
             client.reset(**wrong)
         except Exception as error:
             print(error)
+    client.reset(protocol="t_maze", split="test", seed=5)
+    try:
+        client.step({"actions": ["JUMP"]})
+    except Exception as error:
+        print(error)
     for _ in range(2):
         client.reset()
         state = client.state()
@@ -196,6 +201,8 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
         "Did you mean 't_maze'?",
         "a whole number from 0",
         "Did you mean 'seed'?",
+        "'JUMP'",
+        "ROTATE_RIGHT",
     ):
         assert part in said
     assert said.count("'split': 'train'") == 2
