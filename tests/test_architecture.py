@@ -10,9 +10,9 @@ import pkgutil
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx
 import pytest
@@ -61,31 +61,62 @@ def find_module(name: str) -> str:
     return spec.submodule_search_locations[0]
 
 
-def imports(path: Path, *, typing: bool = True) -> Iterator[str]:
-    """Yield what a module imports from this package, in functions too; ``typing``: also
-    for type checking.
-    """
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
+
+
+class Statement(NamedTuple):
+    """A statement that imports, and where it stands."""
+
+    node: ast.Import | ast.ImportFrom
+    in_function: bool
+    for_typing: bool
+
+
+@functools.cache
+def statements(path: Path) -> list[Statement]:
+    found = []
+    waiting: list[tuple[ast.AST, bool, bool]] = [(tree(path), False, False)]
     while waiting:
-        node = waiting.pop()
-        yield from _imported(node)
-        if typing or not _is_typing_only(node):
-            waiting += ast.iter_child_nodes(node)
+        node, inside, typing = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(Statement(node, inside, typing))
+        elif not isinstance(node, ast.expr):
+            inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            typing |= isinstance(node, ast.If) and _is_typing_only(node.test)
+            waiting += ((one, inside, typing) for one in ast.iter_child_nodes(node))
+    return found
+
+
+def _is_typing_only(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def imports(path: Path, *, typing: bool = True) -> list[str]:
+    """Return what a module imports from this package, in functions too; ``typing``:
+    also for type checking.
+    """
+    return [
+        imported
+        for one in statements(path)
+        if typing or not one.for_typing
+        for imported in _imported(one.node)
+    ]
 
 
 def imports_in_functions(path: Path) -> Iterator[tuple[ast.stmt, str]]:
     """Yield the statements inside functions that import, each with the modules."""
-    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Import):
-                    yield from ((node, alias.name) for alias in node.names)
-                elif isinstance(node, ast.ImportFrom):
-                    yield node, node.module or ""
-
-
-def _is_typing_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    for node in (one.node for one in statements(path) if one.in_function):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        else:
+            yield node, node.module or ""
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -123,21 +154,23 @@ def test_every_module_has_one_layer() -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "path"), MODULES, ids=[name for name, _ in MODULES])
-def test_imports_go_one_way(name: str, path: Path) -> None:
-    own = part(name)
-    for imported in imports(path):
-        other = part(imported)
-        if own in OUTER:
-            assert other not in OUTER or other == own, f"{name} imports {imported}"
-        elif other in OUTER:
-            pytest.fail(
-                f"the core module {name} imports {imported}; it may only name it as a string"
-            )
-        else:
-            assert LAYER[other] <= LAYER[own], (
-                f"{name} imports {imported}, which is in a later layer"
-            )
+def wrong_way(own: str, other: str) -> str:
+    """Return what is wrong with an import of one part from another."""
+    if own in OUTER:
+        return "plugs in beside it" if other in OUTER and other != own else ""
+    if other in OUTER:
+        return "is not of the core, which may only name it as a string"
+    return "is in a later layer" if LAYER[other] > LAYER[own] else ""
+
+
+def test_imports_go_one_way() -> None:
+    wrong = [
+        f"{name} imports {imported}, which {problem}"
+        for name, path in MODULES
+        for imported in imports(path)
+        if (problem := wrong_way(part(name), part(imported)))
+    ]
+    assert wrong == []
 
 
 def test_commands_do_not_need_a_session_of_pytest() -> None:
@@ -236,7 +269,7 @@ def test_plugins_import_public_names_only() -> None:
                 assert part(imported) in ("plugins", "__init__"), (
                     f"{name} imports {imported}"
                 )
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes(path):
                 if isinstance(node, ast.ImportFrom) and node.module == "cheesebench":
                     private = {alias.name for alias in node.names} - set(
                         cheesebench.__all__
@@ -265,18 +298,19 @@ def family_types() -> frozenset[str]:
     """
     defined: dict[bool, set[str]] = {True: set(), False: set()}
     for name, path in MODULES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         defined[part(name) == "paradigms"] |= {
-            node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+            node.name for node in nodes(path) if isinstance(node, ast.ClassDef)
         }
     return frozenset(FAMILY_TYPES | (defined[True] - defined[False]))
 
 
-def asks_for_family(tree: ast.AST, types: frozenset[str]) -> Iterator[tuple[int, str]]:
+def asks_for_family(
+    code: Iterable[ast.AST], types: frozenset[str]
+) -> Iterator[tuple[int, str]]:
     """Yield line and name of every place where code asks which family it has before
     it.
     """
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case ast.Call(
                 func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]
@@ -321,9 +355,7 @@ def test_no_family_types_in_core() -> None:
     found = [
         f"{name}:{line} asks for {kind}"
         for name, path in core
-        for line, kind in asks_for_family(
-            ast.parse(path.read_text(encoding="utf-8")), types
-        )
+        for line, kind in asks_for_family(nodes(path), types)
     ]
     assert found == []
 
@@ -342,7 +374,7 @@ def test_no_family_types_in_core() -> None:
     ],
 )
 def test_a_question_for_the_family_is_seen(code: str) -> None:
-    assert list(asks_for_family(ast.parse(code), family_types()))
+    assert list(asks_for_family(ast.walk(ast.parse(code)), family_types()))
 
 
 def test_no_python_names_a_paradigm() -> None:
@@ -352,15 +384,14 @@ def test_no_python_names_a_paradigm() -> None:
     assert ids
     named = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in ids))
     for name, path in MODULES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         documented = {
             id(node.body[0].value)
-            for node in ast.walk(tree)
+            for node in nodes(path)
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             and node.body
             and isinstance(node.body[0], ast.Expr)
         }
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if (
                 isinstance(node, ast.Constant)
                 and isinstance(node.value, str)
