@@ -88,3 +88,31 @@ def test_decisions_and_joints_are_counted() -> None:
         meter.Import("cheesebench.source", "*", False, True),
         meter.Import("cheesebench.source", "*", True, False),
     ]
+
+
+def shown(table: str) -> dict[str, list[int]]:
+    """Return the numbers of each row of a table of features."""
+    rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
+    return {
+        row[1]: [int(cell.replace(",", "")) for cell in row[3:6]]
+        for row in rows
+        if len(row) == 7 and row[3].isdigit()
+    }
+
+
+def test_every_file_belongs_to_a_feature_and_the_page_says_so() -> None:
+    """A file that no feature names ends the script. Lines may have changed by a
+    quarter since the page was written.
+    """
+    script = [sys.executable, "benchmarks/features.py"]
+    printed = subprocess.run(
+        script, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+    page = (ROOT / "benchmarks/features.md").read_text(encoding="utf-8")
+    now, told = shown(printed), shown(page)
+    assert len(now) > 30
+    assert set(told) == set(now), "python benchmarks/features.py --write"
+    for feature, numbers in now.items():
+        assert numbers[0] > 0, feature
+        for figure, then in zip(numbers, told[feature], strict=True):
+            assert abs(figure - then) <= max(3, figure / 4), feature
