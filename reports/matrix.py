@@ -92,13 +92,15 @@ class Row:
 
     @property
     def mean_shown(self) -> str:
-        """The mean ability, ``0.71``; of a row without a scale the mean pass rate."""
+        """The mean ability, ``0.71``; of a row without a scale the mean pass rate, and
+        over how many it is if it lacks some: ``80 % (8 of 9)``.
+        """
         if self.ability is not None:
             return on_scale(self.ability)
         if self.mean is None:
             return words.NOTHING
         rated = sum(field.rate is not None for field in self.fields)
-        fewer = self.kind == "model" and rated < len(self.fields)
+        fewer = self.kind != "published" and rated < len(self.fields)
         return f"{percent(self.mean)}{f' ({rated} of {len(self.fields)})' if fewer else ''}"
 
     @property
@@ -174,22 +176,23 @@ def matrix(summary: RunSummary) -> Matrix:
 
 
 def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return rows whose fields have as many decimals as the others of their column."""
-    shown = [level(column) for column in zip(*map(_texts, rows), strict=True)]
+    """Return rows all of whose rates, and all of whose intervals, have the same number
+    of decimals: the table is read in both directions.
+    """
+    fields = [field for row in rows for field in row.fields]
+    shown = iter(level(field.shown for field in fields))
+    kinds = ["measure" if field.rate is None else "" for field in fields]
+    ranges = iter(level((field.range for field in fields), kinds))
     return tuple(
         replace(
             row,
             fields=tuple(
-                replace(field, text=texts[at])
-                for field, texts in zip(row.fields, shown, strict=True)
+                replace(field, text=next(shown), between=next(ranges), interval=None)
+                for field in row.fields
             ),
         )
-        for at, row in enumerate(rows)
+        for row in rows
     )
-
-
-def _texts(row: Row) -> list[str]:
-    return [field.shown for field in row.fields]
 
 
 def _standing(
@@ -247,10 +250,7 @@ def _model(
         where=where,
         kind="model",
         fields=tuple(_field(by_column.get(column, [])) for column in columns),
-        # Beside the other rows' means only if it is over the same protocols.
-        mean=None
-        if model.overall is None or words.averaged_over(cells)
-        else model.overall.mean,
+        mean=None if model.overall is None else model.overall.mean,
         ability=None if model.ability is None else model.ability.mean,
         passed=f"{sum(cell.verdict is Verdict.PASS for cell in cells)} of {len(cells)}",
         gate=model.gate,

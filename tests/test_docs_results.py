@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks import baseline_board
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -63,3 +65,18 @@ def test_a_part_is_kept_taken_up_and_told(
 )
 def test_learnings_that_say_something(results: Any, reply: str, says: bool) -> None:
     assert results.says_something(reply) == says
+
+
+def test_the_page_has_the_board_that_is_kept() -> None:
+    board = baseline_board.BOARD.read_text(encoding="utf-8")
+    assert baseline_board.page(board) == baseline_board.PAGE.read_text("utf-8"), (
+        "run: python benchmarks/baseline_board.py --write"
+    )
+    assert board.startswith(f"# Board of {baseline_board.SET}: 9 protocols")
+    for agent in baseline_board.AGENTS:
+        assert f"| {agent} |" in board
+
+
+@pytest.mark.slow
+def test_the_command_makes_that_board_of_the_kept_logs() -> None:
+    assert baseline_board.made() == baseline_board.BOARD.read_text(encoding="utf-8")

@@ -84,6 +84,10 @@ def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
         cell.plan.subjects * cell.plan.trials for cell in made.summary.cells
     )
     assert str(trials["success"].dtype) == "boolean"
+    # What no verdict is about is not known to have failed.
+    assert not trials["judged"].all()
+    assert trials["success"].isna().equals(~trials["judged"])
+    assert made.table("trials")["success"].notna().all()
     assert trials["subject"].unique().tolist() == list(range(6))
     assert made.calls().empty
     assert list(made.calls().columns)[:2] == ["model", "protocol"]

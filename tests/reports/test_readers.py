@@ -36,7 +36,9 @@ def test_means_are_compared_over_the_same_protocols_or_not_at_all(
     assert cells.averaged_over(own) == "over 2 of 3 protocols"
     assert "Mean pass rate over 2 of 3 protocols" in markdown.render(summary)
     assert "mean pass rate over 2 of 3 protocols" in html.render(summary)
-    assert matrix(summary).rows[0].mean is None, "beside it stand means over all three"
+    mean = matrix(summary).rows[0].mean_shown
+    assert mean.endswith(" % (2 of 3)"), "beside it stand means over all three"
+    assert "(2 of 3)" in markdown.render(summary)
     bare = make_run([*rated, (make_plan("maze", reference=None), 0.5)])
     assert cells.rodent_mean(cells.cells_of(bare, bare.models[0])) is None
 

@@ -1,0 +1,102 @@
+"""The board of the built-in agents on the frozen set, in docs/results.md, made by
+``cheesebench report --board`` from the logs that are kept.
+
+    python benchmarks/baseline_board.py --measure --write
+
+``--measure`` runs the agents anew, as entries of the board are run, and keeps their
+logs; without it the board is made of those that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+KEPT = PROJECT / "benchmarks" / "measured" / "board"
+#: The board that the logs make, as it stands on the page.
+BOARD = KEPT / "board.md"
+PAGE = PROJECT / "docs" / "results.md"
+BEGIN, END = "<!-- board -->\n", "<!-- end of the board -->"
+SET = "2026.1"
+AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
+LOG = "run.sqlite"
+#: What the entry of a program tells: it reads no prompts, and costs nothing.
+ENTRY = """trained_on: []
+prompts: the set's
+dollars: 0
+failed_runs: []
+contact: the maintainers
+"""
+
+
+def measure() -> None:
+    """Run the agents by the rules of the board, and keep their logs."""
+    with tempfile.TemporaryDirectory() as here:
+        for agent in AGENTS:
+            words = ["--model", agent, "--set", SET, "--design", "leaderboard"]
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", *words, "--run-id", agent],
+                cwd=here,
+                check=False,
+            )
+            assert done.returncode in (0, 1), f"{agent} was not run"
+            log = Path(here) / "results" / agent / LOG
+            (KEPT / f"{agent}.{LOG}.xz").write_bytes(lzma.compress(log.read_bytes()))
+
+
+def made() -> str:
+    """Return the board that the command makes of the kept logs."""
+    with tempfile.TemporaryDirectory() as here:
+        for agent in AGENTS:
+            folder = Path(here) / "results" / agent
+            folder.mkdir(parents=True)
+            kept = KEPT / f"{agent}.{LOG}.xz"
+            (folder / LOG).write_bytes(lzma.decompress(kept.read_bytes()))
+            (folder / "entry.yaml").write_text(ENTRY, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "cheesebench", "report", *AGENTS, "--board"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def section(board: str) -> str:
+    """Return what stands on the page: the board without its title."""
+    _, _, below = board.partition("\n\n")
+    return f"{BEGIN}{below.rstrip()}\n{END}"
+
+
+def page(board: str) -> str:
+    """Return the page with a board."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{section(board)}{rest.partition(END)[2]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    if asked.measure:
+        measure()
+    board = made()
+    print(board)
+    if asked.write:
+        BOARD.write_text(board, encoding="utf-8")
+        PAGE.write_text(page(board), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
