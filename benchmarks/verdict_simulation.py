@@ -36,7 +36,7 @@ RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
 GOAL, LIMIT, MOST = 20.0, 40.0, 120
 #: Stakes, and the gamblers' shares of the purse.
 STAKES = (0.25, 0.5, 0.75, 0.95, 0.12, 0.06, 0.03, 0.015, 0.007)
-SHARES = np.array([*[0.24] * 4, *[0.008] * 5])
+SHARES = np.array([*[0.2475] * 4, *[0.002] * 5])
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
 STALE_FROM = 50
 #: The tails of the animals' limits were chosen with seeds from 1; what is stored was

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,14 @@ from cheesebench.experiment.log_file import find_runs, locate
 from cheesebench.experiment.provenance import versions
 from cheesebench.files import read_bytes, strict_json
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.records import Measured, is_measurement
+from cheesebench.records import CellKey, Measured, is_measurement
 from cheesebench.redaction import quoted
 from cheesebench.statistics.comparison import (
     CellCounts,
     CountedRun,
+    RunComparison,
     SubjectCounts,
+    compare_runs,
     count_cell,
 )
 from cheesebench.statistics.wording import plural
@@ -84,33 +86,62 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
         ) from None
 
 
+def compare_files(
+    first: Path,
+    second: Path,
+    *,
+    models: tuple[str | None, str | None] = (None, None),
+    protocols: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda line: None,
+) -> RunComparison:
+    """Compare two runs, or baselines, in these files. What is compared of a run is
+    replayed, and ``tell`` is told.
+
+    Raises ComparisonError for runs that are no pairs, and RunLogError for a log that
+    was changed.
+    """
+    found = compare_runs(
+        read_counted(first), read_counted(second), models=models, protocols=protocols
+    )
+    cells = {first: found.keys(0)}
+    cells[second] = cells.get(second, set()) | found.keys(1)
+    for path, own in cells.items():
+        if said := replay_counted(path, own):
+            tell(said)
+    return found
+
+
 def read_counted(path: Path) -> CountedRun:
     if path.suffix == SUFFIX:
         return read_baseline(path)
     with RunLog.open_read_only(path) as log:
         log.verify()
-        check_calls(log)
-        return count_run(log, path.parent.name)
+        with log.snapshot():
+            check_calls(log)
+            return count_run(log, path.parent.name)
 
 
-def replay_counted(path: Path, cells: Iterable[CellCounts]) -> str:
-    """Live the trials of these cells of a run again, and return how many there were and
-    how long it took; empty for a baseline, which has none. A run of another version
-    need not come out alike: that is said.
+def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
+    """Live the trials of these cells of a run again (None: of all cells, with all that
+    ``read_counted`` checks), and return how many there were and how long it took; empty
+    for a baseline, which has none. A run of another version need not come out alike:
+    that is said.
 
     Raises RunLogError for a trial that comes out otherwise.
     """
     if path.suffix == SUFFIX:
         return ""
-    keys = {(one.model, one.protocol, one.view, one.variant) for one in cells}
-    began = time.monotonic()
+    began, name = time.monotonic(), quoted(path.parent.name)
     with RunLog.open_read_only(path) as log:
+        if cells is None:
+            log.verify()
+            check_calls(log)
         version = log.manifest["versions"].get("cheesebench", "unknown")
         if version != versions()["cheesebench"]:
-            return f"Not replayed: {path}, which CheeseBench {quoted(version, 30)} has written."
-        trials = replay(log, installed_plugins(), keys)
+            return f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} has written."
+        trials = replay(log, installed_plugins(), cells)
     took = time.monotonic() - began
-    return f"Replayed: {path}, {plural(trials, 'trial')} in {duration(took)}."
+    return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}."
 
 
 def baseline_text(run: CountedRun) -> str:

@@ -13,8 +13,9 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -139,6 +140,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 #: What stands for no value in a table: spreadsheets, R and pandas write it so.
 MISSING_CELLS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
+#: Rows of a table that are read at once.
+BLOCK = 300
 
 
 class TableError(ValueError):
@@ -149,34 +152,21 @@ class TableError(ValueError):
         self.line, self.column, self.said, self.remedy = line, column, said, remedy
 
 
-def read_table(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the names of a CSV table's columns, then its rows, each with its line and
-    one cell (without blanks around it) for each column.
+def read_columns(
+    text: str,
+) -> tuple[tuple[int, list[str]], Iterator[tuple[Sequence[int], list[list[str]]]]]:
+    """Return the line of a CSV table's header with the names of its columns, and its
+    rows by columns, some hundreds at a time, with their lines. No cell has blanks
+    around it.
 
     Rows without content are none: spreadsheets leave them; so are cells without content
     beyond the columns. Raises TableError for all else that is no table.
     """
-    reader = csv.reader(
-        io.StringIO(text, newline=""), skipinitialspace=True, strict=True
-    )
-    width = 0
-    for line, cells in _lines(reader):
-        row = [cell.strip() for cell in cells]
-        if not width:
-            _check_columns(row)
-            width = len(row)
-        elif not any(row):
-            continue
-        elif len(row) < width or any(row[width:]):
-            raise TableError(
-                line,
-                min(len(row), width) + 1,
-                f"The row has {len(row)} cells, and the first line names {width} columns.",
-                "Give each column one cell; write decimals with a point, or put the cell in quotes.",
-            )
-        yield line, row[:width]
-    if not width:
-        _check_columns([])
+    rows = _lines(text)
+    names = next((one for one in rows if _has_content(one[1])), (1, []))
+    header = [cell.strip() for cell in names[1]]
+    _check_columns(header)
+    return (names[0], header), _blocks(rows, len(header))
 
 
 #: What ``csv`` says, in words of a table.
@@ -186,9 +176,12 @@ _CSV_SAYS = {
 }
 
 
-def _lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield what a reader of ``csv`` reads, each with the line in which it begins."""
-    line = 1
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table, each with the line in which it begins."""
+    reader, line = (
+        csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True),
+        1,
+    )
     try:
         for cells in reader:
             yield line, cells
@@ -196,6 +189,37 @@ def _lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         said = _CSV_SAYS.get(str(error), str(error))
         raise TableError(line, 1, f"This is not valid CSV: {said}.") from None
+
+
+def _blocks(
+    rows: Iterator[tuple[int, list[str]]], width: int
+) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
+    while block := [*islice(rows, BLOCK)]:
+        lines, cells = zip(*block, strict=True)
+        if {*map(len, cells)} != {width} or not all(map(_has_content, cells)):
+            block = [one for one in block if _has_content(one[1])]
+            for line, row in block:
+                _check_width(line, row, width)
+            if not block:
+                continue
+            lines, cells = zip(
+                *((line, row[:width]) for line, row in block), strict=True
+            )
+        yield lines, [[*map(str.strip, column)] for column in zip(*cells, strict=True)]
+
+
+def _has_content(row: Sequence[str]) -> bool:
+    return bool("".join(row).strip())
+
+
+def _check_width(line: int, row: list[str], width: int) -> None:
+    if len(row) < width or any(map(str.strip, row[width:])):
+        raise TableError(
+            line,
+            min(len(row), width) + 1,
+            f"The row has {len(row)} cells, and the first line names {width} columns.",
+            "Give each column one cell; write decimals with a point, or put the cell in quotes.",
+        )
 
 
 def _check_columns(names: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.api import Names, Run, given_options, names_of
 from cheesebench.auditing import audit_specification
-from cheesebench.baselines import locate_counted, read_counted, replay_counted
+from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
@@ -40,7 +40,6 @@ from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
-from cheesebench.statistics.comparison import CellCounts, compare_runs, match_runs
 from cheesebench.summaries import summarise_log
 
 if TYPE_CHECKING:
@@ -76,17 +75,7 @@ def compare(
         locate_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
     ]
-    counted, names = [read_counted(path) for path in paths], tuple(protocols)
-    found = compare_runs(counted[0], counted[1], models=models, protocols=names)
-    pairs, _ = match_runs(counted[0], counted[1], models=models, protocols=names)
-    cells: dict[Path, list[CellCounts]] = {}
-    for pair in pairs:
-        for path, cell in zip(paths, pair, strict=True):
-            cells.setdefault(path, []).append(cell)
-    for path, own in cells.items():
-        if said := replay_counted(path, own):
-            tell(said)
-    return found
+    return compare_files(*paths, models=models, protocols=tuple(protocols), tell=tell)
 
 
 class Figures(dict[str, bytes]):

@@ -37,7 +37,8 @@ MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 _HOW_TO_READ = (
     "Every difference is {} minus {}, in points (or the unit of a measure that is named), over "
     "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
-    "several. 'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
+    "several. Better and worse reject that nothing has changed (sign flips), and are no test of the mean. "
+    "'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80

@@ -6,25 +6,45 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
-from cheesebench.baselines import read_counted
+from cheesebench.baselines import compare_files, replay_counted
+from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.interop.answers import TaskVerdict
-from cheesebench.statistics.comparison import compare_runs
+from cheesebench.statistics.comparison import RunComparison
 from cheesebench.summaries import summarise_log
 
 
-def own_log(given: str | PathLike[str]) -> Path | None:
-    """Return the log, if a run of our own is given: as such, by directory or by
-    file.
+def judge_runs(
+    first: str | PathLike[str],
+    second: str | PathLike[str] | None,
+    value: float | None,
+) -> tuple[list[TaskVerdict], list[str]] | None:
+    """Return the verdicts on a run of our own (as such, by directory or by file), alone
+    or against another, and what was replayed; None if it is none.
     """
+    logs = [_log(one) for one in (first, second) if one is not None]
+    if (log := logs[0]) is None:
+        return None
+    if value is not None or None in logs:
+        raise OptionError(
+            "A run is judged against its animals, or against another run. Leave the value out."
+        )
+    if len(logs) == 1:
+        said = [replay_counted(log)]
+        return list(_against_animals(log)), said
+    said, (_, other) = [], logs
+    assert other is not None
+    return list(_answers(compare_files(log, other, tell=said.append))), said
+
+
+def _log(given: str | PathLike[str]) -> Path | None:
     path = Path(given)
     found = path / FILE_NAME if path.is_dir() else path
     return found if found.name == FILE_NAME and found.is_file() else None
 
 
-def against_animals(path: Path) -> Iterator[TaskVerdict]:
-    """Yield the verdict of each cell of a run."""
+def _against_animals(path: Path) -> Iterator[TaskVerdict]:
     with RunLog.open_read_only(path) as log:
         cells = summarise_log(log).cells
     for cell in cells:
@@ -41,9 +61,7 @@ def against_animals(path: Path) -> Iterator[TaskVerdict]:
         )
 
 
-def against_run(first: Path, second: Path) -> Iterator[TaskVerdict]:
-    """Yield the answer of each protocol of two runs."""
-    found = compare_runs(read_counted(first), read_counted(second))
+def _answers(found: RunComparison) -> Iterator[TaskVerdict]:
     for model in found.models:
         for cell in model.cells:
             answer = cell.answer

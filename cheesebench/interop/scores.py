@@ -4,27 +4,40 @@ CSV. They may be a stranger's.
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import json
 import math
 import re
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from cheesebench.diagnostics import listed
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.files import MISSING_CELLS, TableError, read_bytes, read_table
+from cheesebench.files import (
+    MISSING_CELLS,
+    TableError,
+    read_bytes,
+    read_columns,
+)
 from cheesebench.redaction import quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: Bytes of a table, of a line, or of a member of an Inspect log; of all JSON of such a
 #: log; characters of a name, and scores: more than any evaluation has.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
+#: Rows that are taken up together.
+AT_ONCE = 300
 #: Names of scores, and of tasks, in a file.
 MOST_NAMES = 10_000
 #: Objects and lists, and values, in one piece of JSON: in memory each takes up to 60
@@ -45,43 +58,48 @@ GRADES = {
 FORMATS = "an Inspect log (.eval), samples_*.jsonl of lm-eval, a *_samples.jsonl of Every Eval Ever, or a CSV file"
 
 
-class Row(NamedTuple):
-    """One score. ``subject`` is what is paired: an item, or the cluster that it belongs
-    to.
-    """
+#: One score: its task, what is paired (its item, or the cluster that this belongs to),
+#: the item, the name of the score, its value, and where the file has it: the file, and
+#: perhaps line and column.
+Row = tuple[str, str, str, str, object, tuple[object, ...]]
 
-    task: str
-    subject: str
-    item: str
-    name: str
-    value: object
-    place: str = ""
-    """``FILE:LINE`` or ``FILE:LINE:COLUMN``, where the file has lines."""
+
+def _numbering() -> defaultdict[tuple[str, str], int]:
+    found: defaultdict[tuple[str, str], int] = defaultdict(int)
+    found.default_factory = found.__len__
+    return found
 
 
 @dataclass(slots=True)
 class Items:
-    """The scores of one task. Repeats of an item are added up, in any order."""
+    """The scores of one task, in any order; an item has one for each repeat."""
 
-    index: dict[tuple[str, str], int] = field(default_factory=dict)
-    """(subject, item) -> its place in the arrays."""
-    sums: array[float] = field(default_factory=lambda: array("d"))
-    known: array[int] = field(default_factory=lambda: array("q"))
-    """Repeats that have a score."""
-    missing: array[int] = field(default_factory=lambda: array("q"))
-    """Repeats that have none: it is empty, or no finite number."""
+    index: dict[tuple[str, str], int] = field(default_factory=_numbering)
+    """(subject, item) -> its number, in the log's order."""
+    _places: array[int] = field(default_factory=lambda: array("q"))
+    _scores: array[float] = field(default_factory=lambda: array("d"))
 
-    def add(self, subject: str, item: str, value: float | None) -> None:
-        at = self.index.setdefault((subject, item), len(self.sums))
-        if at == len(self.sums):
-            self.sums.append(0.0)
-            self.known.append(0)
-            self.missing.append(0)
-        if value is None:
-            self.missing[at] += 1
-        else:
-            self.sums[at] += value
-            self.known[at] += 1
+    def add(self, keys: Iterable[tuple[str, str]], scores: Iterable[float]) -> None:
+        """Add scores of items; NaN is a missing one."""
+        self._places.extend(map(self.index.__getitem__, keys))
+        self._scores.extend(scores)
+
+    def sums(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return each item's sum of scores, and how many of them it has and lacks."""
+        import numpy as np
+
+        places, scores = np.asarray(self._places), np.asarray(self._scores)
+        known = ~np.isnan(scores)
+        return (
+            np.bincount(places[known], scores[known], len(self.index)),
+            np.bincount(places, known, len(self.index)),
+            np.bincount(places, ~known, len(self.index)),
+        )
+
+    @property
+    def missing(self) -> int:
+        """Scores that are empty, or no number."""
+        return sum(map(math.isnan, self._scores))
 
 
 class Shown(dict[str, str]):
@@ -127,30 +145,16 @@ def read_scores(
     by which items are clustered. Raises OptionError for what is no such log, and for a
     score beyond the limits.
     """
-    found, names = Scores(quoted(str(path), LONGEST_NAME)), Shown(path)
-    tasks = Shown(path)
-    low, high = limits
+    reading = _Reading(path, score, limits)
+    collecting = gc.isenabled()
+    gc.disable()  # there are no circles, and to look for them takes half of the time
     try:
-        for number, row in enumerate(_rows(path, cluster, found.lives)):
-            if number >= MOST:
+        rows, count = _rows(path, cluster, reading.found.lives), 0
+        while block := [*islice(rows, AT_ONCE)]:
+            count += len(block)
+            if count > MOST:
                 raise OptionError(f"{path} has more than {MOST:,} scores.")
-            if row.name:
-                names.show(row.name)
-                if score is not None and row.name != score:
-                    continue
-            value = _number(row.value, row.place or str(path))
-            if value is not None:
-                if not low <= value <= high:
-                    raise OptionError(
-                        f"{row.place or path}: the score {value:g} is not from {low:g} to {high:g}. Give --range."
-                    )
-                value = (value - low) / (high - low)
-            task = tasks.show(row.task)
-            if task not in found.tasks:
-                found.tasks[task] = Items()
-            found.tasks[task].add(
-                row.subject[:LONGEST_NAME], row.item[:LONGEST_NAME], value
-            )
+            reading.add(block)
     except TableError as error:
         raise OptionError(
             f"{path}:{error.line}:{error.column}: {quoted(f'{error.said} {error.remedy}', 300)}"
@@ -167,34 +171,125 @@ def read_scores(
         raise OptionError(
             f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
-    if score is not None and score not in names and names:
-        raise UnknownNameError(f"score in {path} called", score, names.values())
-    if len(names) > 1 and score is None:
-        raise OptionError(
-            f"{path} has several scores: {', '.join(names.values())}. Choose one with --score."
-        )
-    if not found.tasks:
-        raise OptionError(f"{path} has no scores of items. Give {FORMATS}.")
+    finally:
+        if collecting:
+            gc.enable()
+    return reading.chosen()
+
+
+class _Reading:
+    """A log as far as it has been read."""
+
+    def __init__(
+        self, path: Path, score: str | None, limits: tuple[float, float]
+    ) -> None:
+        self.found = Scores(quoted(str(path), LONGEST_NAME))
+        self._path, self._score, self._numbers = path, score, Numbers(limits)
+        self._names, self._tasks = Shown(path), Shown(path)
+
+    def add(self, rows: list[Row]) -> None:
+        for name in dict.fromkeys(row[3] for row in rows if row[3]):
+            self._names.show(name)
+        if self._score is not None:
+            rows = [row for row in rows if row[3] in ("", self._score)]
+        for task, own in _by_task(rows).items():
+            _, subjects, items, _, values, places = zip(*own, strict=True)
+            self.found.tasks.setdefault(self._tasks.show(task), Items()).add(
+                zip(_keys(subjects), _keys(items), strict=True),
+                self._numbers.of(values, places),
+            )
+
+    def chosen(self) -> Scores:
+        path, score, names = self._path, self._score, self._names
+        if score is not None and score not in names and names:
+            raise UnknownNameError(f"score in {path} called", score, names.values())
+        if len(names) > 1 and score is None:
+            raise OptionError(
+                f"{path} has several scores: {', '.join(names.values())}. Choose one with --score."
+            )
+        if not self.found.tasks:
+            raise OptionError(f"{path} has no scores of items. Give {FORMATS}.")
+        return self.found
+
+
+def _by_task(rows: list[Row]) -> dict[str, list[Row]]:
+    if len({row[0] for row in rows}) == 1:
+        return {rows[0][0]: rows}
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
     return found
 
 
-def _number(value: object, place: str) -> float | None:
-    if value is None or value == "":
-        return None
+def _keys(names: Sequence[str]) -> Iterable[str]:
+    """Return what stands for the names of items, which may be whole prompts."""
+    if max(map(len, names)) <= LONGEST_NAME:
+        return names
+    return (
+        name
+        if len(name) <= LONGEST_NAME
+        else hashlib.blake2b(name.encode("utf-8", "surrogatepass")).hexdigest()
+        for name in names
+    )
+
+
+class Numbers(dict[object, float]):
+    """Values in a file, most of them often, as scores from 0 to 1; NaN: missing."""
+
+    def __init__(self, limits: tuple[float, float]) -> None:
+        super().__init__()
+        self._low, self._high = limits
+
+    def of(
+        self, values: Sequence[object], places: Sequence[tuple[object, ...]]
+    ) -> list[float]:
+        """Return the scores; OptionError, with its place, for one that is none."""
+        try:
+            return [*map(self.__getitem__, values)]
+        except (TypeError, ValueError, OverflowError):
+            return [*map(self._score_at, values, places)]
+
+    def __missing__(self, value: object) -> float:
+        number = _number(value)
+        if not (math.isnan(number) or self._low <= number <= self._high):
+            raise OverflowError(number)
+        return self.setdefault(value, (number - self._low) / (self._high - self._low))
+
+    def _score_at(self, value: object, place: tuple[object, ...]) -> float:
+        where = ":".join(map(str, place))
+        try:
+            return self[value]
+        except OverflowError as error:
+            ends = f"{self._low:g} to {self._high:g}"
+            raise OptionError(
+                f"{where}: the score {error.args[0]:g} is not from {ends}. Give --range."
+            ) from None
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"{where}: the score {quoted(repr(value), 60)} is no number."
+            ) from None
+
+
+def _number(value: object) -> float:
+    """Return a number, NaN for a missing one; ValueError or TypeError for what is
+    none.
+    """
+    if value is None:
+        return math.nan
     if isinstance(value, str):
+        if value.lower() in MISSING_CELLS:
+            return math.nan
         value = GRADES.get(value, GRADES.get(value.lower(), value))
+    # 2_4, and digits of other scripts, are numbers for Python alone.
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError
     try:
-        # 2_4, and digits of other scripts, are numbers for Python alone.
-        if isinstance(value, str) and ("_" in value or not value.isascii()):
-            raise ValueError
         number = float(value)  # type: ignore[arg-type]
-        if math.isinf(number):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise OptionError(
-            f"{place}: the score {quoted(repr(value), 60)} is no number."
-        ) from None
-    return None if math.isnan(number) else number
+    except OverflowError:
+        raise ValueError from None
+    if math.isinf(number):
+        raise ValueError
+    return number
 
 
 def _rows(
@@ -230,8 +325,22 @@ def _of_csv(path: Path) -> Iterator[Row]:
     content = read_bytes(path, LONGEST + 1)
     if len(content) > LONGEST:
         raise ValueError(f"it has more than {LONGEST:,} bytes")
-    lines = read_table(content.decode("utf-8-sig"))
-    _, header = next(lines, (1, []))
+    (_, header), blocks = read_columns(content.decode("utf-8-sig"))
+    _check_names(header)
+    for lines, columns in blocks:
+        own = dict(zip(header, columns, strict=True))
+        for name in ("subject", "item"):
+            if "" in own[name]:
+                line, column = lines[own[name].index("")], header.index(name) + 1
+                raise TableError(line, column, f"The cell of '{name}' is empty.")
+        tasks = (one or "all items" for one in own.get("task", repeat("", len(lines))))
+        places = zip(repeat(path), lines, repeat(header.index("score") + 1))
+        yield from zip(
+            tasks, own["subject"], own["item"], repeat("score"), own["score"], places
+        )
+
+
+def _check_names(header: Sequence[str]) -> None:
     absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
         lower = {*absent} <= {name.lower() for name in header}
@@ -241,21 +350,6 @@ def _of_csv(path: Path) -> Iterator[Row]:
             else "The first line names the columns: subject,item,score."
         )
         raise TableError(1, 1, f"There is no column {listed(absent)}.", remedy)
-    for line, cells in lines:
-        row = dict(zip(header, cells, strict=True))
-        for name in ("subject", "item"):
-            if not row[name]:
-                column = header.index(name) + 1
-                raise TableError(line, column, f"The cell of '{name}' is empty.")
-        score = "" if row["score"].lower() in MISSING_CELLS else row["score"]
-        yield Row(
-            row.get("task") or "all items",
-            row["subject"],
-            row["item"],
-            "score",
-            score,
-            f"{path}:{line}:{header.index('score') + 1}",
-        )
 
 
 def _regular(path: Path) -> IO[bytes]:
@@ -291,25 +385,25 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
             ]
             chosen = row.get("filter", "none")
             for name in names:
-                yield Row(
+                yield (
                     _task_of(path),
                     subject,
                     item,
                     name if chosen == "none" else f"{name},{chosen}",
                     row[name],
-                    f"{path}:{number}",
+                    (path, number),
                 )
         else:
             item = str(row["sample_id"])
             subject = _subject(item, row.get("metadata"), cluster)
             name = row.get("evaluation_result_id") or "score"
-            yield Row(
+            yield (
                 row["evaluation_name"],
                 subject,
                 item,
                 str(name),
                 row["evaluation"]["score"],
-                f"{path}:{number}",
+                (path, number),
             )
 
 
@@ -368,14 +462,20 @@ def _of_inspect(
                     lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}
                 for part, number in named.items():
-                    yield Row(
+                    yield (
                         task,
                         subject,
                         item,
                         f"{scorer}/{part}" if part else scorer,
                         number,
+                        (path,),
                     )
             if not sample.get("scores"):
-                yield Row(
-                    task, subject, item, "", None
+                yield (
+                    task,
+                    subject,
+                    item,
+                    "",
+                    None,
+                    (path,),
                 )  # whatever it is scored by, it was not

@@ -19,7 +19,7 @@ from cheesebench.amounts import number, per_hundred, points
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
 from cheesebench.interop.answers import Answer, TaskVerdict
 from cheesebench.interop.hosted import judge_lives
-from cheesebench.interop.own_runs import against_animals, against_run, own_log
+from cheesebench.interop.own_runs import judge_runs
 from cheesebench.interop.scores import Items, Scores, read_scores
 from cheesebench.records import GOAL
 from cheesebench.redaction import quoted
@@ -118,15 +118,9 @@ def verdict(
             f"--range {low:g} {high:g}: give two numbers, the lower one first."
         )
 
-    logs = [own_log(one) for one in (first, second) if one is not None]
-    if logs[0] is not None:
-        if value is not None or None in logs:
-            raise OptionError(
-                "A run is judged against its animals, or against another run. Leave the value out."
-            )
-        paths = [one for one in logs if one is not None]
-        found = against_animals(*paths) if second is None else against_run(*paths)
-        return ScoreVerdict(tasks=tuple(found))
+    if (own_runs := judge_runs(first, second, value)) is not None:
+        tasks, notes = own_runs
+        return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
 
     def read(path: str | PathLike[str]) -> Scores:
         return read_scores(Path(path), score=score, cluster=cluster, limits=limits)
@@ -218,12 +212,10 @@ def _means(
     return Means(plain, low, high)
 
 
-def _of_items(items: Items, places: Sequence[int] | NDArray[np.int64]) -> Means:
+def _of_items(items: Items, places: Sequence[int] | slice) -> Means:
     import numpy as np
 
-    sums, known, missing = (
-        np.array(one)[places] for one in (items.sums, items.known, items.missing)
-    )
+    sums, known, missing = (one[places] for one in items.sums())
     plain = np.divide(sums, known, where=known > 0, out=np.full(len(sums), np.nan))
     return Means(plain, sums / (known + missing), (sums + missing) / (known + missing))
 
@@ -291,7 +283,7 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
         )
     subjects = _numbered(common)
     scores = [
-        _of_items(all_, [all_.index[key] for key in common]) for all_ in (one, other)
+        _of_items(own, [*map(own.index.__getitem__, common)]) for own in (one, other)
     ]
     known = ~np.isnan(scores[0].plain) & ~np.isnan(scores[1].plain)
     a, b = (_means(subjects, own, known) for own in scores)
@@ -334,7 +326,7 @@ def _notes(first: Scores, second: Scores) -> Iterator[str]:
 
 def _missing(scores: Scores) -> Iterator[str]:
     for name, items in scores.tasks.items():
-        if missing := sum(items.missing):
+        if missing := items.missing:
             yield (
                 f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
                 "against and for."
@@ -347,7 +339,7 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
     """
     import numpy as np
 
-    subjects, scores = _numbered(items.index), _of_items(items, range(len(items.sums)))
+    subjects, scores = _numbered(items.index), _of_items(items, slice(None))
     own = _means(subjects, scores, ~np.isnan(scores.plain))
     means = own.plain[~np.isnan(own.plain)]
     if not len(means):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
-from cheesebench.files import TableError, read_bytes, read_table
+from cheesebench.files import TableError, read_bytes, read_columns
 from cheesebench.protocol import documents as doc
 from cheesebench.source import Node, real_path, scalar
 
@@ -175,7 +175,10 @@ def _strict(
     there.
     """
     try:
-        yield from read_table(text)
+        header, blocks = read_columns(text)
+        yield header
+        for lines, columns in blocks:
+            yield from zip(lines, map(list, zip(*columns, strict=True)), strict=True)
     except TableError as error:
         where = Position(file, error.line, error.column)
         diagnostics.error(UNREADABLE, where, error.said, error.remedy)

@@ -143,10 +143,9 @@ class Comparing:
         """Return the comparison. What it takes from another run is replayed: raises
         RunLogError for a trial that comes out otherwise than the log says.
         """
-        own = count_run(log, THIS_RUN)
-        pairs, _ = match_runs(own, self._baseline)
-        replay_counted(self.path, [theirs for _, theirs in pairs])
-        return compare_runs(own, self._baseline)
+        found = compare_runs(count_run(log, THIS_RUN), self._baseline)
+        replay_counted(self.path, found.keys(1))
+        return found
 
 
 def read_comparing(

@@ -7,13 +7,14 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from aiohttp import web
 
 from cheesebench.amounts import number, percent
-from cheesebench.baselines import count_run
+from cheesebench.baselines import compare_files
 from cheesebench.errors import ComparisonError, RunLogError
 from cheesebench.experiment import replay
 from cheesebench.experiment.log import RunLog
@@ -33,7 +34,7 @@ from cheesebench.server.watch import (
     line_to_json,
 )
 from cheesebench.statistics import CellResult
-from cheesebench.statistics.comparison import RunComparison, compare_runs
+from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import abilities, standing, with_doubts
 from cheesebench.summaries import summarise_log
 from cheesebench.terminal import printable
@@ -290,17 +291,26 @@ def report(path: Path, plugins: PluginManager) -> str:
         return plugins.report("html", summary, log)
 
 
+#: A log, with when it and its journal were last written, and their sizes.
+Stamped = tuple[Path, tuple[tuple[int, int], ...]]
+
+
+def _as_it_is(path: Path) -> Stamped:
+    files = [one for one in (path, Path(f"{path}-wal")) if one.exists()]
+    states = [one.stat() for one in files]
+    return path, tuple((one.st_mtime_ns, one.st_size) for one in states)
+
+
+@lru_cache(maxsize=64)
 def compare(
-    first: Path, second: Path, models: tuple[str | None, str | None]
-) -> RunComparison:
-    """Return the comparison of two runs. Raises ComparisonError where they cannot be
-    compared.
+    first: Stamped, second: Stamped, models: tuple[str | None, str | None]
+) -> tuple[RunComparison, str]:
+    """Return the comparison of two runs, and whether they were replayed, which is done
+    once for logs that stay as they are. Raises as ``compare_files`` does.
     """
-    counted = []
-    for path in (first, second):
-        with RunLog.open_read_only(path) as log, log.snapshot():
-            counted.append(count_run(log, path.parent.name))
-    return compare_runs(counted[0], counted[1], models=models)
+    said: list[str] = []
+    found = compare_files(first[0], second[0], models=models, tell=said.append)
+    return found, " ".join(said)
 
 
 #: Seconds between two polls of a log, and the share of a processor that polling may
@@ -387,17 +397,17 @@ class Viewer:
         runs = find_runs(self._overview.results)
         if first not in runs or second not in runs:
             raise _nowhere()
+        logs = _as_it_is(runs[first]), _as_it_is(runs[second])
+        found, said, problem = None, "", ""
         try:
-            found, problem = (
-                await self._aside(lambda: compare(runs[first], runs[second], names)),
-                "",
-            )
-        except ComparisonError as error:
-            found, problem = None, str(error)
+            found, said = await self._aside(lambda: compare(*logs, names))
+        except (ComparisonError, RunLogError) as error:
+            problem = str(error)
         return pages.page(
             "compare.html.jinja",
             styles=["view.css"],
             found=found,
+            said=said,
             problem=problem,
             first=first,
             second=second,

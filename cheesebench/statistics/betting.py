@@ -28,19 +28,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Counts = NDArray[np.int64]
 
 #: What each gambler stakes on every subject, as a part of its money: its share of the
 #: purse at the beginning. The small stakes see small differences, after many subjects.
 STAKES = {
-    0.25: 0.24,
-    0.5: 0.24,
-    0.75: 0.24,
-    0.95: 0.24,
-    0.12: 0.008,
-    0.06: 0.008,
-    0.03: 0.008,
-    0.015: 0.008,
-    0.007: 0.008,
+    0.25: 0.2475,
+    0.5: 0.2475,
+    0.75: 0.2475,
+    0.95: 0.2475,
+    0.12: 0.002,
+    0.06: 0.002,
+    0.03: 0.002,
+    0.015: 0.002,
+    0.007: 0.002,
 }
 #: A limit of the 95 % interval is where the purse reached this: 1 in 40 for each side.
 LIMIT = 40.0
@@ -156,10 +157,19 @@ def final_purse(scores: ArrayLike, bar: float) -> float:
     It exceeds log(goal) with a probability of at most 1 / goal if the mean is at most
     the bar (Markov). It falls as the bar rises.
     """
+    return _final(*_counted(scores), bar)
+
+
+def _counted(scores: ArrayLike) -> tuple[Floats, Counts]:
+    import numpy as np
+
+    return np.unique(np.asarray(scores, dtype=float), return_counts=True)
+
+
+def _final(values: Floats, counts: Counts, bar: float) -> float:
     import numpy as np
     from scipy.special import logsumexp
 
-    values, counts = np.unique(np.asarray(scores, dtype=float), return_counts=True)
     tuned = (2 * np.log(LIMIT) / counts.sum() * bar / (1 - bar)) ** 0.5
     stakes = [min(max(STAKES), multiple * tuned) for multiple, _ in TUNED]
     logs = [counts @ np.log1p(stake * (values / bar - 1)) for stake in stakes]
@@ -174,8 +184,10 @@ def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
     from scipy.optimize import brentq
 
     def least(scores: Floats) -> float:
+        own = _counted(scores)
+
         def excess(bar: float) -> float:
-            return final_purse(scores, bar) - float(np.log(LIMIT))
+            return _final(*own, bar) - float(np.log(LIMIT))
 
         ends = 1e-9, 1 - 1e-9
         return float(brentq(excess, *ends, xtol=1e-9)) if excess(ends[0]) > 0 else 0.0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
-from cheesebench.records import GOAL, CellCalls, CellPlan, Measured
+from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, Measured
 from cheesebench.statistics.betting import gamblers, purse
 from cheesebench.statistics.intervals import quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
@@ -509,6 +509,19 @@ class RunComparison(Tabular):
     a loss there.
     """
 
+    def keys(self, side: int) -> set[CellKey]:
+        """Return the cells that are compared of the first run (0), or of the second."""
+        return {
+            (
+                (model.first_model, model.second_model)[side],
+                cell.protocol,
+                model.view,
+                model.variant,
+            )
+            for model in self.models
+            for cell in model.cells
+        }
+
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each protocol that was compared."""
         return [
@@ -854,28 +867,14 @@ def _cell(
     protocols: int,
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
-    measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
-    first, second = (_mean_rate(measured, side, b.scale) for side in (0, 1))
-    answer, reason = paired.answer, paired.reason
-    if b.alike and answer != "undecided" and first is not None and second is not None:
-        nearer = abs(first - b.animals) < abs(second - b.animals)
-        answer = "better" if nearer else "worse"
+    first, second = _mean_rates(pairs, b.scale)
+    answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
+    reason = paired.reason
     if answer != "undecided" and adjusted >= ALPHA:
         reason = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"
-    planned = [
-        (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
-    ]
-    lowest = [x.rate(False) - y.rate(True) for x, y in planned]
-    highest = [
-        y.rate(False) - x.rate(True) for x, y in planned
-    ]  # for ``alike``, a change in either direction is a loss
-    kept = excludes_loss(lowest, b.loss) and (
-        not b.alike or excludes_loss(highest, b.loss)
-    )
-    if answer == "undecided" and measured and kept:
+    if answer == "undecided" and first is not None and _keeps(b, pairs):
         answer = "no loss"
-    identical = bool(pairs) and all(x.digest and x == y for x, y in pairs)
     return CellComparison(
         protocol=a.protocol,
         title=a.title,
@@ -888,10 +887,36 @@ def _cell(
         loss=b.loss * abs(b.scale.unit),
         adjusted_p=None if paired.p_worst is None else adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
-        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
+        missing=_missing(pairs),
         doubts=(a.doubts, b.doubts),
-        identical=identical,
+        identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
     )
+
+
+def _missing(pairs: Sequence[Pair]) -> tuple[int, int]:
+    return sum(a.missing for a, _ in pairs), sum(b.missing for _, b in pairs)
+
+
+def _nearer(
+    answer: Answer, b: CellCounts, first: float | None, second: float | None
+) -> Answer:
+    """Return the answer where the better mean is the one that is nearer to the
+    animals'.
+    """
+    if answer == "undecided" or first is None or second is None:
+        return answer
+    return "better" if abs(first - b.animals) < abs(second - b.animals) else "worse"
+
+
+def _keeps(b: CellCounts, pairs: Sequence[Pair]) -> bool:
+    """Return whether the loss that matters is excluded, with missing trials lost."""
+    planned = [
+        (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
+    ]
+    fallen = [x.rate(False) - y.rate(True) for x, y in planned]
+    risen = [y.rate(False) - x.rate(True) for x, y in planned]
+    # For ``alike``, a change in either direction is a loss.
+    return all(excludes_loss(one, b.loss) for one in (fallen, risen)[: 1 + b.alike])
 
 
 def _shown(b: CellCounts) -> Callable[[float], str]:
@@ -911,12 +936,17 @@ def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
     )
 
 
-def _mean_rate(pairs: Sequence[Pair], side: int, scale: Scale) -> float | None:
-    return (
-        scale.value(sum(pair[side].rate(None) for pair in pairs) / len(pairs))
-        if pairs
-        else None
+def _mean_rates(
+    pairs: Sequence[Pair], scale: Scale
+) -> tuple[float | None, float | None]:
+    """Return the means of both runs over the pairs that have results in both."""
+    own = [(a.rate(None), b.rate(None)) for a, b in pairs if a.scored and b.scored]
+    if not own:
+        return None, None
+    first, second = (
+        scale.value(sum(side) / len(own)) for side in zip(*own, strict=True)
     )
+    return first, second
 
 
 def _overall(
@@ -1030,53 +1060,50 @@ Ratings = dict[int, tuple[float, float, float]]
 
 def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
     """Return a ranking for every view and variant in which two models or more ran the
-    same protocols.
+    same protocols. A measure of which neither more nor less is better is left out, and
+    so is a cell without any result.
     """
     places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()
     for plan, sample in cells:
-        if plan.measured is not None and plan.measured.better == "alike":
-            continue  # neither more nor less is better
-        own = {
-            number: (
-                one.rate(False),
-                one.rate(True),
-                one.total / one.scored if one.scored else math.nan,
-            )
-            for number, one in enumerate(sample.judged())
-            if one.scored + one.missing
-        }
-        if not any(one.scored for one in sample.judged()):
-            continue  # nothing is known of the model
-        doubted |= (
-            {plan.protocol}
-            if plan.construct is None or plan.construct.status != "validated"
-            else set()
-        )
-        places.setdefault((plan.view, plan.series), {}).setdefault(plan.model, {})[
-            plan.protocol
-        ] = own
-    found = []
+        alike = plan.measured is not None and plan.measured.better == "alike"
+        if alike or not any(one.scored for one in sample.judged()):
+            continue
+        if plan.construct is None or plan.construct.status != "validated":
+            doubted.add(plan.protocol)
+        models = places.setdefault((plan.view, plan.series), {})
+        models.setdefault(plan.model, {})[plan.protocol] = _ratings(sample)
+    return tuple(_boards(places, doubted))
+
+
+def _boards(
+    places: Mapping[tuple[str, str], dict[str, dict[str, Ratings]]], doubted: set[str]
+) -> Iterator[Leaderboard]:
     for (view, variant), models in places.items():
-        shared = sorted(
-            set.intersection(*(set(protocols) for protocols in models.values()))
-        )
+        shared = sorted(set.intersection(*map(set, models.values())))
         if len(models) > 1 and shared:
-            board = _rank(
-                view,
-                variant,
-                {name: [own[one] for one in shared] for name, own in models.items()},
+            scores = {
+                name: [own[one] for one in shared] for name, own in models.items()
+            }
+            yield replace(
+                _rank(view, variant, scores),
+                not_validated=tuple(name for name in shared if name in doubted),
             )
-            found.append(
-                replace(
-                    board,
-                    not_validated=tuple(name for name in shared if name in doubted),
-                )
-            )
-    return tuple(found)
 
 
-def _rank(view: str, variant: str, models: dict[str, Sequence[Ratings]]) -> Leaderboard:
+def _ratings(sample: Sample) -> Ratings:
+    return {
+        number: (
+            one.rate(False),
+            one.rate(True),
+            one.total / one.scored if one.scored else math.nan,
+        )
+        for number, one in enumerate(sample.judged())
+        if one.scored + one.missing
+    }
+
+
+def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderboard:
     import numpy as np
 
     names, protocols = list(models), len(next(iter(models.values())))

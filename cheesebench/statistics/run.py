@@ -58,6 +58,33 @@ def summarise_run(
     )
 
 
+class _Kept:
+    """What is kept of the samples of a run, until all of its cells are judged."""
+
+    def __init__(self, plans: Sequence[CellPlan], against: str | None) -> None:
+        self.against = against
+        self.halves: dict[CellKey, Halves] = {}
+        self.samples: dict[CellKey, Sample] = {}
+        """Those of cells with a control, of controls, and of twins and originals."""
+        self.ranked: list[tuple[CellPlan, Sample]] = []
+        self.beside: list[tuple[CellPlan, bytes]] = []
+        self._paired = {
+            key for one in plans if one.control for key in (one.key, one.plain_key)
+        }
+        self._twins = {one.twin_of for one in plans if one.twin_of}
+
+    def add(self, cell: CellResult, sample: Sample) -> None:
+        plan = cell.plan
+        self.halves[plan.key] = halve(sample)
+        if plan.design == "leaderboard" and not (plan.control or plan.twin_of):
+            self.ranked.append((plan, sample))
+        if plan.key in self._paired or plan.twin_of or plan.protocol in self._twins:
+            self.samples[plan.key] = sample
+        if self.against and cell.valid and not plan.control:
+            results = b"".join(one.results for one in sample.per_subject)
+            self.beside.append((plan, results))
+
+
 def summarise_subjects(
     manifest: Mapping[str, object],
     plans: Sequence[CellPlan],
@@ -73,15 +100,7 @@ def summarise_subjects(
     ``causes`` the reasons why its trials could not be run, ``remarks_of`` returns
     remarks on how a cell was run.
     """
-    cells: list[CellResult] = []
-    halves: dict[CellKey, Halves] = {}
-    paired = {
-        key for plan in plans if plan.control for key in (plan.key, plan.plain_key)
-    }
-    samples: dict[CellKey, Sample] = {}
-    twins = {plan.twin_of for plan in plans if plan.twin_of}
-    ranked = list[tuple[CellPlan, Sample]]()
-    against, beside = _against(manifest), list[tuple[CellPlan, bytes]]()
+    kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
     for plan in plans:
         first = FirstTrials()
         sample = draw_sample(plan, first.watch(trials_of(plan)))
@@ -89,22 +108,22 @@ def summarise_subjects(
             judge_sample(plan, sample), (calls or {}).get(plan.key)
         )
         remarks = remarks_of(plan) if remarks_of is not None else ()
+        answers = tuple(by_answers(cell, sample, manifest.get("seed")))
         cell = replace(
             cell,
-            answers=tuple(by_answers(cell, sample, manifest.get("seed"))),
-            remarks=(*remarks, *implausible(cell, first), *drifting(sample)),
+            answers=answers,
+            remarks=(
+                *remarks,
+                *implausible(cell, first),
+                *drifting(sample),
+                *wording.uneven(answers),
+            ),
         )
-        cell = replace(cell, remarks=(*cell.remarks, *wording.uneven(cell.answers)))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
-        halves[plan.key] = halve(sample)
-        if plan.design == "leaderboard" and not (plan.control or plan.twin_of):
-            ranked.append((plan, sample))
-        if plan.key in paired or plan.twin_of or plan.protocol in twins:
-            samples[plan.key] = sample
-        if against and cell.valid and not plan.control:
-            beside.append((plan, b"".join(one.results for one in sample.per_subject)))
+        kept.add(cell, sample)
     cells = [
-        _with_gap(_with_contradictions(cell, cells), cells, samples) for cell in cells
+        _with_gap(_with_contradictions(cell, cells), cells, kept.samples)
+        for cell in cells
     ]
     plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
@@ -113,11 +132,13 @@ def summarise_subjects(
         models=tuple(
             summarise_model(group) for group in _by_model_view_and_variant(plain)
         ),
-        best_of_views=best_of_views(plain, halves),
-        controls=tuple(_controls(cells, samples)),
+        best_of_views=best_of_views(plain, kept.halves),
+        controls=tuple(_controls(cells, kept.samples)),
         published=published_rows(plans),
-        contrasts=against_published(against, beside),
-        leaderboards=tuple(_with_lists(board, plain) for board in rank_models(ranked)),
+        contrasts=against_published(kept.against, kept.beside),
+        leaderboards=tuple(
+            _with_lists(board, plain) for board in rank_models(kept.ranked)
+        ),
         frozen_set=str(standing(plans) or ""),
     )
 

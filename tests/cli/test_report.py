@@ -174,7 +174,9 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     assert not (here / "altered.html").exists()
 
 
-@pytest.mark.parametrize("command", ["report", "bless", "compare", "board"])
+@pytest.mark.parametrize(
+    "command", ["report", "bless", "compare", "board", "verdict", "verdict of two"]
+)
 @pytest.mark.parametrize(
     ("change", "forged", "said"),
     [
@@ -201,6 +203,8 @@ def test_every_command_tells_a_forged_log(
         "report": ("report", RUN, "--verify"),
         "bless": ("bless", RUN, "main"),
         "compare": ("compare", RUN, RUN),
+        "verdict": ("verdict", str(path)),
+        "verdict of two": ("verdict", str(path), str(path.parent)),
         "board": ("report", RUN, str(results / RUN / "run.sqlite"), "--verify"),
     }
     found = run(*arguments[command])

@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -568,6 +569,21 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
     ):
         assert ask(base, f"/{TOKEN}/run/monday/subject?{query}")[0] == 404, query
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
+
+
+def test_a_forged_log_is_told_where_runs_are_compared(
+    finished: Path, serve: Serve
+) -> None:
+    base, page = serve(viewer(finished)), f"/{TOKEN}/compare?a=monday&b=tuesday"
+    assert "Replayed: monday" in ask(base, page)[2]
+    with rewritten(finished / "monday" / "run.sqlite") as connection:
+        connection.execute("UPDATE trials SET success = 1 - success")
+    status, _, body = ask(base, page)
+    assert status == 200
+    assert "differs from the record" in body
+    with sqlite3.connect(finished / "tuesday" / "run.sqlite") as connection:
+        connection.execute("UPDATE trials SET success = 1")
+    assert "is damaged" in ask(base, page)[2]
 
 
 def test_the_comparison_warns_on_every_surface_of_the_same(
