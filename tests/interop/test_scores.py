@@ -397,9 +397,9 @@ def test_tables_as_spreadsheets_pandas_and_r_write_them(tmp_path: Path) -> None:
     rows = ("s1,1,True", "s1,2,FALSE", ",,", "s1,3,NA", "s1,4,1.0,,", ",,,", *missing)
     found = read_scores(table(tmp_path / "a.csv", *rows)).tasks["all items"]
     assert list(found.index) == [("s1", str(n)) for n in range(1, 8)]
-    sums, known, missing = ([*map(int, one)] for one in found.sums())
+    sums, known, lost = ([*map(int, one)] for one in found.sums())
     assert sums == [1, 0, 0, 1, 0, 0, 0]
-    assert missing == [0, 0, 1, 0, 1, 1, 1] == [1 - one for one in known]
+    assert lost == [0, 0, 1, 0, 1, 1, 1] == [1 - one for one in known]
 
 
 @pytest.mark.parametrize(
