@@ -168,11 +168,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
     """Draw latency or path length by session: a panel for each protocol, subjects as
     thin lines under their mean.
     """
-    own = [
-        one
-        for one in all_lived
-        if name in one.behaviour.curves and len(one.behaviour.points) > 1
-    ]
+    own = [one for one in all_lived if len(one.behaviour.mean(name)) > 1]
     panels = _panels(
         list(dict.fromkeys(one.cell.plan.protocol for one in own)),
         lambda p: p.replace("_", " "),

