@@ -6,6 +6,7 @@ Usage: .ci/lowest.py DIRECTORY [NAME ...] (names of ENVIRONMENTS; they are kept 
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -14,44 +15,52 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 #: What tests need besides; of these any version will do.
-TOOLS = ("hypothesis", "jsonschema", "check-jsonschema")
+TOOLS = ("hypothesis", "jsonschema", "check-jsonschema", "pytest-timeout")
 
 
 class Environment(NamedTuple):
-    """Extras that are installed together, packages beside them, and the tests that
-    their modules work in.
+    """Extras that are installed together, and the commands in which their modules
+    work.
     """
 
     extras: tuple[str, ...]
-    beside: tuple[str, ...]
-    tests: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    beside: tuple[str, ...] = ()
 
 
+#: What our lowest versions say of newer ones beside them is not ours to mend.
+_PYTEST = ("python", "-m", "pytest", "-q", "-W", "default", "--durations=3")
 #: vLLM, torch and what tests and pages need are left out: they take gigabytes.
 ENVIRONMENTS = {
     "usual": Environment(
         ("cogeval", "figures", "pandas", "parquet"),
-        (),
         (
-            *("tests/protocol/test_schema.py", "tests/plugins/backends/test_openai.py"),
-            *("tests/cli/test_figures.py", "-k", "not every_figure and not same_runs"),
+            (*_PYTEST, "tests/protocol/test_schema.py"),
+            (*_PYTEST, "tests/plugins/backends/test_openai.py"),
+            (*_PYTEST, "tests/cli/test_figures.py", "-k", "widths"),
+            (*_PYTEST, "tests/api/test_functions.py", "-k", "frame"),
+            ("cheesebench", "export", "{results}", "--parquet", "--output={home}/out"),
         ),
     ),
     "litellm": Environment(
         ("litellm",),
-        (),
-        ("tests/plugins/backends/test_litellm.py", "-k", "not whole_run"),
+        ((*_PYTEST, "tests/plugins/backends/test_litellm.py", "-k", "not whole_run"),),
     ),
     "interop": Environment(
         ("inspect", "openenv", "pandas", "parquet"),
-        ("trackio", "openai<3"),  # Inspect of that time knows no later client
         (
-            *("tests/real_interop", "-m", "interop"),
-            *("-k", "mistakes_of_openenv or task_of_inspect"),
+            (*_PYTEST, "tests/real_interop", "-m", "interop", "-k", "mistakes_of"),
+            (
+                *("inspect", "eval", "cheesebench/t_maze", "--model=mockllm/model"),
+                *("-T", "subjects=2", "-T", "trials=1", "--log-dir={home}/logs"),
+            ),
+            ("cheesebench", "verdict", "{home}/logs"),
         ),
+        ("trackio",),
     ),
     "ray": Environment(
-        ("ray",), (), ("tests/ray_cluster", "-m", "ray", "-k", "RAYTEST")
+        ("ray",),
+        ((*_PYTEST, "tests/ray_cluster", "-m", "ray", "-k", "node_that_dies"),),
     ),
 }
 
@@ -69,24 +78,25 @@ def run(*command: object, **environment: object) -> None:
 
 def check(name: str, top: Path) -> None:
     """Make an environment, and use it."""
-    extras, beside, tests = ENVIRONMENTS[name]
-    home = top / name
-    python = home / "bin" / "python"
+    extras, commands, beside = ENVIRONMENTS[name]
+    home, programs = top / name, top / name / "bin"
     uv = (top / "uv" / "bin" / "uv", "--quiet", "--cache-dir", top / "cache")
     if not uv[0].exists():
         venv.create(top / "uv", with_pip=True)
         run(top / "uv" / "bin" / "pip", "install", "--quiet", "uv")
-    if not python.exists():
+    if not programs.exists():
         run(*uv, "venv", "--python", sys.executable, home)
-    pip = (*uv, "pip", "install", "--python", python)
+    pip = (*uv, "pip", "install", "--python", programs / "python")
     run(*pip, "--resolution", "lowest-direct", "-e", f".[{','.join(extras)}]")
     run(*pip, *TOOLS, *beside)
-    run(*uv, "pip", "list", "--python", python)
+    run(*uv, "pip", "list", "--python", programs / "python")
+    shutil.rmtree(home / "results", ignore_errors=True)
     model = ("--model", "random", "--design", "smoke", "--exit-zero", "-q")
-    run(home / "bin" / "pytest", *model, f"--results={home / 'results'}")
-    # What our lowest versions say of newer ones beside them is not ours to mend.
-    suite = (python, "-m", "pytest", "-q", "-W", "default", "--durations=5", *tests)
-    run(*suite, CHEESEBENCH_INTEROP_HOME=home)
+    run(programs / "pytest", *model, f"--results={home / 'results'}")
+    (results,) = (home / "results").iterdir()
+    for program, *arguments in commands:
+        filled = (part.format(home=home, results=results) for part in arguments)
+        run(programs / program, *filled, CHEESEBENCH_INTEROP_HOME=home)
 
 
 def main(directory: str, *names: str) -> None:

@@ -197,6 +197,7 @@ def _errors() -> Iterator[Hostility]:
                 "of-a-month": "Your monthly output limit has been reached.",
                 "of-a-day": "The output token limit is reached for this project today",
                 "specified": "You have reached your specified API usage limits.",
+                "in-words-of-a-request": "The max_tokens limit was reached for this month",
             }.items()
         ),
         (
@@ -205,6 +206,13 @@ def _errors() -> Iterator[Hostility]:
             "context too long",
             "429 Too Many",
             _error("Limit 6000, Requested 9042", code="rate_limit_exceeded"),
+        ),
+        (
+            "history-not-parsed",
+            "refused",
+            "bad request",
+            "400 Bad",
+            _error("Failed to parse tool calls in messages[2]"),
         ),
         (
             "safety-as-403",
@@ -512,6 +520,8 @@ def _replies() -> Iterator[Hostility]:
     for finish, said in (("timeout", "timeout"), ("unknown_error", "server")):
         steps = _reply(choice_finish_reason=finish, message_content=None)
         yield Hostility(f"finish-{finish}", "again", said, steps)
+    steps = _reply(choice_finish_reason="tool_calls", message_content=None)
+    yield Hostility("finish-tool_calls", "again", "malformed", steps)
     steps = _reply(choice_finish_reason="insufficient_system_resource")
     yield Hostility("finish-resources", "throttled", "overload", steps)
 

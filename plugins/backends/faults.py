@@ -56,7 +56,7 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
 
 
 #: A time that no pause of a call outlasts.
-_LONG = r"(per|a|each|this|/)[ _-]?(day|week|month|year|24 ?h)|perday|daily|weekly|monthly|\btoday\b"
+_LONG = r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h)|perday|daily|weekly|monthly|\btoday\b"
 #: What counts whatever the code says: limits that waiting does not lift are called
 #: limits of a rate too.
 _FIRST = (
@@ -144,7 +144,8 @@ _STATUS: Mapping[int, FaultKind] = {
 #: How servers say that they could not read what the model wrote as a call of a tool.
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
-    r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?",
+    r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
+    r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",  # in what was asked
     re.IGNORECASE,
 )
 #: Where they put it: Groq, llama.cpp, Ollama.
@@ -172,7 +173,8 @@ def reply_of_error(
     cannot read as a call of a tool, which is behaviour.
     """
     message = _spoken(content)[1] or body
-    if status == 400 and _EXHAUSTED.search(message):
+    is_clear = any(_matching(_FIRST, status, message[:2000].lower()))
+    if status == 400 and _EXHAUSTED.search(message) and not is_clear:
         used = Usage(completion=limit or 0, reasoning=limit or 0)
         return ChatReply(text="", finish="length", usage=used)
     written = _unread_call(message, body)

@@ -57,6 +57,10 @@ _FINISHES = {
     for word in words.split()
 }
 _FAULTS = frozenset(get_args(FaultKind))
+#: Of these, how servers say that the reply is a call of a tool.
+_CALLS = frozenset(
+    ["toolcalls", "toolcall", "functioncall", "functioncalls", "tooluse"]
+)
 #: Tags that models put around their thoughts.
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
 #: Parts of a message beside its content; what else is in it may be a reply in a form
@@ -139,8 +143,7 @@ def _finish(reason: Any) -> Finish | None:
     """
     if not isinstance(reason, str):
         return None
-    word = re.sub("[^a-z]", "", reason.partition(":")[0].lower())
-    meaning = _FINISHES.get(word.removeprefix("finishreason"))
+    meaning = _FINISHES.get(_word(reason))
     if meaning in _FAULTS:
         why = (
             "The server's content filter cut off the reply"
@@ -152,6 +155,11 @@ def _finish(reason: Any) -> Finish | None:
             f"{why} (finish_reason '{quoted(reason, 60)}').",
         )
     return meaning  # type: ignore[return-value]  # what is left of the union
+
+
+def _word(reason: str) -> str:
+    word = re.sub("[^a-z]", "", reason.partition(":")[0].lower())
+    return word.removeprefix("finishreason")
 
 
 class _Said(NamedTuple):
@@ -256,9 +264,10 @@ def _check_empty(
         return
     if _wrote_nothing(usage):
         raise _malformed("The reply is empty (0 tokens)", body)
-    if finish is None:
-        said = quoted(str(choice.get("finish_reason")), 60)
-        raise _malformed(f"The reply is empty, and ended for '{said}'", body)
+    reason = str(choice.get("finish_reason"))
+    if finish is None or _word(reason) in _CALLS:
+        said = f"The reply is empty, and ended for '{quoted(reason, 60)}'"
+        raise _malformed(said, body)
 
 
 @lru_cache(maxsize=64)

@@ -285,6 +285,8 @@ def test_a_message_beside_the_code_is_read() -> None:
         ("max_tokens or model output limit was reached. Try a higher one.", True),
         ("Your monthly output limit has been reached.", False),
         ("The output token limit is reached for this project today", False),
+        ("The max_output_tokens limit has been reached for the month", False),
+        ("Daily max_tokens limit was reached for this key.", False),
     ],
 )
 def test_only_the_limit_of_the_request_cuts_a_reply_off(

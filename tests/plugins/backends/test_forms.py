@@ -172,7 +172,11 @@ def test_a_malformed_call_of_gemini_is_a_reply() -> None:
 
 
 def test_another_error_is_a_fault() -> None:
-    for message in ("Failed to load the model", "parsing the request body failed"):
+    for message in (
+        "Failed to load the model",
+        "parsing the request body failed",
+        "Failed to parse tool calls in messages[2]",
+    ):
         error = {"error": {"code": 500, "message": message}}
         assert reply_of_error(500, error, json.dumps(error), 99) is None
 
