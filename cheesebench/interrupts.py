@@ -20,12 +20,16 @@ _STATUS = 2
 _AGAIN = 0.05
 
 
+def _signals(*names: str) -> frozenset[signal.Signals]:
+    found = (getattr(signal, f"SIG{name}", None) for name in names)
+    return frozenset(filter(None, found))
+
+
 #: SIGINT and those whose default is to end the process (a closed terminal, a limit).
-_SIGNALS = tuple(
-    getattr(signal, f"SIG{name}")
-    for name in ("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM")
-    if hasattr(signal, f"SIG{name}")
-)
+_SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
+#: Of these, what programs give a meaning of their own; schedulers of clusters send them
+#: before a job's time is over.
+_FREE = _signals("USR1", "USR2")
 
 
 class _State:
@@ -51,6 +55,7 @@ def install() -> Callable[[], None]:
         number: handler
         for number, handler in known.items()
         if handler not in (signal.SIG_IGN, _handle)
+        and (number not in _FREE or handler is signal.SIG_DFL)
     }
     if ours and _State.stderr == 2:
         with contextlib.suppress(OSError):

@@ -44,6 +44,9 @@ MOST_NAMES = 10_000
 #: times what it takes in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted
+#: Those of Inspect: none, Deflate, Zstandard. Others are unpacked at once, whatever
+#: size is asked for.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
 #: Inspect's grades.
 GRADES = {
     "C": 1.0,
@@ -433,6 +436,11 @@ def _of_inspect(
         def read(name: str) -> Any:
             nonlocal left
             most = min(left, LONGEST)
+            info = file.getinfo(name)
+            if info.compress_type not in _COMPRESSIONS:
+                raise ValueError("its compression is none of Inspect's")
+            if info.file_size > most:
+                raise ValueError("its samples take more memory than any evaluation's")
             with file.open(name) as member:
                 content = member.read(most + 1)
             left -= len(content)

@@ -448,6 +448,12 @@ def test_logs_larger_in_memory_than_on_disk_and_names_of_strangers(
         file.writestr("summaries.json", "[" + "{}," * 10**7 + "{}]")
     with pytest.raises(CheeseBenchError, match="more memory than any"):
         read_scores(bomb)
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(bomb, "w", method) as file:
+            file.writestr("header.json", '{"eval": {"task": "x"}}')
+            file.writestr("summaries.json", "[" + " " * 10**7 + "]")
+        with pytest.raises(CheeseBenchError, match="compression is none"):
+            read_scores(bomb)
     large = tmp_path / "samples_large.jsonl"
     large.write_text(f'{{"doc_id": 1, "acc": {"9" * 400}}}\n', encoding="utf-8")
     with pytest.raises(CheeseBenchError, match="is no number"):

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
-from tests.plugins.backends.test_litellm_proxy import command, proxy
+from tests.plugins.backends.test_litellm_proxy import proxy
 from tests.pytest_plugin.test_models import dump, walk
 
 ROOT = Path(__file__).parents[2]
 GIVEN = ("--model", "openai/tiny", "lab")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(command() is None, reason="litellm[proxy] is not installed")
+@pytest.mark.proxy
 def test_two_servers_behind_the_file_of_the_page_one_of_which_dies(
     project: pytest.Pytester, tmp_path: Path
 ) -> None:

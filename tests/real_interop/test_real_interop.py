@@ -89,7 +89,7 @@ def free_port() -> int:
 
 
 def wait_for(url: str) -> bytes:
-    for _ in range(300):
+    for _ in range(3000):
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:
                 return bytes(answer.read())
