@@ -234,9 +234,9 @@ def _check_columns(names: list[str]) -> None:
         what = "semicolons" if sign[0] == ";" else "tabs"
         said = "The first line names one column."
         raise TableError(1, 1, said, f"Separate the cells by commas, not by {what}.")
-    twice = next((one for one in names if one and names.count(one) > 1), None)
-    if twice is not None:
-        column = names.index(twice, names.index(twice) + 1) + 1
-        raise TableError(
-            1, column, f"There are two columns '{twice[:60]}'.", "Rename one."
-        )
+    seen: set[str] = set()
+    for column, name in enumerate(names, 1):
+        if name in seen:
+            said = f"There are two columns '{name[:60]}'."
+            raise TableError(1, column, said, "Rename one.")
+        seen |= {name} - {""}

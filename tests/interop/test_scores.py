@@ -428,6 +428,12 @@ def test_tables_that_cannot_be_read_say_where(
     assert said in str(caught.value)
 
 
+def test_a_table_of_very_many_columns_is_read_in_one_pass(tmp_path: Path) -> None:
+    header = ",".join(f"c{n}" for n in range(200_000))
+    with pytest.raises(CheeseBenchError, match="no column subject"):
+        read_scores(table(tmp_path / "a.csv", header=header))
+
+
 @pytest.mark.parametrize("name", ["x.csv", "samples_x.jsonl", "x.eval"])
 def test_only_regular_files_are_read(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
