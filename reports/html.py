@@ -615,7 +615,7 @@ def _page(
         how_to_read_profile=words.HOW_TO_READ_PROFILE,
         by_answer_headers=words.BY_ANSWER,
         how_to_read_by_answer=words.HOW_TO_READ_BY_ANSWER,
-        how_to_read_grid=matrix.HOW_GRID,
+        how_to_read_grid=matrix.Grid.how,
         links={
             shelf.plan.key: _first_trial(shelf, names[shelf.plan.key])
             for shelf in trials

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from markupsafe import escape as markup_escape
 from tabulate import tabulate
@@ -129,6 +129,42 @@ class Matrix:
     def is_several(self) -> bool:
         """Whether there is more than one model (or view) of this run to be compared."""
         return sum(row.kind == "model" for row in self.rows) > 1
+
+    def lines(self) -> list[list[str]]:
+        """Return the matrix for a terminal, models downwards; the first line are the
+        headings.
+
+        What is published is left out, and so are columns that say nothing.
+        """
+        one_place = len({row.where for row in self.rows if row.kind == "model"}) == 1
+        lines = [
+            [
+                "",
+                "PASS",
+                "mean",
+                *(column.replace("_", "\n") for column in self.columns),
+                "cost",
+            ]
+        ]
+        for row in self.rows:
+            if row.kind != "published":
+                cost = row.cost_shown if row.kind == "model" else ""
+                whose = row.name if one_place else row.whose
+                lines.append(
+                    [
+                        whose,
+                        row.passed,
+                        row.mean_shown,
+                        *(field.shown for field in row.fields),
+                        cost,
+                    ]
+                )
+        kept = [
+            at
+            for at in range(len(lines[0]))
+            if any(line[at] not in ("", words.NOTHING) for line in lines[1:])
+        ]
+        return [[line[at] for at in kept] for line in lines]
 
 
 def matrix(summary: RunSummary) -> Matrix:
@@ -379,43 +415,6 @@ def _markdown(field: Field) -> str:
     return f"{field.shown} ({details})" if details else field.shown
 
 
-def lines_of(found: Matrix) -> list[list[str]]:
-    """Return the matrix for a terminal, models downwards; the first line are the
-    headings.
-
-    What is published is left out, and so are columns that say nothing.
-    """
-    one_place = len({row.where for row in found.rows if row.kind == "model"}) == 1
-    lines = [
-        [
-            "",
-            "PASS",
-            "mean",
-            *(column.replace("_", "\n") for column in found.columns),
-            "cost",
-        ]
-    ]
-    for row in found.rows:
-        if row.kind != "published":
-            cost = row.cost_shown if row.kind == "model" else ""
-            whose = row.name if one_place else row.whose
-            lines.append(
-                [
-                    whose,
-                    row.passed,
-                    row.mean_shown,
-                    *(field.shown for field in row.fields),
-                    cost,
-                ]
-            )
-    kept = [
-        at
-        for at in range(len(lines[0]))
-        if any(line[at] not in ("", words.NOTHING) for line in lines[1:])
-    ]
-    return [[line[at] for at in kept] for line in lines]
-
-
 @dataclass(frozen=True, slots=True)
 class Shade:
     """The cells of one condition on one graph, which differ in their domain: the mean
@@ -434,14 +433,13 @@ class Shade:
 class Grid:
     """A model on a dialogue of many cells: conditions downwards, graphs across."""
 
+    how: ClassVar[str] = (
+        "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
+    )
+
     conditions: tuple[str, ...]
     graphs: tuple[str, ...]
     rows: tuple[tuple[Shade | None, ...], ...]
-
-
-HOW_GRID = (
-    "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
-)
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:

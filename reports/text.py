@@ -13,7 +13,7 @@ from tabulate import tabulate
 from cheesebench.amounts import number
 from cheesebench.reports import cells
 from cheesebench.reports.cells import clean
-from cheesebench.reports.matrix import HOW_GRID, Grid, grid, lines_of, matrix
+from cheesebench.reports.matrix import Grid, grid, matrix
 from cheesebench.statistics.wording import abilities, plural, shown_value
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def render(summary: RunSummary) -> str:
     width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
     found = matrix(summary)
     parts = [progress] if progress else []
-    parts += _blocks(lines_of(found), width) if found.is_several else []
+    parts += _blocks(found.lines(), width) if found.is_several else []
     parts += [_model(summary, model, width) for model in summary.models]
     parts += [_leaderboard(board, width) for board in summary.leaderboards]
     parts += [_control(result, width) for result in summary.controls]
@@ -168,7 +168,7 @@ def _grid(found: Grid, width: int) -> str:
     return "\n\n".join(
         [
             *_blocks([["", *found.graphs], *rows], width),
-            _filled(f"{HOW_GRID} The report has every cell.", width, "", ""),
+            _filled(f"{found.how} The report has every cell.", width, "", ""),
         ]
     )
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from tabulate import tabulate
 
-from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, UnknownNameError, closest
 from cheesebench.files import write_whole, written_whole
 from cheesebench.interfaces import RUNNING, STAY, BaseSpecification, SubjectEnvironment
@@ -102,7 +101,7 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).split()))
 
 
-def shortened(text: str, most: int) -> str:
+def _shortened(text: str, most: int) -> str:
     """Return text cut to a number of letters, with three dots if it was longer."""
     return text if len(text) <= most else f"{text[:most]}..."
 
@@ -163,7 +162,7 @@ def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bo
 def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
     return [
         [
-            "" if cell is None else shortened(one_line(cell), LONGEST_CELL)
+            "" if cell is None else _shortened(one_line(cell), LONGEST_CELL)
             for cell in row
         ]
         for row in (headers, *rows)
@@ -237,10 +236,6 @@ def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
         while number < trial and life.step(STAY)[2] == RUNNING:
             pass
     return observation or ""
-
-
-def write_picture(picture: Picture, path: str) -> None:
-    write_bytes(picture.png, path)
 
 
 def write_bytes(content: bytes, path: str) -> None:
@@ -436,16 +431,6 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
 def positive_number(text: str) -> int:
     if (number := whole_number(text)) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return number
-
-
-def proportion(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
     return number
 
 

@@ -19,8 +19,8 @@ from cheesebench.commands.common import (
     installed_catalogue,
     one_line,
     whole_number,
+    write_bytes,
     write_output,
-    write_picture,
 )
 from cheesebench.errors import OptionError
 from cheesebench.interface_checks import rendered
@@ -93,7 +93,7 @@ def _write_markdown(shown: Iterable[Plate], seed: int, page: Path | None) -> Non
             f"{page} cannot be written: {error}. Name a page in a directory that exists."
         ) from None
     for name, picture in pictures.items():
-        write_picture(picture, str(page.parent / name))
+        write_bytes(picture.png, str(page.parent / name))
     write_output(words + text, str(page))
 
 

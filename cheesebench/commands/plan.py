@@ -18,7 +18,6 @@ from cheesebench.commands.common import (
     add_options,
     describe,
     one_line,
-    proportion,
     table,
 )
 from cheesebench.experiment.settings import Given
@@ -84,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--icc",
         metavar="X",
-        type=proportion,
+        type=_proportion,
         help="Intraclass correlation of a subject's trials. Default: 0.3",
     )
     parser.add_argument(
@@ -180,6 +179,16 @@ def _needs(found: Forecast, several: bool) -> str:
             ]
         )
     return table(("the whole run", *(needs if several else ["any model"])), rows)
+
+
+def _proportion(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
+    return number
 
 
 def _sources(found: Forecast) -> Iterator[str]:

@@ -20,7 +20,7 @@ from cheesebench.commands.common import (
     load_protocol,
     one_line,
     wait_for_trial,
-    write_picture,
+    write_bytes,
 )
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import (
@@ -268,7 +268,7 @@ class Game:
             where.append(f"state {life.state}")
         print(one_line(" · ".join([self._name, *where])))
         if isinstance(observation, Picture) and self._output is not None:
-            write_picture(observation, self._output)
+            write_bytes(observation.png, self._output)
         if text := str(observation):
             print(printable(text))
         frozen = " · frozen: every action waits" if life.waiting else ""

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.amounts import number, rounded
 from cheesebench.commands.common import (
-    NARROW,
     PROTOCOL,
     add_output,
     describe,
     find_protocol,
     installed_catalogue,
     one_line,
+    terminal_width,
     write_output,
 )
 from cheesebench.errors import OptionError
@@ -362,7 +362,7 @@ def _text_card(title: str, sections: Sections) -> str:
             rest = " " * len(first)
             filled = textwrap.fill(
                 one_line(value),
-                NARROW,
+                terminal_width(),
                 initial_indent=first,
                 subsequent_indent=rest,
                 break_on_hyphens=False,

@@ -16,7 +16,7 @@ from cheesebench.commands.common import (
     shown_path,
     table,
     wait_for_trial,
-    write_picture,
+    write_bytes,
 )
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.interface_checks import rendered
@@ -129,7 +129,7 @@ def _shown(observation: str, output: str | None) -> str:
     text = f"\n{printable(str(observation))}" if str(observation) else ""
     if output is None:
         return f"(a picture; --output FILE.png writes it){text}"
-    write_picture(observation, output)
+    write_bytes(observation.png, output)
     return f"(a picture, written to {one_line(output)}){text}"
 
 

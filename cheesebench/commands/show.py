@@ -19,7 +19,6 @@ from cheesebench.commands.common import (
     describe,
     one_line,
     positive_number,
-    shortened,
     table,
     write_output,
 )
@@ -183,7 +182,8 @@ def _letters(call: RebuiltCall) -> str:
 
 
 def _excerpt(text: str) -> str:
-    return shortened(one_line(text[: 4 * EXCERPT]), EXCERPT)
+    line = one_line(text[: 4 * EXCERPT])
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}..."
 
 
 def _shown(
