@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
+import errno
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
+from cheesebench.files import read_bytes
 from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.paradigms.dialogue.statistics import (
     KINDS,
@@ -144,12 +146,19 @@ def _of_runs(options: argparse.Namespace) -> Iterable[Score]:
                     yield from scores_of(plan, log.trials(plan))
 
 
+#: Bytes of a file of scores; the paper's has less than a thousandth of it.
+_MOST_BYTES = 32 * 2**20
+
+
 def read_scores(path: Path, published: Published) -> list[Score]:
     """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
     names the line of a mistake.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = read_bytes(path, _MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {_MOST_BYTES:,} bytes")
+        text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(

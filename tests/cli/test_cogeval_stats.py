@@ -182,6 +182,7 @@ def test_a_broken_file_is_one_line(
     [
         ([], "Name runs, or one table of scores"),
         (["--scores", "nowhere.csv"], "cannot be read"),
+        (["--scores", "/dev/zero"], "it is not a file"),
         (["nothing"], "nothing"),
         (["--published", "gpt-5"], "gpt-5"),
     ],
