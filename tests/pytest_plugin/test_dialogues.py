@@ -84,7 +84,7 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
         rate = sum(bool(record.success) for record in log.trials()) / 400
     assert abs(rate - 0.25) < 4 * (0.25 * 0.75 / 400) ** 0.5
     result.stdout.fnmatch_lines(
-        ["* protocol * rate  chance *", "* fork*valuePath]  2? %    25 % *"]
+        ["* protocol *rate  chance *", "* fork*aluePath]  2?* %    25 % *"]
     )
 
 
