@@ -130,7 +130,7 @@ def test_a_run_that_is_ended_again_and_again(
             else:
                 until(lambda: server.count > before + more, process)  # noqa: B023 - called here
                 time.sleep(0.1 * chance.random())
-            number = chance.choice((*GENTLE, *(signal.SIGKILL,) * 3))
+            number = chance.choice((*GENTLE, *(signal.SIGKILL,) * len(GENTLE)))
             process.send_signal(number)
             output, _ = process.communicate()
             hard += number not in GENTLE
