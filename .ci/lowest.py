@@ -31,7 +31,7 @@ class Environment(NamedTuple):
 #: What our lowest versions say of newer ones beside them is not ours to mend.
 _PYTEST = ("python", "-m", "pytest", "-q", "-W", "default", "--durations=3")
 _FRAME = "import cheesebench, sys; print(cheesebench.open_run(sys.argv[1]).trials())"
-#: vLLM, torch and what tests and pages need are left out: they take gigabytes.
+#: vLLM, torch, Ray and what tests and pages need are left out: they take gigabytes.
 ENVIRONMENTS = {
     "usual": Environment(
         ("cogeval", "figures", "pandas", "parquet"),
@@ -56,10 +56,6 @@ ENVIRONMENTS = {
             ),
         ),
         ("trackio", "openai<3"),  # Inspect of that time knows no later client
-    ),
-    "ray": Environment(
-        ("ray",),
-        ((*_PYTEST, "tests/ray_cluster", "-m", "ray", "-k", "node_that_dies"),),
     ),
 }
 
