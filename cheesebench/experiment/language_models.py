@@ -705,6 +705,7 @@ class LanguageModels:
                 patience=options.patience,
                 replaying=self._source is not None,
                 retry_errors=options.retry_errors,
+                has_replied=self._log.calls.has_reply(name),
                 served_by=self._log.calls.served_by(name, MOST_NAMES),
             )
         return self._channels[name]

@@ -314,6 +314,10 @@ class CallLog:
         query = "SELECT DISTINCT served_by FROM calls WHERE model = ? AND served_by != '' LIMIT ?"
         return {name for (name,) in self._log.select(query, (model, most))}
 
+    def has_reply(self, model: str) -> bool:
+        query = "SELECT 1 FROM calls WHERE model = ? AND fault = '' LIMIT 1"
+        return bool(self._log.select(query, (model,)))
+
     def totals(self) -> CallTotals:
         """Return the totals of all calls, including those that are about to be
         written.
