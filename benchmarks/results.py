@@ -180,7 +180,7 @@ def rendered(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> s
         found, key=lambda cell: (cell.model, cell.agent)
     ):
         chosen = {cell: found[cell] for cell in group}
-        parts.append(f"### {model}{f', {agent}' if agent else ''}")
+        parts.append(f"## {model}{f', {agent}' if agent else ''}")
         if not any(chosen.values()):
             parts.append("Not measured yet.")
             continue
@@ -207,7 +207,7 @@ def _summary(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> s
         said = state(one, hashes)
         row[cell.protocol] = "-" if one is None else said.partition(":")[0]
     table = [[" ".join(key).strip(), *row.values()] for key, row in rows.items()]
-    return tabulate(table, ["", *NINE], tablefmt="github", disable_numparse=True)
+    return tabulate(table, ["subject", *NINE], tablefmt="github", disable_numparse=True)
 
 
 def _rows(chosen: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
