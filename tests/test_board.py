@@ -229,7 +229,7 @@ def test_every_rule_has_a_section_and_every_key_a_line() -> None:
     rules |= set(re.findall(r'Refusal\("([a-z ]+)"', source))
     assert rules == {"set", "design", "seed", "whole", "told", "failed runs", "replay", "once"}  # fmt: skip
     assert rules <= set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE))
-    block = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    block = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
     assert block is not None
     assert re.findall(r"^(\w+):", block[1], re.MULTILINE) == list(Entry.model_fields)
     assert gap([]) == "–"
