@@ -97,13 +97,12 @@ def shown_path(path: Path | str) -> str:
     )
 
 
-def one_line(text: object) -> str:
-    return printable(" ".join(str(text).split()))
-
-
-def _shortened(text: str, most: int) -> str:
-    """Return text cut to a number of letters, with three dots if it was longer."""
-    return text if len(text) <= most else f"{text[:most]}..."
+def one_line(text: object, most: int | None = None) -> str:
+    """Return text as one printable line, cut to ``most`` characters, with three dots
+    if it was longer.
+    """
+    line = printable(" ".join(str(text).split()))
+    return line if most is None or len(line) <= most else f"{line[:most]}..."
 
 
 def terminal_width() -> int:
@@ -161,10 +160,7 @@ def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bo
 
 def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
     return [
-        [
-            "" if cell is None else _shortened(one_line(cell), LONGEST_CELL)
-            for cell in row
-        ]
+        ["" if cell is None else one_line(cell, LONGEST_CELL) for cell in row]
         for row in (headers, *rows)
     ]
 

@@ -182,8 +182,7 @@ def _letters(call: RebuiltCall) -> str:
 
 
 def _excerpt(text: str) -> str:
-    line = one_line(text[: 4 * EXCERPT])
-    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}..."
+    return one_line(text[: 4 * EXCERPT], EXCERPT)
 
 
 def _shown(
