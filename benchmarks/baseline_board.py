@@ -17,11 +17,13 @@ import tempfile
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+from benchmarks.places import filled  # noqa: E402
+
 KEPT = PROJECT / "benchmarks" / "measured" / "board"
 #: The board that the logs make, as it stands on the page.
 BOARD = KEPT / "board.md"
 PAGE = PROJECT / "docs" / "results.md"
-BEGIN, END = "<!-- board -->\n", "<!-- end of the board -->"
 SET = "2026.1"
 AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
 LOG = "run.sqlite"
@@ -69,17 +71,10 @@ def made() -> str:
     return done.stdout
 
 
-def section(board: str) -> str:
-    """Return what stands on the page: the board without its title."""
-    _, _, below = board.partition("\n\n")
-    return f"{BEGIN}{below.rstrip()}\n{END}"
-
-
 def page(board: str) -> str:
-    """Return the page with a board."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{section(board)}{rest.partition(END)[2]}"
+    """Return the page with a board, without its title."""
+    _, _, below = board.partition("\n\n")
+    return filled(PAGE, "board", f"\n{below.rstrip()}\n")
 
 
 def main() -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,13 +27,13 @@ from cheesebench.published import published
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
+from benchmarks.places import fill  # noqa: E402
 from benchmarks.random_rates import TASKS, rate_of  # noqa: E402
 
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
 #: Says what came out beside each row of the paper.
 PAPERS = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
-_PLACE = re.compile(r"(?<=<!-- measured: agents -->\n).*?(?=<!-- end -->)", re.DOTALL)
 #: Least number of trials of each paradigm.
 TRIALS = 200
 #: Agent, and its row of the published numbers.
@@ -165,9 +164,7 @@ def main() -> None:
     print(found)
     if asked.write:
         KEPT.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-        page, times = _PLACE.subn(lambda _: found, PAGE.read_text(encoding="utf-8"))
-        assert times == 1, f"{PAGE} has no place for the table"
-        PAGE.write_text(page, encoding="utf-8")
+        fill(PAGE, "agents", f"\n{found}")
 
 
 if __name__ == "__main__":

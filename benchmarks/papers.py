@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean, median
@@ -29,10 +29,12 @@ from cheesebench.paradigms.dialogue.statistics import (
 from cheesebench.protocol import Specification
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+from benchmarks.places import fill  # noqa: E402
+
 KEPT = PROJECT / "benchmarks" / "measured" / "cogeval_scores.json"
 PAPERS = PROJECT / "docs" / "papers.md"
 COGEVAL = PROJECT / "docs" / "cogeval.md"
-PLACE = r"(?<=<!-- measured: {} -->).*?(?=<!-- end -->)"
 #: Table 2 of the paper: deviance of each term.
 TABLE_2 = {
     "model": 2357.9,
@@ -183,18 +185,6 @@ def parts() -> dict[str, tuple[Path, str]]:
     }
 
 
-def written(name: str, page: Path, text: str) -> str:
-    """Return a page with a part in its place."""
-    found, times = re.subn(
-        PLACE.format(re.escape(name)),
-        lambda _: text,
-        page.read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
-    assert times == 1, f"{page} has no place for '{name}'"
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -208,7 +198,7 @@ def main() -> None:
     for name, (page, text) in parts().items():
         print(f"{name}: {text}")
         if asked.write:
-            page.write_text(written(name, page, text), encoding="utf-8")
+            fill(page, name, text)
 
 
 if __name__ == "__main__":

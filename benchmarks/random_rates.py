@@ -14,9 +14,9 @@ import argparse
 import json
 import math
 import random
-import re
 import statistics
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +27,10 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+from benchmarks.places import fill  # noqa: E402
+
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
-_PLACE = re.compile(r"(?<=<!-- measured: random -->\n).*?(?=<!-- end -->)", re.DOTALL)
 TRIALS, SEEDS = 6000, 99
 
 
@@ -174,9 +176,7 @@ def main() -> None:
     asked = parser.parse_args()
     found = table(asked.trials, asked.peer, asked.seeds)
     if asked.write:
-        page, times = _PLACE.subn(lambda _: found, PAGE.read_text(encoding="utf-8"))
-        assert times == 1, f"{PAGE} has no place for the table"
-        PAGE.write_text(page, encoding="utf-8")
+        fill(PAGE, "random", f"\n{found}")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from common import MEASURED, NINE, specifications
+from places import filled
 from tabulate import tabulate
 
 from cheesebench.cli import main as cheesebench
@@ -44,7 +45,6 @@ MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 ASKERS = ("llm", "llm-tools")
 KEPT = MEASURED / "results"
 PAGE = Path(__file__).parents[1] / "docs/results.md"
-BEGIN, END = "<!-- results -->\n", "<!-- end -->"
 ACTIONS = {"F": "FORWARD", "L": "ROTATE_LEFT", "R": "ROTATE_RIGHT", "S": "STAY"}
 
 
@@ -270,10 +270,8 @@ def _behaviour(found: Iterable[Found]) -> str:
 def page() -> str:
     """Return the page with what the kept logs say."""
     hashes = {one.name: one.sha256 for one in specifications(list(NINE))}
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
     block = rendered({cell: read(cell) for cell in cells()}, hashes)
-    return f"{before}{BEGIN}{block}{END}{rest.partition(END)[2]}"
+    return filled(PAGE, "results", f"\n{block}")
 
 
 def main() -> None:

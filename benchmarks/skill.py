@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,9 +23,11 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.statistics import draw_sample
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.places import fill  # noqa: E402
+
 PAGE = ROOT / "docs" / "agents.md"
 KEPT = ROOT / "benchmarks" / "measured" / "skill.json"
-_PLACE = re.compile(r"(?<=<!-- measured: skill -->\n).*?(?=<!-- end -->)", re.DOTALL)
 #: Agents by skill, in per cent.
 SKILLS = {
     0: "random",
@@ -105,9 +107,7 @@ def main() -> None:
     print(found)
     if asked.write:
         KEPT.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-        page, times = _PLACE.subn(lambda _: found, PAGE.read_text(encoding="utf-8"))
-        assert times == 1, f"{PAGE} has no place for the table"
-        PAGE.write_text(page, encoding="utf-8")
+        fill(PAGE, "skill", f"\n{found}")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import papers
+from benchmarks.places import filled
 from cheesebench.cli import main
 from cheesebench.experiment.cells import find_study, shipped_studies
 from cheesebench.paradigms.dialogue.statistics import read_published
@@ -250,7 +251,7 @@ def test_the_means_of_dialogues_are_as_many_as_the_page_says() -> None:
 
 def test_the_pages_have_the_numbers_that_came_out_here() -> None:
     for name, (page, text) in papers.parts().items():
-        assert papers.written(name, page, text) == page.read_text(encoding="utf-8"), (
+        assert filled(page, name, text) == page.read_text(encoding="utf-8"), (
             f"{page.name}, {name}: python benchmarks/papers.py --write"
         )
 
