@@ -19,8 +19,8 @@ _STARTS = re.compile(r"[+\-±]?\d[\d.]*(?![\w.,]*\w)|[^\w\s] \d")
 
 
 def rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, halves away from zero: ``44.8`` of
-    44.75.
+    """Return a number rounded to ``decimals`` places, halves away from zero: 44.75
+    becomes ``44.8``.
     """
     scaled = float(f"{abs(value) * 10**decimals:.{_TRUSTED}g}")
     if not math.isfinite(scaled):

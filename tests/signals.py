@@ -6,8 +6,8 @@ import signal
 
 
 def reset_signals() -> None:
-    """For ``preexec_fn``: whoever runs the tests in the background, or with nohup, has
-    some of these ignored, and children inherit that.
+    """For ``preexec_fn``: tests in the background, or under nohup, ignore some of these
+    signals, and children inherit that.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -465,8 +465,8 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A reply to a question; ``seconds`` is how long it took, ``attempts`` counts those
-    before it.
+    """A reply to a question; ``seconds`` is how long it took, ``attempts`` counts the
+    answered one, too.
     """
 
     question: Question

@@ -23,7 +23,7 @@ from cheesebench.files import strict_json
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.server import pages
-from cheesebench.server.http_guard import HEADERS, NOTHING, RequestGuard, Serving
+from cheesebench.server.http_guard import HEADERS, RequestGuard, Serving
 from cheesebench.server.pages import shown
 from cheesebench.server.watch import (
     CellState,
@@ -32,6 +32,7 @@ from cheesebench.server.watch import (
     RunLine,
     RunState,
     line_to_json,
+    stamp_of,
 )
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison
@@ -291,25 +292,30 @@ def report(path: Path, plugins: PluginManager) -> str:
         return plugins.report("html", summary, log)
 
 
-#: A log, with when it and its journal were last written, and their sizes.
-Stamped = tuple[Path, tuple[tuple[int, int], ...]]
-
-
-def _as_it_is(path: Path) -> Stamped:
-    files = [one for one in (path, Path(f"{path}-wal")) if one.exists()]
-    states = [one.stat() for one in files]
-    return path, tuple((one.st_mtime_ns, one.st_size) for one in states)
-
-
-@lru_cache(maxsize=64)
 def compare(
-    first: Stamped, second: Stamped, models: tuple[str | None, str | None]
+    first: Path, second: Path, models: tuple[str | None, str | None]
 ) -> tuple[RunComparison, str]:
     """Return the comparison of two runs, and whether they were replayed, which is done
     once for logs that stay as they are. Raises as ``compare_files`` does.
     """
+    stamps = stamp_of(first), stamp_of(second)
+    if None in stamps:
+        return _compared(first, second, models)
+    return _kept(first, second, models, stamps)
+
+
+@lru_cache(maxsize=64)
+def _kept(
+    first: Path, second: Path, models: tuple[str | None, str | None], stamps: object
+) -> tuple[RunComparison, str]:
+    return _compared(first, second, models)
+
+
+def _compared(
+    first: Path, second: Path, models: tuple[str | None, str | None]
+) -> tuple[RunComparison, str]:
     said: list[str] = []
-    found = compare_files(first[0], second[0], models=models, tell=said.append)
+    found = compare_files(first, second, models=models, tell=said.append)
     return found, " ".join(said)
 
 
@@ -397,7 +403,7 @@ class Viewer:
         runs = find_runs(self._overview.results)
         if first not in runs or second not in runs:
             raise _nowhere()
-        logs = _as_it_is(runs[first]), _as_it_is(runs[second])
+        logs = runs[first], runs[second]
         found, said, problem = None, "", ""
         try:
             found, said = await self._aside(lambda: compare(*logs, names))
@@ -555,7 +561,6 @@ class Viewer:
         response = web.StreamResponse(
             headers={
                 **HEADERS,
-                "Content-Security-Policy": NOTHING,
                 "Content-Type": "text/event-stream",
             }
         )
