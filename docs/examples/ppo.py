@@ -1,10 +1,11 @@
 """PPO by stable-baselines3 (pip install 'pytest-cheesebench[sb3]'), on the characters
 of the observation.
 
-python ppo.py                                   # the two environments below, some 40
-seconds on one core python ppo.py --environment cheesebench/OperantChamber-v1 --steps
-160000 python ppo.py --save .                          # easy.TMaze-v1.ppo.zip: see
-conftest.py
+    # the two environments below, some 40 seconds on one core
+    python ppo.py
+    python ppo.py --environment cheesebench/OperantChamber-v1 --steps 160000
+    # writes easy.TMaze-v1.ppo.zip: see conftest.py
+    python ppo.py --save .
 """
 
 from __future__ import annotations

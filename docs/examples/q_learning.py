@@ -1,10 +1,12 @@
 """Q-learning in plain numpy: one table, taught by many subjects at once, over the text
 of the observation.
 
-python q_learning.py                                           # the environments below,
-in seconds python q_learning.py --environment cheesebench/TMaze-v1   # one that a table
-does not learn python q_learning.py --save .                                  #
-easy.TMaze-v1.policy.json: see conftest.py
+    # the environments below, in seconds
+    python q_learning.py
+    # one that a table does not learn
+    python q_learning.py --environment cheesebench/TMaze-v1
+    # writes easy.TMaze-v1.policy.json: see conftest.py
+    python q_learning.py --save .
 """
 
 from __future__ import annotations

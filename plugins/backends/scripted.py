@@ -1,15 +1,15 @@
 """The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``),
 no server, no network::
 
-seed: 7
-replies:                                  # the first line that fits is used
-  - {fault: rate_limit, retry_after: 0.1, share: 0.05}      # one call in twenty, drawn
-    by the seed
-  - {when: "reward: 1", say: "ACTIONS: FORWARD"}            # a regular expression,
-    found in the last message
-  - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"] choose: by_seed
-    # default: one after the other, for each conversation latency: [0.1, 0.3]
-    # seconds, or one number
+    seed: 7
+    replies:  # the first one that fits is used
+      # one call in twenty, drawn by the seed
+      - {fault: rate_limit, retry_after: 0.1, share: 0.05}
+      # a regular expression, found in the last message
+      - {when: "reward: 1", say: "ACTIONS: FORWARD"}
+      - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"]
+        choose: by_seed  # default: one after the other, for each conversation
+        latency: [0.1, 0.3]  # seconds, or one number
 """
 
 from __future__ import annotations

@@ -7,20 +7,24 @@ command says otherwise), YAML is loaded by whatever reads such files, Python is 
 asks the last run. A block of a language that no test runs is a failure. What the reader
 does not see stands in comments before the block:
 
-``<!-- test: skip: REASON -->``    It cannot run here. Its options are parsed, its
-models and extras looked up. ``<!-- test: file: NAME -->``      The block is this file
-(YAML may say so in its first line: ``# NAME``). ``<!-- test: fragment: FILE -->``  The
-block replaces these keys of the protocol FILE, and the whole is checked. ``<!-- test:
-exit: N -->``         The last command of the block ends with N. ``<!-- test: output
--->``          The last block of commands printed this (``...`` stands for anything).
-``<!-- test: setup: COMMANDS -->`` Run at this place of the page. ``<!-- test: server
--->``          The page has a server that speaks the OpenAI protocol: every
-``http://127.0.0.1:PORT/v1``
-                                   is its address, and the model ``NAME`` is answered by
-                                   it.
-``<!-- test: addopts: OPTIONS -->`` Options of all the page's pytest commands, instead
-of
-                                   ``--design smoke --cheese-exit-zero``.
+``<!-- test: skip: REASON -->``
+    It cannot run here. Its options are parsed, its models and extras looked up.
+``<!-- test: file: NAME -->``
+    The block is this file (YAML may say so in its first line: ``# NAME``).
+``<!-- test: fragment: FILE -->``
+    The block replaces these keys of the protocol FILE, and the whole is checked.
+``<!-- test: exit: N -->``
+    The last command of the block ends with N.
+``<!-- test: output -->``
+    The last block of commands printed this (``...`` stands for anything).
+``<!-- test: setup: COMMANDS -->``
+    Run at this place of the page.
+``<!-- test: server -->``
+    The page has a server that speaks the OpenAI protocol: every
+    ``http://127.0.0.1:PORT/v1`` is its address, and it answers the model ``NAME``.
+``<!-- test: addopts: OPTIONS -->``
+    Options of all the page's pytest commands, instead of
+    ``--design smoke --cheese-exit-zero``.
 """
 
 from __future__ import annotations
