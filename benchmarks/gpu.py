@@ -1,8 +1,7 @@
 """The nine protocols on a GPU: a vLLM server that our backend starts and stops, and
 what it says of itself under load.
 
-    python benchmarks/gpu.py MODEL benchmarks/measured/gpu.json --load ascii_2d:40
-    --models FILE ...
+    python benchmarks/gpu.py MODEL OUTPUT --load ascii_2d:40 --models FILE
 
 It takes any model of the backend vllm (``random_model.py`` makes one); what follows are
 options of pytest.

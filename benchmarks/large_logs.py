@@ -12,8 +12,7 @@ size of that process, *CPU* its processor time; rates are by CPU time, so that o
 jobs on the machine disturb them little. What is bounded stays as it is from size to
 size.
 
-    python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory
-    /some/disk
+    python benchmarks/large_logs.py --trials 10000 100000 1000000 --directory DIR
 
 A million trials with ten million calls take some 7 GB there (and twice that while they
 are merged or exported), and most of an hour of one core. ``--only`` takes some of the

@@ -1,8 +1,8 @@
 """What happens when a real, very small language model runs the nine protocols, in
 figures that any run must add up to.
 
-    python benchmarks/real_model.py --output benchmarks/measured/real_model.json python
-    benchmarks/real_model.py --plans results/first --plans results/second --output ...
+    python benchmarks/real_model.py --output benchmarks/measured/real_model.json
+    python benchmarks/real_model.py --plans RUN --plans RUN --output FILE
     python benchmarks/real_model.py --replies replies.jsonl
 
 It needs the extra ``local`` and the weights of smollm2-135m. docs/models.md shows the

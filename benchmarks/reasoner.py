@@ -4,9 +4,8 @@ view and by memory.
 It plays the nine paradigms through the real path, in the default design, and the table
 goes into ``docs/prompts.md``::
 
-    python benchmarks/reasoner.py                       # all of it: some ten minutes
-    python benchmarks/reasoner.py star_maze --view ascii_2d   # these columns of these
-    rows; the others stay
+    python benchmarks/reasoner.py              # all of it: some ten minutes
+    python benchmarks/reasoner.py star_maze --view ascii_2d   # the other cells stay
 """
 
 from __future__ import annotations

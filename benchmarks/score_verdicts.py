@@ -1,8 +1,7 @@
 """How often ``cheesebench verdict`` is wrong where two models are equal, or a mean is
 the value; and how often right.
 
-    python benchmarks/score_verdicts.py [--runs 1000] >
-    benchmarks/measured/score_verdicts.json
+    python benchmarks/score_verdicts.py > benchmarks/measured/score_verdicts.json
 
 Items differ in difficulty, and come in clusters whose items share luck; scores of the
 two models share the difficulty. Differences of graded scores are skewed: small gains

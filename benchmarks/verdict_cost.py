@@ -7,9 +7,8 @@ the rule stops. ``--history`` is the agent's setting (``5``: the window as it wa
 ``--profiles`` writes what ``cheesebench plan`` and the documentation know of the
 respondents.
 
-    python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent python
-    benchmarks/verdict_cost.py --dropped     # measured/dropped_plans.json, which
-    docs/prompts.md quotes
+    python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent
+    python benchmarks/verdict_cost.py --dropped   # for docs/prompts.md
 """
 
 from __future__ import annotations
@@ -311,6 +310,8 @@ def page_table(found: dict[str, Any], price: Price) -> str:
             for own in found["protocols"].values()
             if kind in own["respondents"]
         ]
+        if not cells:  # not measured yet
+            continue
         total = {
             name: sum(one["stopped"] * one["each"][name] for one in cells)
             for name in ("calls", *_TOKENS)

@@ -4,13 +4,16 @@ tested.
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pyperf
+import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+EXAMPLES = BENCHMARKS.parent / "docs/examples"
 
 
 def python(*arguments: str | Path) -> str:
@@ -51,3 +54,17 @@ def test_imports_are_measured() -> None:
     table = python(BENCHMARKS / "imports.py")
     assert "pytest plugin, after pytest" in table
     assert "cheesebench --help, after Python" in table
+
+
+@pytest.mark.parametrize(
+    "script",
+    [*BENCHMARKS.glob("*.py"), *EXAMPLES.glob("[!c]*.py")],
+    ids=lambda it: it.stem,
+)
+def test_each_command_of_a_docstring_stands_on_a_line_of_its_own(script: Path) -> None:
+    text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    shown = [line for line in text.splitlines() if line.startswith("    ")]
+    bare = [line.partition("#")[0].strip() for line in shown]
+    commands = [line for line in bare if line]
+    assert all(line.split()[0].endswith("python") for line in commands)
+    assert all(f"{line} ".count(".py ") == 1 for line in commands)

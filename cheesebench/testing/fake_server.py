@@ -11,8 +11,9 @@ pytest can all call it:
     assert server.peak <= 64
 
     def flaky(call):  # every third call is rejected, the others are echoed
-        return Answer(status=429, headers={"Retry-After": "1"}) if call.number % 3 == 0
-        else call.prompt[:20]
+        if call.number % 3 == 0:
+            return Answer(status=429, headers={"Retry-After": "1"})
+        return call.prompt[:20]
 
 ``python -m cheesebench.testing.fake_server --help`` runs it as a process of its own,
 for benchmarks.
