@@ -353,11 +353,10 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
     broken = "; ".join(f"{number} {what}" for number, what in said if number)
     if count[Verdict.FAIL]:
         failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
-        kept = [name for name in failed if name in listed]
-        text = f"{', '.join(failed)} failed" + _as_a_list(
-            failed, kept, len(cells), total
-        )
-        return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
+        held = listed if all(c.plan.goal == GOAL for c in cells) else None
+        corrected = "" if len(cells) == 1 else _corrected(failed, held, total)
+        said_of = (tally, f"{', '.join(failed)} failed", corrected, broken)
+        return Verdict.FAIL, "; ".join(filter(None, said_of)) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
     return (
@@ -366,14 +365,20 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
     )
 
 
-def _as_a_list(
-    failed: Sequence[str], kept: Sequence[str], cells: int, total: str
-) -> str:
-    """Return which FAILs remain when they are corrected for several protocols."""
-    if cells == 1:
-        return ""
-    remain = "all" if kept == failed else ", ".join(kept) or "none"
-    return f"; corrected for {total} (e-BH): {remain}"
+def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
+    """Return which FAILs are corrected for several protocols: those of the list, or all
+    if the purses were (None).
+    """
+    if listed is None:
+        return f"corrected for {total} (--familywise): all"
+    kept = [name for name in failed if name in listed]
+    if kept == failed:
+        return f"corrected for {total} (e-BH): all"
+    if not kept:
+        return f"not corrected for {total} (--familywise does that)"
+    rest = ", ".join(name for name in failed if name not in listed)
+    text = f"corrected for {total} (e-BH): {', '.join(kept)}"
+    return f"{text}; not corrected: {rest} (--familywise corrects all)"
 
 
 # ---- The best of several views: the paper's headline number, and a number that shows

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.records import GOAL, CellPlan, TrialRecord
 from cheesebench.statistics import (
     RunSummary,
     Verdict,
@@ -38,13 +38,14 @@ def run(plan: MakePlan, cohort: MakeTrials) -> Callable[..., RunSummary]:
     given list of lives).
     """
 
-    def make(**lives: str | list[str]) -> RunSummary:
+    def make(goal: float = GOAL, **lives: str | list[str]) -> RunSummary:
         plans = [
             plan(
                 protocol=name,
-                dimension=DIMENSIONS[name],
+                dimension=DIMENSIONS.get(name, "inhibition"),
                 title=name.upper(),
                 subjects=40,
+                goal=goal,
             )
             for name in lives
         ]
@@ -111,7 +112,20 @@ def test_a_failure_that_is_not_listed_is_one_all_the_same(run: Run) -> None:
     (model,) = summary.models
     assert (model.gate, model.failed) == (Verdict.FAIL, ())
     assert model.gate_reason == (
-        "2 of 3 protocols passed; b failed; corrected for 3 protocols (e-BH): none."
+        "2 of 3 protocols passed; b failed; not corrected for 3 protocols (--familywise "
+        "does that)."
+    )
+    (model,) = run(a=POOR, b=lives, c=GOOD, d=GOOD, e=GOOD).models
+    assert model.gate_reason == (
+        "3 of 5 protocols passed; a, b failed; corrected for 5 protocols (e-BH): a; not "
+        "corrected: b (--familywise corrects all)."
+    )
+
+
+def test_verdicts_of_a_familywise_run_are_corrected_already(run: Run) -> None:
+    (model,) = run(goal=60.0, a=GOOD, b=POOR, c=GOOD).models
+    assert model.gate_reason.endswith(
+        "; corrected for 3 protocols (--familywise): all."
     )
 
 
