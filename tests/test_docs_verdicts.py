@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cheesebench
 from benchmarks import verdict_simulation as engine
 from cheesebench.planning.simulation import RUNS, Subjects, simulate
 from cheesebench.records import MOST_SUBJECTS, ReferenceValue
@@ -143,9 +144,9 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
         (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split()
     )
     assert (
-        f"${dollars['hopeless']:.2f} for a model that never names an action (an ERROR in the end) "
-        f"and ${dollars['ratlike']:.2f} for one that is right in three of four trials"
-        in readme
+        f"${dollars['hopeless']:.2f} for a model that never names an action (an ERROR in the "
+        f"end), ${dollars['competent']:.2f} for one that is right in 19 of 20 trials, and "
+        f"${dollars['ratlike']:.2f} for one that is right in three of four" in readme
     )
     open_ = [
         f"{1 - expected(name, 'PASS') - expected(name, 'FAIL'):.0%}".replace("%", " %")
@@ -159,6 +160,15 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
         f"{open_[1]} on one that is 20 points worse, and {open_[2]} on one that is 30 points worse"
         in readme
     )
+
+
+@pytest.mark.slow
+def test_what_a_model_like_the_animals_costs_is_what_a_plan_says() -> None:
+    needs = cheesebench.plan("gpt-5.4-mini").needs["as the animals"]
+    assert needs.dollars is not None
+    half, most = needs.dollars
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"up to ${half:.0f}, 95 % up to ${most:.0f} (`cheesebench plan" in readme
 
 
 def test_what_a_gpu_does_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
