@@ -84,7 +84,7 @@ def test_what_dropped_plans_cost_is_what_was_measured() -> None:
     assert said
     assert list(map(int, said.groups())) == [
         round(100 * change / never - 100),
-        *map(int, (box["change"], box["never"])),
+        *map(round, (box["change"], box["never"])),
     ]
 
 
