@@ -2,15 +2,16 @@
 minutes), and kept beside them.
 
 ``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose
-construct has changed. It writes what ``cheesebench audit --part lesions --json``
-prints, in short, so that a report's *validated* has the same source.
+construct has changed; ``--part memory`` measures that part alone, and keeps the rest.
+It writes what ``cheesebench audit --part lesions --json`` prints, in short, so that a
+report's *validated* has the same source.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ PROTOCOLS = Path(__file__).parents[1] / "protocols"
 CLASSICS = PROTOCOLS / "classics"
 #: A kept audit lies in the folder of its protocols.
 FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
+#: The parts of an audit that are kept, and the beginning of their rules.
+PARTS = {"lesions": RULE, "memory": MEMORY}
 
 
 def validated() -> dict[str, Specification]:
@@ -101,29 +104,35 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
 
 
 def measure(
-    specification: Specification, effort: float = 1.0, seed: int = 0
+    specification: Specification, parts: Sequence[str] = tuple(PARTS)
 ) -> dict[str, Any]:
-    """Return the ceilings of one protocol, and how much memory a PASS needs."""
-    settings = AuditSettings(
-        seed=seed,
-        parts=("lesions", "memory"),
-        effort=effort,
-        processes=os.cpu_count() or 1,
-    )
+    """Return what these parts of an audit find: the ceilings of one protocol, how much
+    memory a PASS needs.
+    """
+    settings = AuditSettings(parts=tuple(parts), processes=os.cpu_count() or 1)
     report = audit_specification(specification, settings)
     findings = [
         {"rule": one.rule, "verdict": one.verdict, "numbers": dict(one.numbers)}
         for one in report.findings
-        if one.rule.startswith((RULE, MEMORY))
+        if one.rule.startswith(tuple(PARTS[part] for part in parts))
     ]
-    marks = {"sha256": report.sha256, "life_sha256": report.life_sha256}
     return {
         "protocol": specification.name,
-        **marks,
-        "effort": effort,
-        "seed": seed,
+        "sha256": report.sha256,
+        "life_sha256": report.life_sha256,
+        "effort": settings.effort,
+        "seed": settings.seed,
         "findings": findings,
     }
+
+
+def completed(
+    entry: Mapping[str, Any], measured: Mapping[str, Any], parts: Sequence[str]
+) -> dict[str, Any]:
+    """Return what was measured now, with what was kept of the other parts."""
+    now = tuple(PARTS[part] for part in parts)
+    kept = [one for one in entry["findings"] if not one["rule"].startswith(now)]
+    return {**measured, "findings": [*kept, *measured["findings"]]}
 
 
 def lesions(specification: Specification) -> str:
@@ -218,16 +227,24 @@ def _curve(values: Sequence[float]) -> str:
     return " ".join(f"{value:.2f}" for value in values[:12])
 
 
-def main(names: Sequence[str]) -> None:
+def main() -> None:
     """Measure, and write after each protocol."""
+    parser = argparse.ArgumentParser(description="Measure the shipped protocols.")
+    parser.add_argument("protocols", nargs="*")
+    parser.add_argument("--part", choices=PARTS)
+    arguments = parser.parse_args()
+    names = arguments.protocols
+    parts = [arguments.part] if arguments.part else list(PARTS)
     for specification in validated().values():
-        found = stored()
-        if specification.name in names or (
-            not names and not is_current(specification, found.get(specification.name))
-        ):
-            store(specification, measure(specification))
+        entry = stored().get(specification.name)
+        current = is_current(specification, entry)
+        if specification.name in names or not (names or current):
+            measured = measure(specification, parts)
+            if entry is not None and current:
+                measured = completed(entry, measured, parts)
+            store(specification, measured)
             print(specification.name, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

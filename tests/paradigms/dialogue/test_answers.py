@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -301,9 +303,17 @@ def test_what_is_listed_plainly_is_read_exactly(
     ],
 )
 def test_no_reply_takes_more_than_linear_time(piece: str) -> None:
-    """Quadratic time would be minutes for each."""
-    for form in ("path", "edges"):
-        read_answer(piece * (MAX_READ // len(piece)), ROOMS, form)
+    """Eight times as much takes eight times as long, where quadratic time takes 64."""
+
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        begun = time.process_time()
+        for form in ("path", "edges"):
+            read_answer(text, ROOMS, form)
+        return time.process_time() - begun
+
+    short = max(seconds(MAX_READ // 64) for _ in range(3))
+    assert min(seconds(MAX_READ // 8) for _ in range(2)) < 24 * max(short, 1e-3)
 
 
 def test_the_end_of_a_very_long_reply_counts() -> None:
