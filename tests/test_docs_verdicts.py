@@ -14,6 +14,7 @@ import pytest
 
 import cheesebench
 from benchmarks import verdict_simulation as engine
+from cheesebench.experiment.calling import HOPELESS_REPLIES
 from cheesebench.planning.simulation import RUNS, Subjects, simulate
 from cheesebench.records import MOST_SUBJECTS, ReferenceValue
 from cheesebench.statistics.question import Question
@@ -144,8 +145,9 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
         (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split()
     )
     assert (
-        f"${dollars['hopeless']:.2f} for a model that never names an action (an ERROR in the "
-        f"end), ${dollars['competent']:.2f} for one that is right in 19 of 20 trials, and "
+        f"${dollars['hopeless']:.2f} for a model that names one action and then no more (nine "
+        f"FAILs; one that never names any is an ERROR after some {HOPELESS_REPLIES} calls each), "
+        f"${dollars['competent']:.2f} for one that is right in 19 of 20 trials, and "
         f"${dollars['ratlike']:.2f} for one that is right in three of four" in readme
     )
     open_ = [
