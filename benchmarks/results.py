@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +39,17 @@ from places import filled
 from tabulate import tabulate
 
 from cheesebench.cli import main as cheesebench
+from cheesebench.statistics.wording import on_scale
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+from website.markup import escape  # noqa: E402
 
 AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 ASKERS = ("llm", "llm-tools")
 KEPT = MEASURED / "results"
-PAGE = Path(__file__).parents[1] / "docs/results.md"
+PAGE = PROJECT / "docs/results.md"
 ACTIONS = {"F": "FORWARD", "L": "ROTATE_LEFT", "R": "ROTATE_RIGHT", "S": "STAY"}
 
 
@@ -211,8 +216,9 @@ def _summary(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> s
 
 
 def _rows(chosen: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
-    columns = ["protocol", "verdict", "rate", "rodent", "difference", "subjects"]
-    columns += ["calls", "hours of calls", "digest of the log"]
+    columns = ["protocol", "verdict", "rate", "rodent", "ability", "of the rodent"]
+    columns += ["difference", "subjects", "calls", "hours of calls"]
+    columns += ["digest of the log"]
     return tabulate(
         [_row(cell, one, hashes) for cell, one in chosen.items()],
         columns,
@@ -224,7 +230,7 @@ def _rows(chosen: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str
 def _row(cell: Cell, one: Found | None, hashes: Mapping[str, str]) -> list[str]:
     said = state(one, hashes)
     if one is None:
-        return [cell.protocol, said, *[""] * 7]
+        return [cell.protocol, said, *[""] * 9]
     judged, reference = one.judged, one.judged["plan"]["reference"]
     ends = [
         judged[name] for name in ("difference", "difference_low", "difference_high")
@@ -237,6 +243,7 @@ def _row(cell: Cell, one: Found | None, hashes: Mapping[str, str]) -> list[str]:
         said,
         "" if judged["rate"] is None else f"{judged['rate']:.3f}",
         "" if reference is None else f"{reference['value']:.3f}",
+        *_abilities(judged["ability"]),
         difference,
         str(judged["subjects"]),
         f"{one.calls:,}" if one.calls else "",
@@ -245,26 +252,44 @@ def _row(cell: Cell, one: Found | None, hashes: Mapping[str, str]) -> list[str]:
     ]
 
 
+def _abilities(scale: Mapping[str, float | None] | None) -> list[str]:
+    """Return where the model and the rodent stand on the ability scale."""
+    return [on_scale((scale or {}).get(side)) for side in ("model", "rodent")]
+
+
 def _behaviour(found: Iterable[Found]) -> str:
     """Return in plain words what a model did in all of its cells."""
     cells = list(found)
+    said = [_steps(cells), *_replies(cells)]
+    said += [
+        f"In {one.cell.protocol}: {escape(one.judged['reason'])}"
+        for one in cells
+        if one.judged["verdict"] == "ERROR"
+    ][:1]
+    return " ".join(filter(None, said))
+
+
+def _steps(cells: Sequence[Found]) -> str:
     actions = sum((one.actions for one in cells), Counter[str]())
     moves = {name: actions[letter] for letter, name in ACTIONS.items()}
-    total, calls = sum(moves.values()), sum(one.calls for one in cells)
-    if not total:
+    if not (total := sum(moves.values())):
         return ""
     shares = ", ".join(f"{name} {n / total:.0%}" for name, n in moves.items())
-    said = f"Of {total:,} steps: {shares}."
-    if calls:
-        unread = sum(one.judged["agent_counts"].get("unparsed", 0) for one in cells)
-        tokens = sum(one.tokens for one in cells)
-        said += (
-            f" Of {calls:,} replies, {1 - unread / calls:.0%} named an action, "
-            f"{sum(one.repeated for one in cells) / calls:.0%} were the reply before once more, and "
-            f"{sum(one.noted for one in cells) / calls:.0%} had learnings that say something. "
-            f"{tokens / 1e6:.1f} million tokens, {sum(one.hours for one in cells):.1f} hours of calls."
-        )
-    return said
+    return f"Of {total:,} steps: {shares}."
+
+
+def _replies(cells: Sequence[Found]) -> Iterator[str]:
+    if not (calls := sum(one.calls for one in cells)):
+        return
+    unread = sum(one.judged["agent_counts"].get("unparsed", 0) for one in cells)
+    yield (
+        f"Of {calls:,} replies, {1 - unread / calls:.0%} named an action, "
+        f"{sum(one.repeated for one in cells) / calls:.0%} were the reply before once more, and "
+        f"{sum(one.noted for one in cells) / calls:.0%} had learnings that say something."
+    )
+    tokens = sum(one.tokens for one in cells)
+    hours = sum(one.hours for one in cells)
+    yield f"{tokens / 1e6:.1f} million tokens, {hours:.1f} hours of calls."
 
 
 def page() -> str:
