@@ -178,9 +178,8 @@ async def measure(
             await connection.complete(request)
 
     try:
-        await asyncio.gather(
-            *(several(1) for _ in range(in_flight))
-        )  # imports, the connections
+        # Imports, the connections.
+        await asyncio.gather(*(several(1) for _ in range(in_flight)))
         cpu, wall = time.process_time(), time.monotonic()
         await asyncio.gather(
             *(several(max(calls // in_flight, 1)) for _ in range(in_flight))

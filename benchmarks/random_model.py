@@ -135,9 +135,8 @@ def suggest(model: Any, found: dict[int, list[int]]) -> None:
         ):
             inputs[one] = direction * inputs.shape[1] ** 0.5
             for another in set(following):
-                more = (
-                    0.7 * torch.tensor(following.count(another)).log().item()
-                )  # at a temperature of 0.7
+                # At a temperature of 0.7.
+                more = 0.7 * torch.tensor(following.count(another)).log().item()
                 outputs[another] += direction * ((30 + more) / inputs.shape[1] ** 0.5)
 
 

@@ -38,9 +38,8 @@ def spent() -> float:
             fields = (
                 Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             )
-            ticks += sum(
-                map(int, fields[11:15])
-            )  # its own, and those of children that have ended
+            # Its own, and those of children that have ended.
+            ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -960,9 +960,8 @@ def main() -> None:
                 for key, own in found[options.only].items()
             }
         text = json.dumps({**known, **found}, indent=1)
-        pairs = re.sub(
-            r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text
-        )  # on one line each
+        # On one line each.
+        pairs = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text)
         RESULTS.write_text(pairs + "\n", encoding="utf-8")
         everything = json.loads(RESULTS.read_text(encoding="utf-8"))
         PAGE.write_text(

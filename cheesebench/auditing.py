@@ -74,9 +74,9 @@ def audit_specification(
         if view_names
         else list(plugins.views.values())
     )
-    if (
-        settings.progress
-    ):  # a name may stand for a shipped protocol or for a file in the working directory
+    if settings.progress:
+        # A name may stand for a shipped protocol or for a file in the working
+        # directory.
         settings.progress(specification.path)
     findings = []
     for finding in plugins.compile(specification).audit(views, settings):

@@ -27,9 +27,9 @@ from cheesebench.statistics.wording import plural
 from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
-#: What is told of an entry, beside its log.
+#: File beside the log, with what an entry declares about itself.
 ENTRY = "entry.yaml"
-#: The only design of a board: as many subjects for everybody.
+#: The only design of a board: the same number of subjects for each model.
 DESIGN = "leaderboard"
 
 
@@ -41,7 +41,7 @@ class FailedRun(DocumentModel):
 
 
 class Entry(DocumentModel):
-    """What is told of an entry; every key is required."""
+    """The declarations of an entry; every key is required."""
 
     trained_on: list[str] = Field(
         description="Protocols, pages, twins or logs of CheeseBench that the model was trained on, or tuned with."

@@ -186,7 +186,7 @@ class ChatReply:
     model: str = ""
     """Model name reported by the server."""
     doubt: str = ""
-    """How the server's counts contradict one another: said once, and not recorded."""
+    """Contradiction between the server's counts; reported once, and not recorded."""
 
 
 #: Why a call failed. ``malformed`` is an answer that is no reply; ``connection``
@@ -255,9 +255,9 @@ class Price:
     prompt: float
     completion: float
     cached: float | None = None
-    """Of cached prompt tokens; None: as ``prompt``."""
+    """Price of cached prompt tokens; None: as ``prompt``."""
     written: float | None = None
-    """Of prompt tokens that are written into a cache; None: as ``prompt``."""
+    """Price of prompt tokens that are written into a cache; None: as ``prompt``."""
     on: date
 
     def __post_init__(self) -> None:
@@ -318,7 +318,7 @@ class ModelEntry:
     trained_on: tuple[str, ...] = ()
     """Protocols that it was trained on, which every verdict on it says."""
     licence: str = ""
-    """Of its weights (SPDX), where they are open."""
+    """Licence of its weights (SPDX), where they are open."""
     note: str = ""
 
 

@@ -99,9 +99,8 @@ def _run(arguments: list[str]) -> int:
         if closest(name, commands):
             raise UnknownNameError("command", name, commands)
         plugins = installed_plugins()
-        plugins.supplied(
-            plugins.hook.cheesebench_commands
-        )  # a plugin whose hook fails may supply it
+        # A plugin whose hook fails may supply it.
+        plugins.supplied(plugins.hook.cheesebench_commands)
         raise UnknownNameError(
             "command", name, commands, remedy=plugins.remedy_for(name)
         )

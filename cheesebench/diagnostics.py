@@ -98,9 +98,8 @@ class Diagnostics:
         self._add(Diagnostic(position, "info", code, sentence, remedy))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        if not isinstance(
-            diagnostic.position, Position
-        ):  # a plugin's family may have omitted it
+        if not isinstance(diagnostic.position, Position):
+            # A plugin's family may have omitted it.
             raise PluginError(
                 f"diagnostics.{diagnostic.severity}: the position is {quoted(repr(diagnostic.position), 60)}. "
                 "Give the code, the position of a node, a sentence and a remedy."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostic
 
-#: Of names that take more than SHORT characters only the NEAREST are listed.
+#: A list of names longer than SHORT characters is cut to its NEAREST names.
 SHORT, NEAREST = 240, 5
 
 
@@ -24,8 +24,8 @@ class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
 
-#: What reading raises for values that no run writes: JSON, conversions, the types that
-#: records need.
+#: Exceptions from reading values that no run writes: by JSON, by conversions, or by
+#: the types of the records.
 NOT_AS_WRITTEN = (
     ValueError,
     TypeError,
@@ -40,9 +40,8 @@ def said_of_logs(error: Exception) -> str | None:
     """Return what is said of such an error; None if no log was opened, so that it is a
     mistake of ours.
     """
-    logs = sys.modules.get(
-        "cheesebench.experiment.log_file"
-    )  # not imported: no log is open
+    # If it is not imported, no log is open.
+    logs = sys.modules.get("cheesebench.experiment.log_file")
     return logs.unreadable(error) if logs is not None and logs.OPENED else None
 
 
@@ -64,9 +63,8 @@ def raised_where(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
-    frame = (
-        None if isinstance(error, SyntaxError) else error.__traceback__
-    )  # it says where itself
+    # The message itself says where.
+    frame = None if isinstance(error, SyntaxError) else error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = (

@@ -35,7 +35,7 @@ class FrozenSet:
     agents: tuple[str, ...]
     """Agents that may ask a language model."""
     settings: Mapping[str, Any]
-    """Those of the agents, but for what a model does not have."""
+    """Settings of the agents; a setting that a model lacks is left out."""
     protocols: Mapping[str, Mapping[str, Any]]
     """By name: ``sha256`` of the rules, and what the verdict is held against
     (``fingerprint``).
@@ -46,11 +46,11 @@ class FrozenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How a run stands to a set: its name, with ``+`` if something differs."""
+    """A run compared with a set: the set's name, with ``+`` if something differs."""
 
     frozen: FrozenSet
     differences: tuple[str, ...]
-    """Sentences: what was run otherwise."""
+    """What was run differently, one sentence each."""
     missing: tuple[str, ...]
     """Protocols of the set that were not run."""
 

@@ -27,14 +27,14 @@ def _signals(*names: str) -> frozenset[signal.Signals]:
 
 #: SIGINT and those whose default is to end the process (a closed terminal, a limit).
 _SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
-#: Of these, what programs give a meaning of their own; schedulers of clusters send them
-#: before a job's time is over.
+#: Those that programs may use for their own purposes; cluster schedulers send them
+#: shortly before a job's time is over.
 _FREE = _signals("USR1", "USR2")
 
 
 class _State:
-    """What a signal does: raise KeyboardInterrupt or, once ``patience`` is used up, end
-    the process.
+    """Effect of a signal: KeyboardInterrupt or, once ``patience`` is used up, the end
+    of the process.
     """
 
     raises = False

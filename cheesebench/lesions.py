@@ -22,10 +22,9 @@ WORDS: Mapping[str, str] = {
     "naive": "no learning from its own outcomes: no reward, but everything in the protocol file",
     "memoryless": "only the present observation: the same picture always gives the same action",
 }
-#: What ``hide`` can name besides places: all landmarks, all lines of text.
+#: Words that ``hide`` takes besides places: all landmarks, all lines of text.
 LANDMARKS, TEXT = "landmarks", "text"
-#: What ``amnesia`` can name besides states: nothing is carried from one trial to the
-#: next.
+#: The word that ``amnesia`` takes besides states: memory is erased between trials.
 TRIAL = "trial"
 _NOTHING = Tile("void", " ")
 

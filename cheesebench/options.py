@@ -202,7 +202,8 @@ OPTIONS = (
     ),
     Option(
         name="familywise",
-        help="Give verdicts that hold for all cells of a model at once: a purse must grow 20-fold times their number.",
+        help="Make the verdicts on all cells of a model hold together; each then needs more evidence, in proportion to "
+        "their number.",
         flag=True,
         recorded=True,
     ),

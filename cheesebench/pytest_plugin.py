@@ -275,13 +275,13 @@ def _typed(config: pytest.Config) -> set[str]:
     return {str(word).split("=", 1)[0] for word in config.invocation_params.args}
 
 
-#: Options that another plugin may well be meant by, in a session of ours.
+#: Options whose short spelling may be meant for the other plugin that owns it.
 _SHARED = frozenset({"timeout"})
 
 
 def _refuse_others(config: pytest.Config, typed: set[str]) -> None:
-    """Raise UsageError for a short option that was typed and belongs to somebody else:
-    it would have no effect on the model, without a word.
+    """Raise UsageError for a short option that was typed and belongs to another plugin:
+    it would silently have no effect on the model.
     """
     for option in OPTIONS:
         spellings = _spellings(config, option)

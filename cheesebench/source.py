@@ -387,10 +387,8 @@ def read_text(
     except yaml.YAMLError as error:
         _report_syntax(error, lines, file, diagnostics, kind)
         return None
-    except (
-        ValueError,
-        OverflowError,
-    ):  # the pure Python scanner, of an escape such as "\\Uffffffff"
+    except (ValueError, OverflowError):
+        # From the pure Python scanner, for an escape such as "\\Uffffffff".
         diagnostics.error(
             104,
             start,
@@ -420,9 +418,8 @@ def _report_syntax(
     kind: Kind,
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if "nesting depth" in str(
-        error
-    ):  # libyaml has a limit of its own, and reads ahead of the composer
+    if "nesting depth" in str(error):
+        # libyaml has a limit of its own, and reads ahead of the composer.
         place = _position(mark, file) if mark else Position(file, 1, 1)
         diagnostics.error(
             108,
@@ -431,9 +428,8 @@ def _report_syntax(
             "Flatten the file.",
         )
         return
-    if "could not find expected ':'" in str(
-        error
-    ):  # the parser notices this only in the next line
+    if "could not find expected ':'" in str(error):
+        # The parser notices this only in the next line.
         mark = getattr(error, "context_mark", None) or mark
     place = _position(mark, file) if mark else Position(file, 1, 1)
     if "but found another document" in str(error):

@@ -237,9 +237,8 @@ class StepwiseFamily(Family[S, P]):
         paradigm = plugins.compile(specification)
         try:
             view = plugins.view(record.view)
-            if isinstance(
-                view, PictureView
-            ):  # the trial is the same in a view that can be printed
+            if isinstance(view, PictureView):
+                # The trial is the same in a view that can be printed.
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

@@ -247,9 +247,8 @@ class TrialLoop:
         """
         last, price = self._told, self._price
         self._told = reward
-        if reward <= 0 and (
-            price is None or reward == last
-        ):  # what comes once is an event, and not a price
+        # A reward that comes once is an event, not the price of a step.
+        if reward <= 0 and (price is None or reward == last):
             self._price = reward
         return reward > 0 if last is None else reward not in (last, price)
 

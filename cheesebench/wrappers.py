@@ -80,9 +80,8 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             raise OptionError(
                 f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
             )
-        RecordConstructorArgs.__init__(
-            self
-        )  # so that a ``spec`` can recreate it from the environment alone
+        # With these, a ``spec`` can recreate it from the environment alone.
+        RecordConstructorArgs.__init__(self)
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length

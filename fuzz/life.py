@@ -33,9 +33,8 @@ class Lives:
         self._views = [
             plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
         ]
-        for text in (
-            self._protocols.texts
-        ):  # what is built once is built before anything is timed
+        for text in self._protocols.texts:
+            # What is built once is built before anything is timed.
             self.check(case_of(0, text))
 
     def draw(self, chance: random.Random) -> bytes:

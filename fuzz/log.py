@@ -143,9 +143,8 @@ class Log:
                 for row in connection.execute(f"PRAGMA table_info({table})").fetchall()
             ]
 
-        for command in (
-            COMMANDS
-        ):  # templates are compiled, and modules imported, before anything is timed
+        for command in COMMANDS:
+            # Templates are compiled, and modules imported, before anything is timed.
             self.check(
                 json.dumps(
                     {"command": command, "kind": "bytes", "damages": []}

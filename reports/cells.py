@@ -463,8 +463,8 @@ class Numbers:
 
 
 def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
-    """Return the lines of a table of verdicts, each column with as many decimals in
-    all of its lines.
+    """Return the lines of a table of verdicts, with the same number of decimals in all
+    lines of a column.
     """
     names = list(map(measured_name, cells))
     columns = {

@@ -352,13 +352,13 @@ class ForestRow:
     """
 
     text: str
-    """The same in words, for screen readers."""
+    """The row in words, for screen readers."""
     zero: float
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """Where PASS begins (the lower bound must be right of it), and its end: ``zero``,
-    unless being alike is best.
+    """The beginning of PASS (the lower bound must be right of it), and its end:
+    ``zero``, unless the best is to be like the animals.
     """
 
 
@@ -440,7 +440,7 @@ Draw = Callable[[Chart | None], int | None]
 #: Bytes that a page may have: what can be attached to a message and opened on a
 #: telephone.
 LARGEST = 10_000_000
-#: What a reason may have: it is a sentence or two.
+#: Most characters of a reason, which is a sentence or two.
 _LONGEST = 2_000
 _TEMPLATES = Templates("cheesebench.reports", lambda text: clean(text, _LONGEST))
 

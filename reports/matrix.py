@@ -38,8 +38,8 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """What stands here instead, if the column is several cells or the verdict is about
-    a measure.
+    """The text of this field, if its column has several cells or the verdict is about a
+    measure.
     """
     between: str = ""
     """The interval of that measure."""
@@ -116,9 +116,9 @@ class Matrix:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     source: str
-    """Where the published rows are from; empty without them."""
+    """Source of the published rows; empty without them."""
     notes: tuple[str, ...] = ()
-    """How to read the ability scale, and what moving at random comes to."""
+    """How to read the ability scale, and the result of moving at random."""
 
     @property
     def has_cost(self) -> bool:
@@ -131,10 +131,9 @@ class Matrix:
         return sum(row.kind == "model" for row in self.rows) > 1
 
     def lines(self) -> list[list[str]]:
-        """Return the matrix for a terminal, models downwards; the first line are the
-        headings.
+        """Return the matrix for a terminal: the headings, then a line for each model.
 
-        What is published is left out, and so are columns that say nothing.
+        Published values and empty columns are left out.
         """
         one_place = len({row.where for row in self.rows if row.kind == "model"}) == 1
         lines = [

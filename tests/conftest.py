@@ -4,9 +4,8 @@ fault.
 
 import contextlib
 
-with contextlib.suppress(
-    ImportError
-):  # the README's first command reads this file, and has no hypothesis
+with contextlib.suppress(ImportError):
+    # The README's first command reads this file, and has no hypothesis.
     import hypothesis
 
     hypothesis.settings.register_profile("cheesebench", deadline=None)

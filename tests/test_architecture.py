@@ -455,6 +455,20 @@ def test_built_ins_exist_and_are_named_as_strings_only() -> None:
     assert {built_in.removeprefix("cheesebench.") for built_in in BUILT_INS} <= names
 
 
+def test_no_comment_stands_behind_a_closing_parenthesis() -> None:
+    """Where ``ruff format`` has split a line, its comment stands there, after what it
+    explains: move it above.
+    """
+    stranded = re.compile(
+        r"^ *\)(?: as \w+)?:?  # (?!type: |noqa|fmt: ).*", re.MULTILINE
+    )
+    found = {
+        name: stranded.findall(path.read_text(encoding="utf-8"))
+        for name, path in modules()
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 def test_child_interpreters_import_nothing_from_the_working_directory() -> None:
     started = re.compile(r"sys\.executable,\s*(\S+)")
     for name, path in MODULES:

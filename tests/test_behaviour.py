@@ -59,9 +59,8 @@ def test_goals_are_where_the_trial_pays(run: cheesebench.Run) -> None:
         for s in ("forced", "free")
     )
     assert len(free) == 1
-    assert (
-        free < forced
-    )  # either arm pays in the forced run (one gate is closed), then only the other one
+    # Either arm pays in the forced run (one gate is closed), then only the other one.
+    assert free < forced
 
 
 def test_tracks_and_occupancy_are_those_of_the_exported_steps(

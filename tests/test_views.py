@@ -221,9 +221,8 @@ class Counting:
 @every_view
 def test_what_is_drawn_once_is_kept(view: View) -> None:
     counting = Counting(view)
-    old = (
-        Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"
-    )  # its trials are long
+    # Its trials are long.
+    old = Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"
     life = ArenaSubject(
         ArenaParadigm(with_arena(Catalogue().load(old))).program, counting, 7, 2
     )

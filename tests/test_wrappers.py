@@ -195,9 +195,8 @@ def test_gymnasium_accepts_whole_lives() -> None:
     plain = [
         info["life_over"] for info in lives(whole, seed=1)[1] if "life_over" in info
     ]
-    assert sum(info["trial_over"] for info in infos) == len(
-        plain
-    )  # the same schedule, of trials that are cut off
+    # The same schedule, of trials that are cut off.
+    assert sum(info["trial_over"] for info in infos) == len(plain)
     assert plain == [False] * (len(plain) - 1) + [True]
 
 

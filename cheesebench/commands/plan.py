@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
     from cheesebench.planning.earlier import Manner
 
-#: Columns of the text.
+#: Width of the text in columns.
 WIDTH = 80
 UNKNOWN = "?"
 

@@ -396,7 +396,7 @@ class SubjectStoppedError(UnansweredError):
     """A subject cannot continue for external reasons, given in the text."""
 
 
-#: How often a call is tried again that is refused for the account (a wrong key, no such
+#: Retries of a call that is refused because of the account (a wrong key, an unknown
 #: model) by a server that has answered before.
 MAX_AUTH_RETRIES = 2
 
@@ -599,8 +599,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """What is said beside a budget that ends while faults wait for a first reply;
-        else nothing.
+        """A remark for a budget that is spent on faults before a first reply; else
+        empty.
         """
         return (
             ""
@@ -656,8 +656,7 @@ class Caller:
     plan: CellPlan
     subject: int
     work: float = 0.0
-    #: How many recorded calls there are to answer from; without any, the log is not
-    #: asked.
+    #: Number of recorded calls to answer from; the log is read only if there are any.
     recorded: int = 0
     #: Whether it makes no further calls, because nothing depends on them.
     stopped: bool = False
@@ -665,7 +664,7 @@ class Caller:
     _call: int = 0
     _unparsed: int = 0
     _notes: int = 0
-    #: What the last reply said or thought.
+    #: Text or reasoning of the last reply.
     _said: str = ""
     _seconds_in_flight: float = 0.0
     #: The call as it was refused, if it is asked again.
@@ -864,9 +863,8 @@ class Caller:
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:
-            await (
-                asyncio.get_running_loop().create_future()
-            )  # the session is over, and cancels us
+            # The session is over, and cancels us.
+            await asyncio.get_running_loop().create_future()
         assert channel.connection is not None
         began = time.monotonic()
         channel.in_flight += 1
@@ -1028,7 +1026,7 @@ class Attempts:
 
 
 _LISTED = "List the model in a file of models (--models) with 'drops: [{}]'"
-#: What a refused request names, and the option that changes it.
+#: Patterns of refused requests, each with the option that helps.
 _REMEDIES = tuple(
     (re.compile(pattern, re.IGNORECASE), remedy)
     for pattern, remedy in (

@@ -137,7 +137,7 @@ def controlled(
     if yokes is not None:
         return _Yoked(paradigm, yokes)
     how = next((control for control in CUE_CONTROLS if control == name), None)
-    if how is None:  # of a log that says so, or of another version
+    if how is None:  # from a forged log, or one of another version
         raise UnknownNameError("control", name, CUE_CONTROLS)
     return paradigm.with_cues(how, seed)
 
@@ -183,7 +183,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     return yoke
 
 
-#: What a lesion's word takes away.
+#: What each named lesion takes away.
 _WITHOUT = {
     "blind": "sight",
     "anhedonia": "reward",
@@ -378,7 +378,7 @@ class ShuffledRewards(UnrewardedSubject):
 
     @property
     def earned(self) -> Sequence[float]:
-        """What the finished trials have actually earned."""
+        """Actual earnings of the finished trials."""
         return self._earned
 
     def begin_trial(self) -> str | None:

@@ -116,7 +116,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
     raise raised from None
 
 
-#: What SQLite cannot store as a number.
+#: The least integer that SQLite cannot store.
 _TOO_MANY = 2**63
 
 
@@ -712,9 +712,8 @@ class LanguageModels:
 
     def _tell(self, line: str) -> None:
         self._news.append(redact(line))
-        with contextlib.suppress(
-            RunLogError
-        ):  # a full disk shows where a record is to be written
+        with contextlib.suppress(RunLogError):
+            # A full disk is reported where a record is written.
             self._log.note("retry", line)
 
     def news(self) -> list[str]:

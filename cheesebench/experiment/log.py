@@ -107,9 +107,9 @@ class CallLog:
         self._waiting: list[
             tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
         ] = []
-        #: Those whose calls are written, or could not be.
+        #: Futures of the calls that are written, or could not be.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
-        #: That all of these belong to.
+        #: The event loop of all these futures.
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, plan: CellPlan, subject: int) -> int:
@@ -192,9 +192,8 @@ class CallLog:
         paid for.
         """
         loop = asyncio.get_running_loop()
-        if (
-            loop is not self._loop
-        ):  # futures of a finished loop are obsolete; their calls have been written
+        if loop is not self._loop:
+            # Futures of a finished loop are obsolete; their calls have been written.
             self._loop = loop
             self._written.clear()
         if not self._waiting:
@@ -351,7 +350,7 @@ class CallLog:
                 values,
             )
         }
-        # Of the row with the lowest id SQLite gives the text, too.
+        # With min(id), SQLite takes `text` from the same row.
         unread = {
             row[:4]: row[4]
             for row in self._log.select(
@@ -456,7 +455,7 @@ class JournalEntry:
     subject: int | None = None
 
 
-#: How the journal says in which trial (from 1) a subject was stopped.
+#: The journal's note of the trial (from 1) in which a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: Share of a cell's trials that may be run anew, and trials of one subject, before they
 #: count as failed.

@@ -174,9 +174,8 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         if key not in manifest:
             raise ValueError(f"the manifest has no {key}")
         _adapter(kind).validate_python(manifest[key], strict=True)
-    if not isinstance(
-        manifest["options"].get("seed"), int
-    ):  # without it no trial can be lived again
+    if not isinstance(manifest["options"].get("seed"), int):
+        # Without it no trial can be lived again.
         raise ValueError("the manifest's options have no seed")
     return dict(manifest)
 
@@ -271,9 +270,8 @@ def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
     the file.
     """
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(
-        "PRAGMA recursive_triggers = ON"
-    )  # a row that is replaced is a row that is removed
+    # A row that is replaced is a row that is removed.
+    connection.execute("PRAGMA recursive_triggers = ON")
     connection.create_function(
         "row_written", -1, lambda table, *values: count(row_digest(table, values))
     )
@@ -351,7 +349,7 @@ def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-#: What SQLite keeps beside a database, by the end of the name.
+#: Suffixes of the files that SQLite keeps beside a database.
 _BESIDE = ("-journal", "-wal", "-shm")
 #: A rollback journal that ends with these bytes names another file, which SQLite
 #: deletes when it has rolled back. Only a transaction over several databases writes
@@ -362,8 +360,8 @@ _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 def check_plain(directory: Path) -> None:
     """Raise RunLogError unless ``directory`` holds plain files and directories only.
 
-    Who writes to a link writes elsewhere; who opens a FIFO to write waits until
-    somebody reads it, maybe for ever.
+    Writing through a link changes a file elsewhere; opening a FIFO for writing blocks
+    until it is read, which may be never.
     """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
@@ -419,8 +417,7 @@ FILE_NAME = "run.sqlite"
 LATEST = "latest"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
-#: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``)
-#: holds the lock for a moment.
+#: Seconds that a claim waits: ``is_claimed`` holds the lock for a moment.
 _CLAIM_PATIENCE = 0.5
 #: Pages of the write-ahead log (32 MB) after which it is brought into the file:
 #: everybody waits for the disk then.
@@ -519,8 +516,8 @@ def make_directory(results: Path, run_id: str) -> Path:
         # Replies of models and prompts are private: on a shared machine only their
         # owner may read them.
         directory.mkdir(mode=0o700)
-        # Those that SQLite puts beside it have the mode of the log, wherever the
-        # directory is copied to.
+        # SQLite gives the files beside it the mode of the log, wherever the directory
+        # is copied to.
         (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
@@ -616,9 +613,8 @@ def is_claimed(path: Path) -> bool:
             sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)
         ) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except (
-        sqlite3.DatabaseError
-    ) as error:  # whatever else is wrong with it: nobody has locked it
+    except sqlite3.DatabaseError as error:
+        # Any other error says that it is damaged, not that it is locked.
         return "locked" in str(error)
     return False
 
@@ -836,4 +832,5 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
         not (ahead.exists() and ahead.stat().st_size)
         and path.stat().st_size < pages * size
     ):
-        raise damaged(path, "its end is missing")  # which SQLite would read as zeros
+        # SQLite would read zeros there.
+        raise damaged(path, "its end is missing")

@@ -16,7 +16,7 @@ class Observers:
     again.
     """
 
-    #: What a sentence about one that failed begins with.
+    #: Beginning of every sentence about an observer that failed.
     FAILED = "the observer "
 
     def __init__(self, hook: HookCaller) -> None:

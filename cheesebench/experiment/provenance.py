@@ -40,10 +40,10 @@ _LIBRARIES = ("gymnasium", "numpy", "scipy")
 _GIT_PATIENCE = 10.0
 #: Exit status of ``git config`` where nothing of that name is set.
 _NOT_SET = 1
-#: Where git finds settings that are the user's own. What a repository says is its
+#: Scopes of git's settings that are the user's own. Those of a repository are its
 #: author's.
 _OWN_SCOPES = frozenset({"system", "global", "command"})
-#: What makes a filter of contents do nothing.
+#: Settings with which a content filter does nothing.
 _NO_FILTER = ("clean=", "process=", "required=false")
 
 
@@ -259,10 +259,8 @@ def _key(*, create: bool) -> bytes | None:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
         return _read(path)
-    except (
-        OSError,
-        RuntimeError,
-    ):  # RuntimeError: the user's home directory is unknown
+    except (OSError, RuntimeError):
+        # RuntimeError: the user's home directory is unknown.
         return None
 
 

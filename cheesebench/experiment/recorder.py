@@ -28,7 +28,7 @@ DIGESTS = 2**256
 
 
 class LogWriter:
-    """What of a run log is written while subjects run: trials, and the journal."""
+    """Writes what a run log gains while subjects run: trials, and the journal."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path

@@ -56,7 +56,7 @@ class CellRun:
     started: bool = False
     yokes: Yokes | None = None
     place: executors.Workplace | None = None
-    #: Of the subjects that run.
+    #: Jobs of the running subjects, by subject.
     jobs: dict[int, Job] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -139,7 +139,7 @@ class RunSession:
             log.directory,
             executor,
             processes,
-            # Where a budget is to be kept, nothing is asked that may not be needed.
+            # With a budget, no call is made that may turn out to be unnecessary.
             ahead=ahead and self._admission is None,
             options=executor_options or {},
         )

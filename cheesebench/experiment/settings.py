@@ -260,9 +260,7 @@ def _check_number(option: Option, value: Any, spelling: str) -> None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value of an option as a list: empty for None, else one or several
-    values.
-    """
+    """Return the value of an option as a list; None gives an empty one."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -290,7 +288,7 @@ class CellSettings:
     editions.
     """
     directory: Path
-    """That files are relative to."""
+    """Directory that relative paths start from."""
     controls: tuple[str, ...]
     study: Study | None
     temperatures: tuple[float, ...]
@@ -507,7 +505,7 @@ def _with_study(given: Given, study: Study) -> Given:
     # design has one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"
     if given.recorded.get("design"):
-        own = given.recorded["design"]  # that of the run that is resumed
+        own = given.recorded["design"]  # the resumed run's own
     return given.filled_in(Origin.STUDY, design=own, view=list(study.views) or None)
 
 
@@ -705,8 +703,7 @@ def _agent_settings(
         raise OptionError(
             f"{given.spelling('temperature')} none: it cannot stand beside others."
         )
-    # Of several, each cell takes its own; the first stands for all where they are
-    # checked.
+    # Each cell has one of several temperatures; checks look at the first.
     settings["temperature"] = next(iter(temperatures), None)
     if values.prompt is not None:
         settings["prompt"] = _prompt(values.prompt)
@@ -735,10 +732,8 @@ def _prompt(name: str) -> str:
         return name
     try:
         text = read_bytes(path, _PROMPT_BYTES + 1).decode()
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # ValueError: no UTF-8, or a path that cannot be one
+    except (OSError, ValueError) as error:
+        # ValueError: no UTF-8, or a path that cannot be one.
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(
             f"--prompt {name} cannot be read: {reason}. Name a text file."

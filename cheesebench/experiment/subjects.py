@@ -626,10 +626,8 @@ def stopped(trials: int, error: BaseException) -> Report:
     (from 0).
     """
     if isinstance(error, AgentFaultError):
-        trials, error = (
-            max(0, trials - 1),
-            error.__cause__ or error,
-        )  # the trial in which it failed is recorded
+        # The trial in which it failed is recorded.
+        trials, error = (max(0, trials - 1), error.__cause__ or error)
     explained = isinstance(error, CheeseBenchError) and not isinstance(
         error, PluginError
     )

@@ -26,14 +26,14 @@ def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PresentSet:
-    """The set that a sequential cell stands at."""
+    """The present set of a sequential cell."""
 
     asked: int
     """Number of its subjects."""
     to_run: Sequence[int]
-    """Those that are to be run; none if the cell is decided."""
+    """Subjects that are still to be run; none if the cell is decided."""
     result: SetResult
-    """How the log is judged."""
+    """The verdict on what is in the log."""
 
 
 def present_set(

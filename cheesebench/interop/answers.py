@@ -26,7 +26,7 @@ class TaskVerdict:
     interval: tuple[float, float] | None
     """95 % interval, of the difference of two models, or of the mean."""
     p_value: float | None = None
-    """Of two models, after Holm's correction."""
+    """P value for two models, after Holm's correction."""
     detectable: float | None = None
     """The difference of two models that this number of pairs would show with a power of
     80 %.

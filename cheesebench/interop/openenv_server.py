@@ -42,7 +42,7 @@ class Reply(Action):  # type: ignore[misc]
     actions: list[Annotated[str, Field(max_length=100)]] = Field(
         default=[], max_length=1000
     )
-    """Of ``ACTIONS``; ``step`` tells what is none of them."""
+    """Names from ``ACTIONS``; ``step`` reports any other."""
     learnings: str | None = Field(None, max_length=LONGEST)
 
     @property

@@ -479,11 +479,5 @@ def _of_inspect(
                         (path,),
                     )
             if not sample.get("scores"):
-                yield (
-                    task,
-                    subject,
-                    item,
-                    "",
-                    None,
-                    (path,),
-                )  # whatever it is scored by, it was not
+                # This sample was not scored.
+                yield (task, subject, item, "", None, (path,))

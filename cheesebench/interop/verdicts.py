@@ -382,7 +382,7 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
 
     variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
-    # What a purse tuned to n needs, in standard errors.
+    # Distance from the bar, in standard errors, at which a purse tuned to n wins.
     critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
     for subjects in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
         uncertain = z * (variance / len(means) + variance / subjects) ** 0.5

@@ -159,7 +159,7 @@ class Outlook:
     subjects: tuple[float, float]
     """Subjects that suffice for half of all runs, and for 95 %."""
     each: Spent
-    """What one subject takes."""
+    """Expected use of one subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +174,9 @@ class CellForecast:
     icc: float | None
     outlooks: Mapping[str, Outlook]
     measured: bool
-    """Whether what a subject takes was measured, and the protocol is still the same."""
+    """Whether a subject's use was measured, on the protocol as it is now."""
     own: bool = False
-    """Whether it is what a subject took in an earlier run with the same settings."""
+    """Whether it was measured in an earlier run with the same settings."""
     longest: float = 0.0
     """Tokens of the longest prompt."""
     context: int | None = None
@@ -184,9 +184,7 @@ class CellForecast:
     server says it.
     """
     manner: Manner | None = None
-    """How the model answers; None where nothing is known, or where ``own`` says it
-    all.
-    """
+    """Statistics of the model's replies; None if there are none, or if ``own``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -680,7 +678,8 @@ def _walk(
             acts = choices.random() < manner.acts
             if actions := agent.read(
                 ChatReply(text=f"ACTIONS: {said}" if acts else "?")
-            ):  # or notes were asked for
+            ):
+                # Otherwise the agent asked for notes.
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)

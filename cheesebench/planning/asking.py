@@ -101,7 +101,7 @@ def first_requests(
     found: dict[str, list[Question]] = {}
     for plan, specification in kinds.values():
         listener = _Listener(plan)
-        # What is wrong with an agent or a paradigm is for the trials to show.
+        # Faults of an agent or a paradigm are reported by the trials.
         with suppress(Exception):
             run_blocking(_begin(plugins, plan, specification, listener, seed))
         if listener.heard is not None:
@@ -164,7 +164,7 @@ class Questioner:
     asked: list[tuple[ChatRequest, ChatReply]] = field(default_factory=list)
     #: Replies without an action, and how many the agent had counted in this trial.
     silent: int = 0
-    #: How many actions each of the others named.
+    #: Number of actions that each of the other replies named.
     named: list[int] = field(default_factory=list)
     _counted: Mapping[str, int] = field(default_factory=dict)
 

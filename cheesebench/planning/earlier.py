@@ -45,9 +45,7 @@ class Manner:
     many.
     """
     seconds: float = 0.0
-    """Of the clock for each call, with others side by side as they were; 0 where it is
-    not known.
-    """
+    """Wall-clock seconds of a call, at the concurrency of that run; 0 if unknown."""
     asked: bool = False
     """Whether these are answers to first questions (``plan --ask``), and not those of
     an earlier run.
@@ -163,8 +161,8 @@ def _side_by_side(log: RunLog) -> float:
     return max(1.0, (seconds or 0) / passed) if passed > 0 else 1.0
 
 
-#: What two cells have in common whose model answers alike, and whose subjects take as
-#: much.
+#: Fields that are equal in cells whose models answer alike; and in those whose
+#: subjects also take as much.
 _ANSWERS_ALIKE = ("model", "agent", "settings")
 _SAME = (*_ANSWERS_ALIKE, "protocol", "sha256", "view", "variant")
 

@@ -38,7 +38,7 @@ async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
         model=model.entry.id,
         messages=(Message(role="user", parts=(question,)),),
         sampling=Sampling(
-            # What the model does not have cannot be set.
+            # A parameter that the model does not support is left out.
             temperature=None if model.settings["temperature"] is None else 0.0,
             max_tokens=most,
         ),

@@ -393,9 +393,8 @@ class Catalogue:
         if editions:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            return self.load(
-                self.files[wanted]
-            )  # raises its errors, or its id differs from the file name
+            # Either this raises the file's errors, or its id differs from its name.
+            return self.load(self.files[wanted])
 
         remedy = installed_plugins().not_loaded(name)
         raise UnknownNameError(

@@ -953,12 +953,8 @@ class _Checks:
             {(FLOOR if cell in doors else arena.glyphs.get(square, FLOOR), "")}
             for cell, square in enumerate(arena.cells)
         ]
-        for (
-            place,
-            glyph,
-        ) in (
-            state.show
-        ):  # the later one is visible; a variable's place may be elsewhere
+        for place, glyph in state.show:
+            # The later one is visible; a variable's place may be elsewhere.
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
@@ -981,7 +977,7 @@ class _Checks:
             if len(possible) > 1:
                 return False
         elif rule.guard is not None:
-            return False  # which of its members is rewarded depends on the guard
+            return False  # the guard decides which member is rewarded
         inside = {cell for name in possible for cell in self.spec.arena.cells_of(name)}
         seen, others = set[str](), {FLOOR}
         for cell, found in enumerate(looks):
@@ -1034,9 +1030,8 @@ class _Checks:
         """
         if "act" in (one.trigger, other.trigger):
             acting, place = (one, other) if one.trigger == "act" else (other, one)
-            return (
-                place.trigger == "inside" or acting.action == 0
-            )  # only FORWARD enters and presses
+            # Only FORWARD enters and presses.
+            return place.trigger == "inside" or acting.action == 0
         if one.target is None or other.target is None:
             return False
         arena = self.spec.arena

@@ -82,11 +82,8 @@ def read_beside(
     folder = real_path(Path(position.file)).parent
     try:
         path = real_path(folder / name)
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ):  # too long, no text, or a circle of links
+    except (OSError, ValueError, RuntimeError):
+        # The name is too long or no text, or there is a circle of links.
         path = folder
     if (
         path.suffix != ".csv"
@@ -280,7 +277,7 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         return reference
     columns, most = _counted(reference)
     if not columns:
-        return reference  # which is reported elsewhere
+        return reference  # the missing measure is reported elsewhere
     only = reference.child("only")
     chosen = {} if only is None else only.plain()
     rows = read_animals(
@@ -403,7 +400,7 @@ _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
 class _Groups:
-    """Which rows count, and what the groups in a table are."""
+    """The rows of a table that count, and its groups."""
 
     def __init__(self, header: list[str], only: Mapping[str, object]) -> None:
         self._only = {

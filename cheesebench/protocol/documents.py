@@ -615,7 +615,7 @@ class Until(DocumentModel):
 
     @property
     def window(self) -> int:
-        """Over how many of the last trials is counted."""
+        """Number of most recent trials that the count looks at."""
         return self.count if self.of is None else self.of
 
 

@@ -170,10 +170,8 @@ def _remedy(want: Type) -> str:
 
 def _fits(kind: Type, want: Type) -> bool:
     if want.kind in ("number", "truth"):
-        return kind.kind in (
-            "number",
-            "truth",
-        )  # a number other than 0 is true; a condition is 1 or 0
+        # A number other than 0 is true; a condition is 1 or 0.
+        return kind.kind in ("number", "truth")
     return kind.kind == want.kind and kind.overlaps(want)
 
 

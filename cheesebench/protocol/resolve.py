@@ -1319,9 +1319,8 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
         relevant["reference"] = [
             {k: v for k, v in one.items() if k not in said} for one in references
         ]
-    if isinstance(
-        measures := relevant.get("measures"), dict
-    ):  # the conditions in `by` do not change what is measured
+    if isinstance(measures := relevant.get("measures"), dict):
+        # The conditions in `by` do not change what is measured.
         relevant["measures"] = {
             k: v["value"] if isinstance(v, dict) and "value" in v else v
             for k, v in measures.items()

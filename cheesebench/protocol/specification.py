@@ -60,8 +60,8 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``; target, after, action or whatever, by its
-    trigger.
+    """One rule of a state or of ``watch``. The trigger decides which of ``target``,
+    ``after``, ``action`` and ``whatever`` is set.
     """
 
     trigger: str
@@ -92,7 +92,7 @@ class StateSpec:
     show: tuple[tuple[Place, Place], ...]
     close: tuple[Place, ...]
     open: tuple[Place, ...]
-    """Of the doors under ``close``, those that are not."""
+    """Doors that stay open although they are under ``close``."""
     freeze: bool
     each: EffectsSpec
     rules: tuple[RuleSpec, ...]

@@ -119,9 +119,8 @@ def _report_nulls(
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            if (
-                child.value is None and ")" not in key
-            ):  # the rest of an expression that a comma cut short is reported
+            if child.value is None and ")" not in key:
+                # The rest of an expression that a comma cut short is reported.
                 known = [
                     name
                     for name, other in node.value.items()

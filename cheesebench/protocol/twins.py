@@ -254,7 +254,7 @@ def _mappings(value: Any) -> Iterator[dict[str, Any]]:
             yield from _mappings(inner)
 
 
-# -- how the map lies
+# -- mirrored and turned maps
 
 
 def _check_lies_anyhow(name: str, document: Mapping[str, Any]) -> None:

@@ -318,7 +318,7 @@ class Simple(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it has, as in *one bit of memory*."""
+        """Its memory in words: *one bit of memory*."""
         bits = {2: "one bit of memory", 4: "two bits of memory"}.get(self.states, "")
         words = _REMEMBERS[self.kind].format(bits)
         return words + (" within the trial" if self.is_within else "")

@@ -377,9 +377,8 @@ def command(
 ) -> str:
     """Return the command for one annotation, at a file if it is inside ``root``."""
     properties = {"title": title}
-    if path is not None and path.absolute().is_relative_to(
-        root
-    ):  # GitHub knows only files of the repository
+    if path is not None and path.absolute().is_relative_to(root):
+        # GitHub knows only files of the repository.
         properties = {
             "file": path.absolute().relative_to(root).as_posix(),
             "line": "1",

@@ -14,7 +14,7 @@ from cheesebench.statistics.wording import plural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a session has found, for its exit status."""
+    """The results of a session that its exit status depends on."""
 
     failed: int
     """Cells with the verdict FAIL."""

@@ -75,9 +75,8 @@ class Outcomes:
             return None
         if report.skipped:
             self._blank_reason(report)
-            if getattr(
-                report, "cheesebench_control", False
-            ):  # no claim is tested, so nothing can be undecided
+            if getattr(report, "cheesebench_control", False):
+                # No claim is tested, so nothing can be undecided.
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict

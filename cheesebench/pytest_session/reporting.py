@@ -43,9 +43,9 @@ class Reporting:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
-        #: Those of them that are cells without a measurement, including controls.
+        #: Cells without a measurement among them, including controls.
         self._unmeasured = 0
-        #: And those that another plugin has ended.
+        #: Cells among them that another plugin has ended.
         self._stopped = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()

@@ -188,9 +188,8 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
     """
 
     def tell(line: str) -> None:
-        terminal = config.pluginmanager.getplugin(
-            "terminalreporter"
-        )  # there is none yet while pytest is being configured
+        # While pytest is being configured, there is no terminal reporter yet.
+        terminal = config.pluginmanager.getplugin("terminalreporter")
         if terminal is not None:
             terminal.ensure_newline()
             terminal.write_line(line)

@@ -287,9 +287,8 @@ def _listen(guard: RequestGuard) -> socket.socket:
     family = socket.AF_INET6 if ":" in guard.address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if (
-            sys.platform != "win32"
-        ):  # a server that was killed leaves its port behind for a minute
+        if sys.platform != "win32":
+            # A server that was killed leaves its port behind for a minute.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((guard.address, guard.port))
     except OSError as error:
@@ -332,9 +331,8 @@ def serve(serving: Serving, begun: Callable[[int], None]) -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_crowded)
         for name in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(
-                NotImplementedError, RuntimeError
-            ):  # Windows: KeyboardInterrupt ends it
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                # Windows has no such handlers; there KeyboardInterrupt ends it.
                 loop.add_signal_handler(name, over.set)
         await serving.start()
         try:

@@ -290,9 +290,8 @@ class Participant:
             and kept is not None
             and kept[:2] == (self.task, trial.number)
         ):
-            for plan in filter(
-                None, kept.letters.split(WAITED_LETTER)
-            ):  # frozen steps go by themselves, again
+            for plan in filter(None, kept.letters.split(WAITED_LETTER)):
+                # Frozen steps pass by themselves, as they did before.
                 trial.loop.act([ACTION_OF_LETTER[letter] for letter in plan])
             trial.times = json.loads(kept.times)
             trial.seen()

@@ -66,11 +66,11 @@ class Trend:
     where: str
     points: tuple[Point, ...]
     reference: float | None
-    """Where the animals' rate is drawn."""
+    """Height at which the animals' rate is drawn."""
     path: str
     """The line through the rates, as SVG points."""
     text: str
-    """The same in words."""
+    """The curve in words."""
 
 
 def of_model(lines: Iterable[RunLine], model: str) -> list[Trend]:

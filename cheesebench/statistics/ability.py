@@ -41,12 +41,12 @@ class MeanAbility:
 
     mean: float
     rodent: float | None
-    """Of the animals over the same protocols; None unless all have a number."""
+    """Mean of the animals over the same protocols; None unless all have a number."""
     bar: float | None
     protocols: tuple[str, ...]
-    """Those that have a scale and a rate."""
+    """Protocols that have a scale and a rate."""
     missing: tuple[str, ...] = ()
-    """The others."""
+    """The other protocols."""
     together: tuple[tuple[str, ...], ...] = ()
     """Protocols that share their animals."""
 

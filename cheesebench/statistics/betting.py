@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-#: What each gambler stakes on every subject, as a part of its money: its share of the
-#: purse at the beginning. The small stakes see small differences, after many subjects.
+#: Stake of each gambler on every subject, as a share of its money -> its share of the
+#: purse at the beginning. Small stakes detect small differences, after many subjects.
 STAKES = {
     0.25: 0.2475,
     0.5: 0.2475,
@@ -204,7 +204,7 @@ class Games:
     passing: Floats
     """Largest purse against the PASS bar, over the subjects that count."""
     failing: Floats
-    """The same of the mirror game."""
+    """Largest purse against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
     """The PASS purse after the subject that decided, or the last: an e-value, which the
     largest is not.

@@ -1144,9 +1144,8 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     wanted = max(quantile((1 - LEVEL) / 2, None), float(np.quantile(largest, LEVEL)))
     half = wanted * np.sqrt(squares + unseen**2) + unseen
     low, high = (means - half)[: len(pairs)], (means + half)[len(pairs) :]
-    better = np.zeros(
-        (len(names), len(names)), dtype=int
-    )  # 1: the first is better than the second for certain
+    # 1: the first is better than the second for certain.
+    better = np.zeros((len(names), len(names)), dtype=int)
     better[one, other], better[other, one] = low > 0, high < 0
     rates = np.mean([np.nanmean(own[2], axis=1) for own in scores], axis=0)
     ranked = [

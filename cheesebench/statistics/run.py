@@ -59,13 +59,13 @@ def summarise_run(
 
 
 class _Kept:
-    """What is kept of the samples of a run, until all of its cells are judged."""
+    """The parts of a run's samples that are needed until all cells are judged."""
 
     def __init__(self, plans: Sequence[CellPlan], against: str | None) -> None:
         self.against = against
         self.halves: dict[CellKey, Halves] = {}
         self.samples: dict[CellKey, Sample] = {}
-        """Those of cells with a control, of controls, and of twins and originals."""
+        """Samples of cells with a control, of controls, and of twins and originals."""
         self.ranked: list[tuple[CellPlan, Sample]] = []
         self.beside: list[tuple[CellPlan, bytes]] = []
         self._paired = {

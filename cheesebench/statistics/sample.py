@@ -128,7 +128,7 @@ class Scores(NamedTuple):
     low: NDArray[np.float64]
     """Mean score of each subject if its missing trials had failed."""
     high: NDArray[np.float64]
-    """The same if they had passed."""
+    """Mean score of each subject if its missing trials had passed."""
     evidence: NDArray[np.float64]
     """Share of distinct subjects among the first n."""
 
@@ -162,7 +162,7 @@ class SubjectCount:
     it did anything.
     """
     digest: str
-    """Of its trials, equal for exact copies; empty for an idle subject
+    """Hash of its trials, equal for exact copies; empty for an idle subject
     (``has_acted``).
     """
     entered: int
@@ -175,15 +175,15 @@ class SubjectCount:
     estimand.
     """
     passes: bytes
-    """1 or 0 for each of those."""
+    """1 or 0 for each trial of ``sessions``."""
     scores: tuple[float, ...] = ()
     """Score of every trial that enters the estimand and has one, if the verdict is
     about a measure.
     """
     outside: int = 0
-    """Number of those beyond the range that the protocol declares."""
+    """Number of scores beyond the range that the protocol declares."""
     answers: tuple[Value, ...] = ()
-    """Its value of each of the plan's ``answers``."""
+    """Value that it was given of each of the plan's ``answers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Sample:
     per_subject: tuple[SubjectCount, ...]
     """Every subject with a record, copies included."""
     tally: Tally
-    """Of all trials that enter the estimand."""
+    """Counts over all trials that enter the estimand."""
     absent: int
     """Subjects of the plan without any record."""
     absent_trials: int

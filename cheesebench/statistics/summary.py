@@ -186,11 +186,11 @@ class Game:
     """Purse of the PASS game after the subject that decided, or the last."""
     failing_at_stop: float = 0.0
     goal: float
-    """What a purse must hold for a verdict."""
+    """Growth that a purse must reach for a verdict."""
     verdict: Verdict | None = None
     """PASS or FAIL; None if neither purse has reached the goal."""
     decided: int | None = None
-    """Number of subjects after which a purse reached it."""
+    """Number of subjects after which a purse reached the goal."""
     stale: bool = False
     """Whether a sequential cell stopped because no gambler had ever doubled its
     money.
@@ -203,7 +203,7 @@ class Game:
     """Planned number of subjects."""
     sequential: bool = False
     outlook: Outlook | None = None
-    """What more subjects would do; None of a cell that is decided or stale."""
+    """Forecast for further subjects; None if the cell is decided or stale."""
     beyond: int = 0
     """Subjects that were begun beyond those that count."""
 
@@ -273,7 +273,7 @@ class CellResult:
     to 1,000 does.
     """
     game: Game | None = None
-    """How the betting stands; None where no claim is made."""
+    """State of the betting; None where no claim is made."""
     ability: Ability | None = None
     """Model, animals and bar on the scale from 0 (without the ability) to 1 (ideal);
     None where no zero is proved.
@@ -291,11 +291,11 @@ class CellResult:
     measures: tuple[Measure, ...] = ()
     """The protocol's own measures that are numbers."""
     conditions: tuple[ConditionCurve, ...] = ()
-    """Those of them that the protocol gives ``by`` a variable which took two values at
-    least.
+    """Measures that the protocol reports ``by`` a variable, if that took at least two
+    values.
     """
     agent_counts: Mapping[str, int] = field(default_factory=dict)
-    """What the agent counted (``unparsed``, ...), summed over the trials."""
+    """The agent's own counters (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None
     """Totals of its calls to the model; None if none were made."""
     classes: tuple[ClassShares, ...] = ()
@@ -307,18 +307,19 @@ class CellResult:
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
     warnings: tuple[str, ...] = ()
-    """What makes the numbers doubtful, beside any verdict: replies that were no answer,
-    trials that are missing.
+    """Reasons to doubt the numbers, whatever the verdict: replies without an answer,
+    missing trials.
     """
     causes: tuple[str, ...] = ()
     """Why trials could not be run, in the words of what failed, most frequent first."""
     contradicted: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    """What a reader of the verdict must know of how it came about: trials run anew,
-    impossible results.
+    """How lesions contradict what the protocol claims to measure, one sentence each: a
+    control cell has its own, a plain cell those of its controls.
     """
-    """How lesions contradict what the protocol claims to measure, one sentence each: of
-    a control cell its own, of a plain cell those of its controls."""
+    remarks: tuple[str, ...] = ()
+    """Facts that a reader of the verdict must know: trials run anew, impossible
+    results.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,8 +463,8 @@ class PublishedContrast:
     protocol: str
     view: str
     rate: float
-    """Of the first ``trials`` of the cell: as many as the published model had, or fewer
-    if some are missing.
+    """Pass rate over the first ``trials`` of the cell: as many as the published model
+    had, or fewer if some are missing.
     """
     trials: int
     published: float
@@ -505,7 +506,7 @@ class Leaderboard:
     variant: str
     protocols: int
     subjects: int
-    """Of each protocol, at least; each model has the same."""
+    """Least number of subjects of a protocol; the same for each model."""
     models: tuple[Ranked, ...]
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()

@@ -206,7 +206,7 @@ class _Ears(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """One way in which a call fails: what the server does, and what may be made of it.
+    """One way in which a call fails: what the server does, and the outcomes allowed.
 
     ``refused``: there is no server at all.
     """
@@ -571,7 +571,7 @@ def _model_id(case: BackendCase) -> None:
     need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
     call = server.calls[0]
     sent = [json.dumps(call.body), call.path, *call.headers.values()]
-    # Of PROVIDER/ID some libraries send the second half.
+    # Some libraries send only the second half of PROVIDER/ID.
     named = any(case.model.rpartition("/")[2] in text for text in sent)
     need(
         named,
@@ -743,9 +743,8 @@ def _follows(case: BackendCase, mishap: Mishap) -> bool:
     attempt.
     """
     outcome, attempts = _met(case, mishap)
-    if mishap.refused and isinstance(
-        outcome, BreachError
-    ):  # not counted: a backend that retries does so here, too
+    if mishap.refused and isinstance(outcome, BreachError):
+        # Not counted: a backend that retries does so here, too.
         attempts = max(count for _, count in case.kept.values())
     return attempts > 1 and NO_RETRIES not in case.but
 
@@ -861,9 +860,8 @@ def broken_backend_rules(
     if server is None or any(one.rule == DECLARATION for one in found):
         return found
     found += SERVER_RULES.broken(case, [name for name in but if name in SERVER_RULES])
-    return sorted(
-        found, key=lambda one: one.rule != NO_RETRIES
-    )  # the cause before what may follow from it
+    # The cause comes before its possible consequences.
+    return sorted(found, key=lambda one: one.rule != NO_RETRIES)
 
 
 def _check_name(name: str) -> None:
@@ -1188,9 +1186,8 @@ def _redirects(case: BackendCase) -> None:
                 status=307, headers={"Location": f"http://{place}{call.path}"}
             )
 
-        with contextlib.suppress(
-            BreachError
-        ):  # what it makes of such a reply is not asked here
+        with contextlib.suppress(BreachError):
+            # Here, any outcome of the call is allowed.
             case.play(
                 script, lambda connection, server: ask(connection, case.request())
             )

@@ -63,9 +63,7 @@ class Call:
     headers: Mapping[str, str]
     arrived: float
     path: str = ""
-    """Where it went: path and query, decoded, with whatever comes below ``base_url`` at
-    its end.
-    """
+    """Path and query of the request, decoded."""
     begun: float = 0.0
     ended: float = 0.0
     """0.0 while it is served, and for a call that the client gave up."""
@@ -94,7 +92,7 @@ class Answer:
     reasoning: str = ""
     finish: str | None = "stop"
     model: str | None = None
-    """What the server says it is; None: what was asked for."""
+    """Model name that the server reports; None: the one that was requested."""
     usage: Mapping[str, Any] | None = None
     status: int = 200
     error: Mapping[str, Any] = field(default_factory=dict)

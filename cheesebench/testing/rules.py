@@ -59,8 +59,7 @@ class Rules(Generic[Case]):
         """Check all rules but those named in ``but``; UnknownNameError if there is no
         such rule.
 
-        Whatever breaks the rule ``declaration`` is not tried further: it is something
-        else.
+        If the rule ``declaration`` is broken, the remaining rules are skipped.
         """
         if unknown := [name for name in but if name not in self._checks]:
             raise UnknownNameError("rule", unknown[0], self._checks)
@@ -72,9 +71,8 @@ class Rules(Generic[Case]):
                 check(case)
             except BreachError as breach:
                 broken.append(Broken(name, str(breach)))
-            except (
-                Exception
-            ) as error:  # whatever a plugin raises, the other rules are checked too
+            except Exception as error:
+                # The other rules are checked, too, whatever a plugin raises.
                 broken.append(
                     Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
                 )

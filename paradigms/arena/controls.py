@@ -278,9 +278,8 @@ class YokedSubject(ArenaSubject):
             return None
         self._actions, self._would = actions, None
         observation = super().begin_trial()
-        if (
-            observation is not None and self.state != self._master.state
-        ):  # the two subjects' pasts differ
+        if observation is not None and self.state != self._master.state:
+            # The two subjects' pasts differ.
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()

@@ -113,8 +113,8 @@ class ArenaSubject:
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
         self._look: Look
-        # What the fast path of a step reads: tables, events with rules, the next step
-        # at which something is due, pay.
+        # For the fast path of a step: tables, events with rules, the next step at which
+        # something is due, pay.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -585,7 +585,7 @@ class ArenaSubject:
                 return
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
-        """Return whether an event fires a rule that is about it, chances aside; sets
+        """Return whether an event would fire a rule, its ``p`` left aside; sets
         ``it``.
         """
         if rule.who is None or not rule.mask & bit:
@@ -616,9 +616,8 @@ class ArenaSubject:
         )
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            self._moves = (
-                self._geometry.still
-            )  # a step after the end is an error and moves nothing
+            # A step after the end is an error and moves nothing.
+            self._moves = self._geometry.still
         if self._ended or state.busy:
             self._wake = 0
             return

@@ -678,9 +678,8 @@ class Program:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        @lru_cache(
-            maxsize=1024, typed=True
-        )  # called after every event, nearly always with the same arguments
+        # It is called after every event, nearly always with the same arguments.
+        @lru_cache(maxsize=1024, typed=True)
         def look_key(*values: ex.RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
 

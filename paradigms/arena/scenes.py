@@ -155,9 +155,8 @@ class Gallery:
         }
 
         def tile(square: Square) -> Tile:
-            if (
-                landmarks.get(square, VOID) != VOID
-            ):  # one that is shown as a blank is not drawn
+            if landmarks.get(square, VOID) != VOID:
+                # One that is shown as a blank is not drawn.
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind

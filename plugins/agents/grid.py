@@ -67,9 +67,8 @@ class Grid:
 
     def __init__(self, text: str, stride: int) -> None:
         margin = "\n" * (stride + 1)
-        self._text = (
-            text + margin + margin
-        )  # negative indices, too, end up in the margin
+        # Negative indices, too, end up in the margin.
+        self._text = text + margin + margin
         self._offsets = (
             -stride,
             1 - stride,

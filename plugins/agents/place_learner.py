@@ -206,13 +206,12 @@ SHORT = 4
 #: This many moments of the same length are no accident.
 NO_ACCIDENT = 3
 
-#: What a moment looked like: its text, and how many there are of each glyph that stands
-#: out.
+#: Look of a moment: its text, and the number of each glyph that stands out.
 Signature = tuple[str, tuple[tuple[str, int], ...]]
 
 
 class Choice(NamedTuple):
-    """What an outcome is credited to."""
+    """The choice that an outcome is credited to."""
 
     moment: Signature
     place: int
@@ -229,7 +228,7 @@ class Worth:
 
     def __init__(self) -> None:
         self._sums: dict[Hashable, tuple[float, float]] = {}
-        #: Where the subject was led to.
+        #: Place that the subject was led to.
         self.shown: int | None = None
 
     def __len__(self) -> int:
@@ -288,8 +287,8 @@ class Worth:
 class Moment:
     """Statistics of moments that look alike."""
 
-    #: How many there were, how long they lasted (steps), whether one ended although the
-    #: subject did not move, and whether a trial ended in one with reward or punishment.
+    #: Their number and duration (steps), whether one ended although the subject did not
+    #: move, and whether a trial ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0

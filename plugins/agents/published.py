@@ -37,7 +37,7 @@ State = tuple[bytes, int]
 GOALS = frozenset("GP*+")
 #: Headings that its dead reckoning tells apart.
 HEADINGS = 8
-#: What it does to look around: never STAY.
+#: Actions with which it looks around: never STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
 #: As many times in a row the same state, and it turns.
 STUCK = 5

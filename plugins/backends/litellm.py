@@ -52,7 +52,7 @@ ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
-#: What litellm is told of everything that is the harness's own.
+#: Parameters that keep litellm from doing what the harness does itself.
 OURS = {
     "num_retries": 0,
     "max_retries": 0,
@@ -86,7 +86,7 @@ _CLASSES: dict[str, FaultKind] = {
     "PaymentRequiredError": "quota",
     "APIResponseValidationError": "malformed",
 }
-#: What it calls a server's error although no answer, or none that can be read, came.
+#: Words of errors that it blames on the server, although there was no readable answer.
 _WORDS: dict[FaultKind, re.Pattern[str]] = {
     "unknown_model": re.compile("llm provider not provided"),
     "connection": re.compile(
@@ -280,10 +280,8 @@ def fault_kind(error: Exception) -> FaultKind:
             return kind
     classes = [one.__name__ for one in type(error).__mro__]
     by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
-    if by_class in (
-        None,
-        "authentication",
-    ):  # a key can be refused for want of money, too
+    if by_class in (None, "authentication"):
+        # A key can also be refused for lack of money.
         details = {"message": str(error), "code": getattr(error, "code", None)}
         read = fault_of_error(
             int(getattr(error, "status_code", None) or 500), {"error": details}

@@ -65,13 +65,13 @@ FACTS_TIMEOUT = 5.0
 OLLAMA_CONTEXT = 4096
 #: Parts of the request body that are not for the registry to set.
 RESERVED = ("messages", "model", "stream", "n")
-#: What the limit of a reply may be called in the request.
+#: Names that the limit of a reply may have in the request.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
-#: How a server says that it does not know a parameter, which its message names.
+#: Words with which a server says that it does not know a parameter.
 _UNKNOWN = (
     r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
 )
-#: How it says that it wants this name of the limit.
+#: Messages with which a server asks for this name of the limit.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
         r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
@@ -282,10 +282,8 @@ class ChatCompletions:
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
-        if [one.lower() for one in framing] not in (
-            [],
-            ["chunked"],
-        ):  # aiohttp would wait for the connection's end
+        if [one.lower() for one in framing] not in ([], ["chunked"]):
+            # aiohttp would wait for the connection's end.
             raise self._fault(
                 "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
             )

@@ -162,9 +162,8 @@ class RayExecutor:
                         ]
                         self._trials[number] = max(reached)
                         report(message)
-                    except (
-                        Exception
-                    ) as error:  # of this job only; the others still report
+                    except Exception as error:
+                        # Only this job fails; the others still report.
                         if not ended.done():
                             ended.set_exception(error)
                         continue
@@ -175,9 +174,8 @@ class RayExecutor:
             if number not in self._jobs:
                 return
             report, ended = self._jobs[number]
-            if (
-                kind == "again"
-            ):  # the trial that it was in is run anew, and counted as such
+            if kind == "again":
+                # The trial that it was in is run anew, and counted as such.
                 report(
                     Report(
                         notes=[
@@ -196,9 +194,8 @@ class RayExecutor:
         process, self._process = self._process, None
         if process is not None and self._listening is not None:
             self._listening.cancel()
-        if (
-            self._listening is not None
-        ):  # otherwise the process is ending, and a closed loop cannot
+        if self._listening is not None:
+            # Otherwise the process is ending, and nobody can wait in a closed loop.
             await asyncio.gather(self._listening, return_exceptions=True)
         if self._ready is not None:  # it can no longer become ready
             self._ready.cancel()

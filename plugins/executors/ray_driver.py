@@ -126,9 +126,8 @@ class Driver:
             if node["Alive"] and node["Resources"].get("CPU")
         ]
         if self._limit is None and not any(map(self._fits, nodes)):
-            self._say(
-                "refused", self._too_small(nodes)
-            )  # Ray would silently wait for such a node without end
+            # Ray would silently wait for such a node without end.
+            self._say("refused", self._too_small(nodes))
             return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
         if found:

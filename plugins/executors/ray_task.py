@@ -55,9 +55,8 @@ def do_jobs(
         for report in messages:
             try:
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
-            except (
-                Exception
-            ) as error:  # a plugin's measure cannot be pickled: this ends the subject
+            except Exception as error:
+                # A plugin's measure cannot be pickled: this ends the subject.
                 report = messages.throw(error)
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             reports.append((number, report.ended, packed))

@@ -36,9 +36,8 @@ def main(jobs: BinaryIO) -> None:
         for report in messages:
             try:
                 packed = pack(report)
-            except (
-                Exception
-            ) as error:  # a plugin's measure cannot be pickled: this ends the subject
+            except Exception as error:
+                # A plugin's measure cannot be pickled: this ends the subject.
                 packed = pack(messages.throw(error))
             write_all(reports, packed)
 

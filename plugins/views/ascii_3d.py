@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 #: below the horizon.
 COLUMNS, HALF = 49, 8
 MIDDLE = COLUMNS // 2
-#: How far aside, in units of how far ahead, the outermost columns look: a little more
-#: than 45 degrees.
+#: Tangent of the angle at which the outermost columns look: slightly more than 45
+#: degrees from straight ahead.
 WIDE = 1.2
 #: A wall that stands ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and
 #: below the horizon: all of them right in front of the agent (d = 0.5), and slowly
@@ -71,7 +71,7 @@ def column_of(ahead: float, aside: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """What the columns look at with one heading. Squares are offsets on a board with
+    """The squares that the columns look at with one heading, as offsets on a board with
     ``stride`` columns.
     """
 
@@ -80,7 +80,7 @@ class Lens:
     other: Numbers
     """... and another one (or the same): if both are opaque, the ray ends there."""
     heights: Numbers
-    """How many rows above the horizon a wall reaches that stands there."""
+    """Height above the horizon, in rows, of a wall that stands there."""
     shades: NDArray[np.uint32]
     """The character (code point) of a wall that stands there."""
     floor: Numbers
@@ -94,8 +94,8 @@ class Optics:
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
-        #: What one looks at when facing N (0) and NE (1): other headings see the same,
-        #: turned by quarters.
+        #: Rays when facing N (0) and NE (1); other headings have the same, turned by
+        #: quarters.
         self._rays: dict[int, _Rays] = {}
 
     def lens(self, heading: int, stride: int) -> Lens:
@@ -178,7 +178,7 @@ def _crossed(
 
 
 WALL = "#"
-#: What parts two neighbours of the same glyph.
+#: Drawn between two neighbours of the same glyph.
 EDGE = "│"
 #: Rows of the picture: the strip of landmarks, and what is above and below the horizon.
 _HORIZON = 1 + HALF
@@ -297,8 +297,8 @@ class _Stage:
         things = self._glyphs[hit]
         walls = things == ord(WALL)
         things = np.where(walls, lens.shades[at], things)
-        # Where two alike things stand side by side, an edge between them; a thing of
-        # one column is drawn at least.
+        # An edge is drawn between two like things side by side, unless a thing is only
+        # one column wide.
         alike = (
             (hit[1:-1] != hit[:-2])
             & (hit[1:-1] == hit[2:])

@@ -106,9 +106,8 @@ def test_coefficients_are_those_of_a_fit_by_hand(
     assert main(["cogeval-stats", "--scores", str(path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["coefficients"]
     assert (found["factor"], found["level"], found["reference"]) == ("model", "b", "a")
-    assert found["estimate"] == pytest.approx(
-        math.log(3)
-    )  # odds of 3 against odds of 1
+    # Odds of 3 against odds of 1.
+    assert found["estimate"] == pytest.approx(math.log(3))
     assert found["se"] == pytest.approx(
         math.sqrt(1 / 20 + 1 / 20 + 1 / 30 + 1 / 10), rel=1e-4
     )

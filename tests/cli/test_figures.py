@@ -145,9 +145,8 @@ def test_widths_and_dots_are_those_that_were_asked_for(
         "tracks",
     ):
         with Image.open(f"figures/{name}.png") as picture:
-            assert 480 <= picture.width <= 720, (
-                name
-            )  # cut to what is drawn, labels and legend included
+            # Cut to what is drawn, labels and legend included.
+            assert 480 <= picture.width <= 720, name
     page = Path("figures/figures.md").read_text(encoding="utf-8")
     assert "random on morris_water_maze" in page
     assert main(["figures", "one", "--width", "0"]) == 2

@@ -326,9 +326,8 @@ class Reader:
                     entry.options.keys()
                     <= installed_plugins().backend(entry.backend).options.keys()
                 )
-        elif (
-            path.name == "balancer.yaml"
-        ):  # run by tests/pytest_plugin/test_balancer.py
+        elif path.name == "balancer.yaml":
+            # Run by tests/pytest_plugin/test_balancer.py.
             listed = yaml.safe_load(path.read_text(encoding="utf-8"))["model_list"]
             assert {one["model_name"] for one in listed} == {"my-model"}
         elif path.name == "replies.yaml":

@@ -29,9 +29,8 @@ def load_example() -> Iterator[Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look for it
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(
-            EXAMPLES
-        )  # it imports easy.py, which registers the easy environments
+        # It imports easy.py, which registers the easy environments.
+        patch.syspath_prepend(EXAMPLES)
         spec.loader.exec_module(module)
     yield module
     for environment in sys.modules.pop("easy").PROTOCOLS:

@@ -364,9 +364,8 @@ def test_what_cannot_be_stored_ends_its_subject(
         assert log.completed_subjects(plan) == {}
         for subject in range(2):
             missing = [record.missing for record in log.trials(plan, subject)]
-            recorded = (
-                2 if model == "mumbler" else 1
-            )  # an agent that raises has failed in that trial
+            # An agent that raises has failed in that trial.
+            recorded = 2 if model == "mumbler" else 1
             assert missing == [""] * recorded + ["infrastructure"] * (
                 plan.trials - recorded
             )

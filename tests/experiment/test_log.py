@@ -175,9 +175,8 @@ def test_latest_is_the_run_with_the_latest_entry_unless_one_has_that_name(
         RunLog.create(tmp_path, name, [], options={}).close()
         paths[name] = tmp_path / name / "run.sqlite"
     assert locate(tmp_path, "latest") == paths["april"]
-    with RunLog.open_read_only(
-        paths["monday"]
-    ) as log:  # reading leaves files that are newer than those of the latest
+    with RunLog.open_read_only(paths["monday"]) as log:
+        # Reading leaves files that are newer than those of the latest.
         os.utime(paths["monday"], (2e9, 2e9))
         assert log.plans() == []
         assert locate(tmp_path, "latest") == paths["april"]
@@ -568,9 +567,8 @@ def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) ->
     filled.close()
     with closing(sqlite3.connect(filled.path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute(
-            "CREATE TABLE last (x)"
-        )  # an empty page, which nobody misses
+        # An empty page, which nobody misses.
+        connection.execute("CREATE TABLE last (x)")
         connection.execute("DROP TABLE last")
         connection.commit()
     content = filled.path.read_bytes()

@@ -142,9 +142,8 @@ def test_a_life_that_comes_out_differently_is_an_error(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=0)
         recorded = list(log.dump())
-        log._connection.execute(
-            "DELETE FROM lives"
-        )  # as if it had been killed before its end
+        # As if it had been killed before its end.
+        log._connection.execute("DELETE FROM lives")
         message = r"cannot be continued: trial 0 of subject 0 .* came out differently"
         with (
             RunSession(log, plugins, cells, seed=1, processes=processes) as session,

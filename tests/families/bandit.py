@@ -73,9 +73,8 @@ class BanditSubject:
         self, specification: BanditSpecification, seed: int, subject: int
     ) -> None:
         bandit = specification.document.bandit
-        self._random = random.Random(
-            f"{specification.sha256}|{seed}|{subject}"
-        )  # all chance comes from the seed
+        # All chance comes from the seed.
+        self._random = random.Random(f"{specification.sha256}|{seed}|{subject}")
         self._levers = self._random.sample(bandit.levers, len(bandit.levers))
         self._left = bandit.pulls
 

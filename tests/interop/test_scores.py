@@ -160,9 +160,8 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
         tmp_path / "c.csv", [(str(n), "x", 1 if n < 7 else "") for n in range(30)]
     )
     able = csv(tmp_path / "d.csv", [(str(n), "x", int(n >= 7)) for n in range(30)])
-    assert (
-        cheesebench.verdict(few, none).tasks[0].answer == "better"
-    )  # whatever the missing scores are
+    # Whatever the missing scores are.
+    assert cheesebench.verdict(few, none).tasks[0].answer == "better"
     assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
 

@@ -85,9 +85,8 @@ def test_every_cycle_of_subjects_has_every_row_once(seed: int, cycle: int) -> No
 def test_the_number_of_a_subject_does_not_tell_its_row() -> None:
     rows = [rows_of(seed, 0) for seed in range(1000)]
     for column in zip(*rows, strict=True):
-        assert all(
-            150 < column.count(value) < 250 for value in range(1, 6)
-        )  # 200 expected, 4 standard deviations
+        # 200 expected, 4 standard deviations.
+        assert all(150 < column.count(value) < 250 for value in range(1, 6))
     # Nor does one draw tell another.
     assert all(
         150 < sum(row[i] == row[j] for row in rows) < 250

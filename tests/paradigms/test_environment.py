@@ -66,9 +66,8 @@ def test_gymnasium_s_checker_has_nothing_to_say_of_the_registered_one(
     name: str,
 ) -> None:
     environment = gymnasium.make(name, render_mode="rgb_array")
-    check_env(
-        environment.unwrapped
-    )  # warnings are errors; with rendering, in all of its modes
+    # Warnings are errors; with rendering, in all of its modes.
+    check_env(environment.unwrapped)
     environment.close()
 
 

@@ -123,9 +123,8 @@ def test_departure_begins_anew_where_the_subject_is_put(live: Live) -> None:
     text = FIELD.replace("rules: [", "rules: [{act: ROTATE_LEFT, place: place}, ")
     life = live(f"{text}measures: {{e: departure_error(box)}}\n")
     life.begin_trial()
-    for letter in (
-        "RRFFF" + "L" + "RRFFFS"
-    ):  # put at the place, facing north again; then east
+    for letter in "RRFFF" + "L" + "RRFFFS":
+        # Put at the place, facing north again; then east.
         life.step(ACTION_LETTERS.index(letter))
     way_to_the_box = math.degrees(math.atan2(1, -2))
     assert life.result().measures["e"] == pytest.approx(abs(90 - way_to_the_box))

@@ -88,9 +88,8 @@ def play(life: ArenaSubject) -> None:
 )
 def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:
     if not message:
-        with pytest.raises(
-            ProtocolError, match="E133"
-        ):  # a block is no glyph, and the loader knows
+        with pytest.raises(ProtocolError, match="E133"):
+            # A block is no glyph, and the loader knows.
             live(protocol)
         return
     life = live(protocol)

@@ -612,13 +612,14 @@ trial:
       rules:
         - {act: STAY, place: back, reward: a * 10 + b + size(seen), count: times, add: {seen: a}, set: {a: b, b: a}}
 """
+    # a, b = 2, 1; seen = {2}; 2 * 10 + 1 + 1; then placed, facing east again.
     assert film(text, "LS") == reel(
         """
         - →... 0 run
         L ↗... 0 run
         S ...→ +22 run
         """
-    )  # a, b = 2, 1; seen = {2}; 2 * 10 + 1 + 1; then placed, facing east again
+    )
 
 
 def test_clause_12_a_rule_without_exit_leaves_the_clock_alone_but_uses_up_the_step(
@@ -733,6 +734,7 @@ trial:
     over: {rules: [{after: 1, end: done}]}
 """
     )
+    # The ending step gives none.
     assert film(text, "SSSSS") == reel(
         """
         - →...Z   0 calm
@@ -742,7 +744,7 @@ trial:
         S →...Z   -1 over
         S →...Z   0 done (terminated)
         """
-    )  # the ending step gives none
+    )
 
 
 def test_clause_16_each_may_do_more_than_pay(live: Live) -> None:
@@ -830,7 +832,8 @@ trial: {limit: 9, start: run, states: {run: {rules: [{press: lever, count: press
         0,
         0,
         0,
-    ):  # to the lever, press it; turn round; back, two bumps
+    ):
+        # To the lever, press it; turn round; back, two bumps.
         life.step(action)
     result = life.result()
     assert (result.path_length, result.bumps, result.counters) == (2, 2, {"presses": 1})

@@ -184,9 +184,8 @@ def test_a_contingency_that_reverses_at_criterion(live: Live) -> None:
     life, food = live(text), []
     while life.begin_trial() is not None:
         food.append(life.values["food"])
-        to_left = (
-            food[-1] == "left" or len(food) == 3
-        )  # one error after the first reversal
+        # One error after the first reversal.
+        to_left = food[-1] == "left" or len(food) == 3
         for action in SOON if to_left else WRONG:
             life.step(action)
     assert food == ["left", "left", "right", "right", "right", "left", "left", "right"]

@@ -74,13 +74,11 @@ def test_editions_are_found_by_name(folders: Catalogue) -> None:
     assert folders.find("maze").edition == "default"
     assert folders.find("maze", "rodent").name == "maze@rodent"
     assert folders.find("maze@rodent").name == "maze@rodent"
-    assert (
-        folders.find("maze", "dark").name == "maze_hidden@dark"
-    )  # an edition with an id of its own
+    # An edition with an id of its own.
+    assert folders.find("maze", "dark").name == "maze_hidden@dark"
     assert folders.find("maze_hidden", "dark").name == "maze_hidden@dark"
-    assert (
-        folders.find("maze@rodent", "dark").name == "maze@rodent"
-    )  # what is in the name is meant
+    # What is in the name is meant.
+    assert folders.find("maze@rodent", "dark").name == "maze@rodent"
 
 
 def test_the_parent_of_an_edition_is_the_one_beside_it(folders: Catalogue) -> None:

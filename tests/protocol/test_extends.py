@@ -114,9 +114,8 @@ def test_mappings_merge_lists_replace_null_deletes(
 def test_a_short_form_replaces_a_mapping(load: Callable[..., Specification]) -> None:
     specification = load(parent=PARENT, child=child("vars: {n: 7}"))
     assert specification.variables["n"].initial == 7
-    assert (
-        specification.variables["n"].per == "trial"
-    )  # n: 7 means {init: 7, per: trial}
+    # ``n: 7`` means {init: 7, per: trial}.
+    assert specification.variables["n"].per == "trial"
 
 
 def test_a_null_that_deletes_nothing_is_nothing(

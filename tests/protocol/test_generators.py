@@ -147,9 +147,8 @@ def test_pool(radius: int) -> None:
         right, down = relative(arena, spot)
         assert direction(right, down) == quadrant.upper()
         assert one(arena, spot) in squares(arena, quadrant)
-        assert (
-            abs(math.hypot(right, down) - 0.6 * radius) <= 0.75
-        )  # about 60 % of the radius, to the nearest cell
+        # About 60 % of the radius, to the nearest cell.
+        assert abs(math.hypot(right, down) - 0.6 * radius) <= 0.75
     for edge in arena.groups["edge"]:
         right, down = relative(arena, edge)
         assert direction(right, down) == edge[-1].upper()
@@ -231,9 +230,8 @@ def test_ring(options: tuple[int, int]) -> None:
             "x.yaml:4:15: error E141: This ring cannot be drawn: "
             f"{holes} holes do not fit on a ring of radius {radius}. Change its options."
         ]
-        assert holes > 4 * (
-            radius - 1
-        )  # there is room for one in every second cell of the circle
+        # There is room for one in every second cell of the circle.
+        assert holes > 4 * (radius - 1)
         return
     assert found == []
     arena = specification.arena

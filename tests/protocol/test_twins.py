@@ -148,9 +148,8 @@ def lived_alike(
             place = (column, row, (heading + 2 * quarters) % len(HEADINGS))
             if stand(theirs)[:2] != place[:2]:
                 return False
-            put(
-                theirs, *place
-            )  # where it was put down facing anywhere, it faces elsewhere in the twin
+            # Where it was put down facing anywhere, it faces elsewhere in the twin.
+            put(theirs, *place)
             found = exchange(
                 laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles
             )

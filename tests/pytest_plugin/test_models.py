@@ -594,9 +594,8 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(
             r"2,\d+ tokens spent so far, about \d+,\d+ tokens more needed\. 1 of 1 cell",
             said,
         )
-        for _ in range(
-            2
-        ):  # the estimate is of equal trials; what was in flight may be a little more
+        for _ in range(2):
+            # The estimate is of equal trials; what was in flight may be a little more.
             before, line = (
                 server.count,
                 str(result.stdout).partition("with a larger budget:\n  pytest ")[2],

@@ -189,7 +189,8 @@ def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(
     for before in (
         "/pluggy/",
         "/_pytest/",
-    ):  # pytest's own way to the cell is of no use to anybody
+    ):
+        # The way that pytest itself takes to the cell is of no use to anybody.
         result.stdout.no_fnmatch_line(f"*{before}*")
 
 

@@ -252,7 +252,8 @@ def test_a_run_that_is_killed_leaves_no_process(
             with (
                 contextlib.suppress(RunLogError),
                 RunLog.open_read_only(path) as log,
-            ):  # it may not be written yet
+            ):
+                # It may not be written yet.
                 return finished(log) > 0
             return False
 

@@ -141,9 +141,8 @@ def test_lives_at_once_killed_in_the_middle(
         assert client.stdout is not None
         client.stdout.readline()  # one life has ended; the others are in their middle
         client.kill()
-    for _ in range(
-        100
-    ):  # the server takes as many again once it has seen that the others are gone
+    for _ in range(100):
+        # The server takes as many again once it has seen that the others are gone.
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode == 0:
             break

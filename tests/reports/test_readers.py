@@ -49,9 +49,8 @@ def test_every_outcome_has_a_colour_of_its_own() -> None:
     )
     for scheme in re.findall(r"--kind-0: [^\n]*", style):
         colours = dict(re.findall(r"--kind-(\d+): (#\w+)", scheme))
-        assert set(map(int, colours)) == set(
-            range(len(TAXONOMY) + 1)
-        )  # and one for all others
+        # And one for all others.
+        assert set(map(int, colours)) == set(range(len(TAXONOMY) + 1))
         assert len(set(colours.values())) == len(colours)
     assert set(map(int, re.findall(r"\.kind-(\d+) { fill", style))) == set(
         range(len(TAXONOMY) + 1)

@@ -473,9 +473,8 @@ def test_two_tabs_of_one_person_are_one_person(
     second.press("STAY")
     second.press("ROTATE_LEFT")
     before = first.ready()
-    first.page.keyboard.press(
-        "ArrowUp"
-    )  # chosen in sight of something that is past: it must not count
+    # Chosen in sight of something that is past: it must not count.
+    first.page.keyboard.press("ArrowUp")
     assert first.ready(before) == second.ready()
     assert first.sees == second.sees
     assert "another window" in first.page.locator("#trouble").inner_text()
@@ -629,9 +628,8 @@ def test_only_actions_of_the_present_moment_are_executed(
             == 400
         )
     assert act(base, token, "STAY", "0.0.2")["at"] == "0.0.3"
-    again = act(
-        base, token, "STAY", "0.0.2"
-    )  # sent twice, by a browser that had no answer
+    # Sent twice, by a browser that had no answer.
+    again = act(base, token, "STAY", "0.0.2")
     assert again["stale"] is True
     assert again["at"] == "0.0.3"
     for at in ("", "end", "0.0.99", "9.0.3", None, 3):
@@ -666,12 +664,10 @@ def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(
     assert "All places are taken" in answer["problem"]
     lab.clock.now += UNUSED + 1
     new = join(base)
-    assert (
-        ask(base, f"participant/{store[1]}/now")[0] == 404
-    )  # it has passed to the new person
-    assert (
-        ask(base, f"participant/{store[0]}/now")[0] == 200
-    )  # whoever has pressed a key keeps theirs
+    # It has passed to the new person.
+    assert ask(base, f"participant/{store[1]}/now")[0] == 404
+    # Whoever has pressed a key keeps theirs.
+    assert ask(base, f"participant/{store[0]}/now")[0] == 200
     assert ask(base, f"participant/{new}/now")[1]["at"] == "0.0.2"
 
 
@@ -684,9 +680,8 @@ def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
         base, [plan] = serve(lab.serving), lab.log.plans()
         first = sets_until(plan.subjects)[0]
         early = [join(base) for _ in range(first + 1)]
-        for waits, token in enumerate(
-            early[:first]
-        ):  # people differ, or they would be copies of one
+        for waits, token in enumerate(early[:first]):
+            # People differ, or they would be copies of one.
             assert not lab.participants.complete
             person = lab.participants.find(token)
             assert person is not None

@@ -254,9 +254,8 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             assert 0 < state["in_flight"] <= state["limit"]
             assert not state["cells"][0]["decided"]
             done, left = state["done"], state["left"]
-            assert (
-                done + left == 6 * 6
-            )  # the look at six subjects, with six trials each
+            # The look at six subjects, with six trials each.
+            assert done + left == 6 * 6
             if done:
                 # Rounded to seconds: the estimate is that of the terminal, elapsed time
                 # per trial times what is left.
@@ -358,9 +357,8 @@ def test_pages_fit_and_lead_to_one_another(
     page.locator("#lines tr").nth(2).wait_for()
     fits()
     bottoms = "row => [...row.cells].map(cell => Math.round(cell.getBoundingClientRect().bottom))"
-    assert (
-        len(set(page.locator("#lines tr").first.evaluate(bottoms))) == 1
-    )  # one line below the row
+    # One line below the row.
+    assert len(set(page.locator("#lines tr").first.evaluate(bottoms))) == 1
     page.get_by_label("Compare monday").check()
     page.get_by_label("Compare wednesday").check()
     page.get_by_role("button", name="Compare the two runs").click()
@@ -735,9 +733,8 @@ def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> No
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "calls-8.json")
     assert read_flight(tmp_path) == (7, 24, 2.5)
-    os.utime(
-        tmp_path / "calls-2.json", (1, 1)
-    )  # left behind by a process that was killed
+    # Left behind by a process that was killed.
+    os.utime(tmp_path / "calls-2.json", (1, 1))
     assert read_flight(tmp_path) == (3, 16, None)
 
 
@@ -753,16 +750,14 @@ def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
         lock = claim(log.path)
         state = watch.poll()
         assert state.status == "running"
-        with (
-            log.transaction() as connection
-        ):  # as if the last subject had two more trials to live
+        with log.transaction() as connection:
+            # As if the last subject had two more trials to live.
             connection.execute("DELETE FROM lives WHERE subject = 3")
             connection.execute("DELETE FROM trials WHERE subject = 3 AND trial >= 4")
         state = watch.poll()
         assert state.left == 2
-        assert (
-            state.seconds_left is None
-        )  # no trial has been seen to end: nothing says how long one takes
+        # No trial has been seen to end: nothing says how long one takes.
+        assert state.seconds_left is None
         assert not state.cells[0].decided
         lock.close()
 

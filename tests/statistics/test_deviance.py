@@ -109,9 +109,8 @@ def test_statsmodels_agrees(seed: int, empty: float) -> None:
             f"C({t.replace(':', '):C(')})" for t in terms[: number + 1]
         )
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # empty cells make the fit's covariance singular, not its deviance
+            # Empty cells make the fit's covariance singular, not its deviance.
+            warnings.simplefilter("ignore")
             model = smf.glm(formula, frame, family=sm.families.Binomial())
             fit = model.fit()
         rank = int(np.linalg.matrix_rank(model.exog))

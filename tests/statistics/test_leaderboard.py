@@ -32,9 +32,8 @@ def ranked(
             list[TrialRecord](),
         )
         for protocol in ("a", "b"):
-            ease = random.uniform(
-                -0.1, 0.1, 40
-            )  # some seeds are easier than others, for every model
+            # Some seeds are easier than others, for every model.
+            ease = random.uniform(-0.1, 0.1, 40)
             for model, rate in rates.items():
                 named = {"model": model, "protocol": protocol}
                 plans.append(plan(design="leaderboard", subjects=40, **named))

@@ -282,9 +282,8 @@ class ClosesTooLate(Wrong):
         url = urlsplit(self.url)
         _, self.held = await asyncio.open_connection(url.hostname, url.port)
         self.closing = asyncio.create_task(self._linger())
-        await asyncio.sleep(
-            0.2
-        )  # until the server, in a thread of its own, has taken notice
+        # Until the server, in a thread of its own, has taken notice.
+        await asyncio.sleep(0.2)
 
     async def _linger(self) -> None:
         try:

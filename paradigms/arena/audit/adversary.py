@@ -43,7 +43,7 @@ LEADERS, NEAREST = 10, 5
 #: Hypotheses that represent the belief in each round of a decision, and candidates left
 #: after it.
 ROUNDS = ((16, 14), (50, 5), (200, 1))
-#: How much better than following the likeliest a candidate must be.
+#: Margin by which a candidate must beat following the likeliest hypothesis.
 BETTER = 0.005
 #: Steps of hypotheses for the decisions of one trial, and of one life, with an effort
 #: of 1.
@@ -136,8 +136,8 @@ class Planner:
 
         #: How often two kinds could not be distinguished in a state.
         self._in_vain: dict[Hashable, int] = {}
-        #: What may have been spent when no more is looked ahead: in this trial, and in
-        #: this life.
+        #: Effort after which there is no more looking ahead: in this trial, in this
+        #: life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:
@@ -268,9 +268,8 @@ class Planner:
 
     def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
         leader, plan = self.leader(cloud, steps, MANNERS[0])
-        if (
-            not plan.success or self.world.relevance.trace
-        ):  # where the whole path matters, no node is met twice
+        if not plan.success or self.world.relevance.trace:
+            # Where the whole path matters, no node is met twice.
             return
         sample = sampled(cloud, ROUNDS[0][0])
         for rival in mistaken(
@@ -349,9 +348,8 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                worth.learnt += certainty(
-                    part
-                )  # no hypothesis in it is known to succeed
+                # No hypothesis in it is known to succeed.
+                worth.learnt += certainty(part)
                 continue
             if len(part) == 1:
                 weight = part[followed]
@@ -452,8 +450,8 @@ _NONE: Rest = {}
 
 
 class Errand(NamedTuple):
-    """What is done in the first trials of a life, whatever it costs: to enter a state,
-    or to end them in an outcome.
+    """The goal of the first trials of a life, at any cost: to enter a state, or to end
+    in an outcome.
     """
 
     target: str
@@ -472,7 +470,7 @@ class Lived:
     judged: bool
     steps: int
     measured: float | None = None
-    """What the verdict is about, where that is a measure."""
+    """Value of the measure that the verdict is about, if any."""
     reward: float = 0.0
 
 
@@ -594,8 +592,8 @@ class Adversary:
             if life.state in remaining:
                 root = self.entries(root, forgotten, frozenset(remaining), life.state)
                 forgotten = life.steps
-                # Where not everybody was followed, what is true may be missing: it
-                # comes last, so it betrays nothing.
+                # If some hypotheses were not followed, the true one may be missing. It
+                # is added last, so that its place betrays nothing.
                 true = [
                     (one, weight)
                     for one, weight in progress.belief.items()

@@ -47,8 +47,8 @@ from cheesebench.protocol.expressions import (
     walk,
 )
 
-#: Moments of each kind in which aims are compared (at most two of a life), of these
-#: those in which they are carried out, and aims and kinds that are kept.
+#: Moments of each kind in which aims are compared (at most two of a life), and in which
+#: they are carried out; numbers of aims and of kinds that are kept.
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS = 60, 40, 260, 8
 #: Fewest lives, judged trials of each, and lives that are led twice.
 LIVES, JUDGED, TWICE = 36, 10, 4
@@ -66,7 +66,7 @@ IN_VAIN = 8
 COPY, LOOK_UP = 4.0, 0.1
 #: Trials of fresh lives, the steps for them, and the fewest balanced groups.
 FRESH, CONFIRMED, FEWEST = 4000, 450_000, 4
-#: Of what a trial costs beside its steps, where it is really lived.
+#: Cost of a trial that is really run, beside its steps.
 TRIAL = 15.0
 NOWHERE = -1
 #: What the next state depends on: state, code of what was told, rank of the place.
@@ -568,7 +568,7 @@ class Experience:
 
 
 class Outcomes:
-    """How trials ended so far, as ``success`` reads it."""
+    """Endings of the trials so far, as ``success`` reads them."""
 
     def __init__(self) -> None:
         self._ended: list[str] = []
@@ -600,7 +600,7 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited = set(moment.visited)
         self._total, self._reached = 0.0, ""
-        #: How many places were gone to when something happened; None: all, in vain.
+        #: Number of places visited before something happened; None: all, in vain.
         self.followed: int | None = None
 
     @property

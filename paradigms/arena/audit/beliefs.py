@@ -41,8 +41,8 @@ EFFORT, POLISH = 3000, 600
 # moves along distance tables
 
 
-#: What a step of a life, an expansion and a way of keeping on cost, in steps of nodes
-#: within beliefs.
+#: Costs of a step of a life, of an expansion, and of a way of keeping on, in steps of
+#: nodes within beliefs.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Failed searches after which no more are made in a stage that has had no success.
 IN_VAIN = 4
@@ -350,8 +350,7 @@ class Nodes:
         self._circumstances: dict[Hashable, int] = {}
         self._telling: dict[tuple[int, int], Node] = {}
         self._count = 0
-        #: What was spent on finding where actions lead, in steps of nodes within
-        #: beliefs.
+        #: Effort spent on finding where actions lead, in steps of nodes within beliefs.
         self.work = 0
         #: Number of lives that nodes hold: these take the memory.
         self.lives = 0
@@ -491,9 +490,8 @@ class Nodes:
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        circumstances = self._circumstances.setdefault(
-            around, self._count + 1
-        )  # never twice: bounds hold on to it
+        # Never twice: bounds hold on to it.
+        circumstances = self._circumstances.setdefault(around, self._count + 1)
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:
@@ -533,15 +531,15 @@ MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 Grain = tuple[Node, int]
 """A node, and the number of what may have come before."""
 Belief = dict[Grain, float]
-"""What is believed in a trial; weights need not add up to 1."""
+"""A belief within a trial; weights need not add up to 1."""
 Past = tuple[int, tuple[RuntimeValue, ...]]
-"""What a trial leaves as it is: the number of a history, and the values that outlast
+"""What a trial does not change: the number of a history, and the values that outlast
 the trial.
 """
 Ways = tuple[tuple[int, Node, float], ...]
-"""How a trial can begin: percept, node and chance."""
+"""Possible beginnings of a trial: percept, node and chance."""
 Rest = dict[int, float]
-"""What is believed between trials."""
+"""A belief between trials."""
 Parts = dict[int, Belief]
 """Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the
 trial has ended.

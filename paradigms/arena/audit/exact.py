@@ -778,9 +778,8 @@ class Stages:
                     stage.leads[-1].append((sum(group.values()), most, number))
                     there = stages[number]
                     for node, weight in group.items():
-                        share = min(
-                            1.0, weight / most
-                        )  # no belief weighs more than the one at the beginning
+                        # No belief weighs more than the one at the beginning.
+                        share = min(1.0, weight / most)
                         if share > there.cloud.get(node, 0.0) + EQUAL:
                             there.cloud[node] = share
                             pending += [] if there.is_pending else [number]
@@ -841,10 +840,8 @@ class Stages:
                     gain += weight * chance * there.success
                     continue
                 here, key = self._apart(there)
-                told = (
-                    (percept, there.pose),
-                    key,
-                )  # even a blind subject is told where it stands
+                # Even a blind subject is told where it stands.
+                told = ((percept, there.pose), key)
                 often[told] += chance
                 most, group = groups.get(told, (0.0, {}))
                 group[here] = group.get(here, 0.0) + weight * chance

@@ -252,9 +252,8 @@ class Hypothesis(ArenaSubject):
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
-        self._schedule = Schedule(
-            ()
-        )  # deaf: the end of a trial is noted when the next one begins, in a copy
+        # Deaf: the end of a trial is noted when the next one begins, in a copy.
+        self._schedule = Schedule(())
         self._open = [
             (draw, OpenSequence(draw, script)) for draw in program.specification.draws
         ]
@@ -280,9 +279,8 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        return (
-            0 if number is None else self._counts[number]
-        )  # what decides nothing is not counted
+        # Only decisions that matter are counted.
+        return 0 if number is None else self._counts[number]
 
     def twin(self) -> Self:
         """Return an independent copy, which may begin further trials."""

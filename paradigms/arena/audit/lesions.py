@@ -73,9 +73,9 @@ class Ceiling:
     proven: float | None = None
     """No subject with this lesion does better; None: not proven."""
     asked: ReferenceSpec | None = None
-    """What a verdict about a measure asks for; None: it is about successes."""
+    """The reference of a verdict about a measure; None: it is about successes."""
     how: str = ""
-    """What was done before, where that was an errand."""
+    """The errand that came first, if there was one."""
     followed: float = 1.0
     """The least share of subjects that were followed to where a memory is lost: the
     others were too much work.
@@ -217,7 +217,7 @@ class Order:
     trials: int = TRIALS
     """Most trials of all lives together (but two lives at least)."""
     at_most: float | None = None
-    """What may be left; None: nothing is asked, so no bound is looked for."""
+    """The pass rate that may be left; None: no bound is needed."""
     targets: tuple[str, ...] = ()
     """States and outcomes that are worth an errand: what they lead to may be in a later
     trial.
@@ -257,8 +257,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             if _is_enough(so_far, number, len(so_far.lives) / (4 * number), order):
                 break
         return so_far
-    gc.collect()  # what was kept for the lesion before
-    # tens of thousands of lives are kept, and collecting takes half of the time
+    gc.collect()  # the lives of the previous lesion
+    # Tens of thousands of lives are kept, and collecting would take half of the time.
     gc.disable()
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
@@ -418,8 +418,8 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     ]
     together = []
     for one in found:
-        # What forgets at a state keeps other things: only what keeps nothing does no
-        # better.
+        # A subject that forgets at a state keeps other things; only one that keeps
+        # nothing is certain to do no better.
         others = found if one.lesion.memoryless else (one, *proofs)
         bounds = [
             other.proven
@@ -447,7 +447,7 @@ INTACT_AT_LAST = 0.99
 SPARED = 0.95
 #: Lives after which an errand that has gained nothing is given up.
 ERRANDS = 2
-#: A share of subjects above which none was left out.
+#: Share of followed subjects from which on all count as followed.
 WHOLE = 0.999
 #: Added where the observed rate exceeds the limit, but the interval or a proof allows
 #: for it.

@@ -182,8 +182,8 @@ class Relevance:
         self.variables = [name for name in known if name in named]
         lasting = [name for name in self.variables if self._lasts(name)]
         changed = [name for name in lasting if name in self.written]
-        #: What later trials depend on, and a trial may change; and what it leaves as it
-        #: is.
+        #: Variables that later trials depend on: those that a trial may change, and
+        #: those that it does not.
         self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
 
@@ -773,9 +773,8 @@ class Flow:
             if effects.place is not None and effects.place.variable
             else []
         )
-        reward = (
-            [effects.reward] if effects.reward is not None else []
-        )  # it is computed even if it is not felt
+        # The reward is computed even if it is not felt.
+        reward = [effects.reward] if effects.reward is not None else []
         return [
             *reward,
             *(effects.put or ()),

@@ -178,7 +178,7 @@ class Tally:
     name: str
     lives: list[tuple[int, int]] = field(default_factory=list)
     reward: float = 0.0
-    """Of all trials together."""
+    """Sum over all trials."""
     outcomes: Counter[str] = field(default_factory=Counter)
     best_failure: float = -math.inf
     best_success: float = -math.inf
@@ -469,9 +469,8 @@ class Events:
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: What the rules of a state listen to. Where they listen to no place: what
-        #: ``watch`` listens to, and what expressions read, for then that is what the
-        #: subject can choose.
+        #: Places that the rules of a state listen to; if none, those that ``watch`` or
+        #: expressions read, because only these can be chosen then.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)

@@ -376,9 +376,9 @@ class Solutions:
     """Results of the solver over many trials."""
 
     trials: int = 0
-    """Those that are judged."""
+    """Trials that are judged."""
     lived: int = 0
-    """All of them."""
+    """All trials."""
     solved: int = 0
     in_half: int = 0
     """Solved within half of the limit, waiting for clocks not counted."""
@@ -388,7 +388,7 @@ class Solutions:
     unsolved: str = ""
     """The first trial without a solution."""
     failures: Counter[str] = field(default_factory=Counter)
-    """How trials without a solution end on the way that pays most, by outcome."""
+    """Outcomes of trials without a solution, on the way that pays most."""
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:

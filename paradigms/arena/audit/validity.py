@@ -768,9 +768,8 @@ def _forced(
                 observer = _Observer(
                     found, columns, paradigm.program.geometry, number % FOLDS, number
                 )
-                with suppress(
-                    ProtocolError
-                ):  # it needs values that only its own way in would have set
+                with suppress(ProtocolError):
+                    # It needs values that only its own way in would have set.
                     observer(twin := life.twin(), twin.force(name))
             while life.step(STAY)[2] == RUNNING:
                 pass
@@ -961,8 +960,8 @@ class Met:
 
 
 def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
-    """Return the looks that a wandering subject meets, with all poses that it could
-    take meanwhile.
+    """Return the looks that a wandering subject meets, each with all poses that are
+    possible while it lasts.
     """
     found: dict[LookKey, Met] = {}
     program = paradigm.program

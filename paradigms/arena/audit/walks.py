@@ -187,9 +187,8 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    there[placed] = (
-                        there.get(placed, 0.0) + weight
-                    )  # what differs only in what lasts is one here
+                    # Nodes that differ only in what outlasts the trial are one here.
+                    there[placed] = there.get(placed, 0.0) + weight
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
             is_one = len({node.pose for node in rest}) == 1

@@ -89,7 +89,7 @@ SETTINGS: Mapping[str, Any] = {
     # Without a value it follows from the others (`reply_tokens`).
     "max_tokens": 256,
 }
-#: Of ``llm-tools``: the same, and how it answers.
+#: Settings of ``llm-tools``: the same, and the form of its answers.
 TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
 
 
@@ -218,7 +218,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def check_tools(settings: Mapping[str, Any]) -> None:
-    """The same for ``llm-tools``."""
+    """As ``check``, for settings of ``llm-tools``."""
     _check(settings, TOOL_SETTINGS)
 
 

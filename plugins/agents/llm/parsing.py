@@ -230,9 +230,8 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
         start, inside, tagged = tag.end(), not closes, True
     (thought if inside else spoken).append(text[start:])
     said = "".join(spoken)
-    if (
-        said.startswith("analysis") and "assistantfinal" in said
-    ):  # channels whose tokens the server left out
+    if said.startswith("analysis") and "assistantfinal" in said:
+        # Channels whose tokens the server left out.
         before, said = said.split("assistantfinal", 1)
         thought.append(before.removeprefix("analysis"))
     return said, thought, inside
@@ -240,9 +239,8 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
 
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
-        return (
-            tag["channel"].lower() != "analysis"
-        )  # a commentary calls a tool, or speaks to the user
+        # A commentary calls a tool, or speaks to the user.
+        return tag["channel"].lower() != "analysis"
     return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith(
         "end_"
     )

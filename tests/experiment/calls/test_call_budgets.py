@@ -309,9 +309,8 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
 def test_processes_that_share_a_budget_exceed_it_by_one_call_each_at_most(
     monkeypatch: pytest.MonkeyPatch, slower: int
 ) -> None:
-    monkeypatch.setattr(
-        calling, "INTERVAL", 3600.0
-    )  # nobody looks unless there is a reason
+    # Nobody looks unless there is a reason.
+    monkeypatch.setattr(calling, "INTERVAL", 3600.0)
     recorded, one = CallTotals(), CallTotals(prompt=10)
 
     async def process(seed: int) -> None:

@@ -467,9 +467,8 @@ def test_one_refusal_on_the_way_stops_nobody(
     )
 
     def script(call: Call) -> Answer | str:
-        if (
-            call.number not in (9, 20, 31) or call.body["seed"] in refused
-        ):  # twice is no accident
+        if call.number not in (9, 20, 31) or call.body["seed"] in refused:
+            # Twice is no accident.
             return walk(call)
         refused.add(call.body["seed"])
         return stray[call.number % 3]

@@ -293,6 +293,7 @@ success: last == good
     lifted = plain.replace(
         "seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}"
     )
+    # It need not wait at all.
     for other, proved, *state in (
         (plain, 0.5),
         (text.replace("MARKING", bumping), None),
@@ -301,7 +302,7 @@ success: last == good
         (
             text.replace("MARKING", ", {press: wall, go: free}"),
             None,
-        ),  # it need not wait at all
+        ),
         (visited, None),
         # What it does while it is held: it is lifted to another place, or makes the
         # wait longer.

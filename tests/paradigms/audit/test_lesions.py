@@ -138,9 +138,8 @@ def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
     assert intact.at_last.value == 1
     assert 0.2 <= statistics.mean(life[0].success for life in intact.lives) <= 0.8
     assert all(one.success for life in intact.lives for one in life[1:])
-    assert bound(paradigm, "intact") == pytest.approx(
-        1
-    )  # for whoever is told what earlier trials tell
+    # For whoever is told what earlier trials tell.
+    assert bound(paradigm, "intact") == pytest.approx(1)
     assert bound(paradigm, "amnesia=trial") == pytest.approx(0.5)
     for lesion in ("amnesia=trial", "amnesia=choice"):
         rate = found(paradigm, lesion).found
@@ -174,10 +173,11 @@ def test_lives_are_led_until_what_is_asked_is_decided(plant: Plant) -> None:
         Order(lesion, EFFORT, 0, is_brief=True),
     )
     proven, few = measure(paradigm, asked), measure(paradigm, brief)
+    # A proof decides at once.
     assert (len(proven.lives), len(few.lives)) == (
         FEWEST,
         LIVES,
-    )  # a proof decides at once
+    )
     assert (proven.proven, few.proven) == (0.5, None)
     assert few.verdict(0.5) == "undecided"
     # A limit that no proof meets: more lives are led, and speak against it.
@@ -280,9 +280,8 @@ def test_only_the_intact_subject_goes_on_after_the_last_judged_block(
         assert all(sum(one.judged for one in life) == 8 for life in lives)
     adversary = Adversary(paradigm, Lesion.parse("intact"), EFFORT)
     assert len(list(_priors(adversary))) == 8
-    assert (
-        min(one.plan.left for one in adversary.world.histories) == 5
-    )  # the first late trial says that it is one
+    # The first late trial says that it is one.
+    assert min(one.plan.left for one in adversary.world.histories) == 5
 
 
 def test_a_construct_holds_or_falls(plant: Plant) -> None:

@@ -49,9 +49,8 @@ class Compared:
     ) -> None:
         whole = sum(chances.values())
         assert chances.get(came, 0.0) > 0, f"{kind}: the model says that this cannot be"
-        for salt in range(
-            4
-        ):  # the same sign for the same outcome, so that a bias adds up
+        for salt in range(4):
+            # The same sign for the same outcome, so that a bias adds up.
             signs = {
                 one: random.Random(f"{one}|{salt}").choice((-1, 1)) for one in chances
             }

@@ -87,9 +87,8 @@ def shipped(name: str) -> Specification:
     ],
 )
 def test_its_curve_rises(name: str) -> None:
-    lives = successes(
-        shipped(name), subjects=12
-    )  # in the operant chamber half of the first trials succeed by chance
+    # In the operant chamber half of the first trials succeed by chance.
+    lives = successes(shipped(name), subjects=12)
     first, last = share(lives, slice(0, 1)), share(lives, slice(-6, None))
     assert last >= 0.8  # one of six may be a probe, in which nothing succeeds
     assert last > first + 0.3

@@ -117,9 +117,8 @@ def test_the_page_fits_and_draws(
     for tab in ("Behaviour", "Numbers"):
         page.get_by_role("tab", name=tab).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(
-        "window.dispatchEvent(new Event('beforeprint'))"
-    )  # on paper, all of them
+    # On paper, all of them.
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(blank) == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     back = page.evaluate(
@@ -173,9 +172,8 @@ def test_printed_pages_are_light_and_nothing_lies_over_anything_else(
     run: Run, open_page: Open
 ) -> None:
     page = open_page(run, scheme="dark")
-    page.set_viewport_size(
-        {"width": 718, "height": 1000}
-    )  # of a sheet of A4 with Chromium's margins
+    # Of a sheet of A4 with Chromium's margins.
+    page.set_viewport_size({"width": 718, "height": 1000})
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     ink, paper = (

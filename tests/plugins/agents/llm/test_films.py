@@ -411,9 +411,8 @@ def test_pictures() -> None:
         Your LEARNINGS: none
         Your answer (at most 8 actions):
         """)
-    subject.observe(
-        STAY, 0.0, Picture(b"three", "LIGHT"), False
-    )  # the same words below another picture
+    # The same words below another picture.
+    subject.observe(STAY, 0.0, Picture(b"three", "LIGHT"), False)
     assert "waited: reward 0\n[png three]\nLIGHT" in film(subject.prompt())
 
 
