@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.auditing import audit_specification
-from cheesebench.interfaces import AuditSettings
+from cheesebench.interfaces import AuditPart, AuditSettings
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.validation import (
     MEMORY,
@@ -37,7 +37,7 @@ CLASSICS = PROTOCOLS / "classics"
 #: A kept audit lies in the folder of its protocols.
 FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
 #: The parts of an audit that are kept, and the beginning of their rules.
-PARTS = {"lesions": RULE, "memory": MEMORY}
+PARTS: dict[AuditPart, str] = {"lesions": RULE, "memory": MEMORY}
 
 
 def validated() -> dict[str, Specification]:
@@ -104,7 +104,7 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
 
 
 def measure(
-    specification: Specification, parts: Sequence[str] = tuple(PARTS)
+    specification: Specification, parts: Sequence[AuditPart] = tuple(PARTS)
 ) -> dict[str, Any]:
     """Return what these parts of an audit find: the ceilings of one protocol, how much
     memory a PASS needs.
@@ -127,7 +127,7 @@ def measure(
 
 
 def completed(
-    entry: Mapping[str, Any], measured: Mapping[str, Any], parts: Sequence[str]
+    entry: Mapping[str, Any], measured: Mapping[str, Any], parts: Sequence[AuditPart]
 ) -> dict[str, Any]:
     """Return what was measured now, with what was kept of the other parts."""
     now = tuple(PARTS[part] for part in parts)
