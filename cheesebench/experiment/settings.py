@@ -206,12 +206,15 @@ class Given:
             return given
         if isinstance(given, list) and set(given) <= set(as_list(recorded)):
             return given
-        made = f"with {self.spelling(option.key)} {_shown(recorded)}"
+        raise self._contradiction(self.spelling(option.key), given, recorded)
+
+    def _contradiction(self, spelling: str, given: Any, recorded: Any) -> OptionError:
+        made = f"with {spelling} {_shown(recorded)}"
         if recorded is None:
-            made = f"without {self.spelling(option.key)}"
-        raise OptionError(
+            made = f"without {spelling}"
+        return OptionError(
             f"{self.origin}: that run was made {made}, not {_shown(given)}. Remove "
-            f"{self.spelling(option.key)}, or start a new run."
+            f"{spelling}, or start a new run."
         )
 
     def _given(self, option: Option) -> Any:
@@ -384,42 +387,49 @@ def cell_settings(
     ``directory``.
     """
     given.check()
-    return _cell_settings(given, plugins, directory, None, ())[0]
+    given, study = _completed(given, plugins, directory)
+    return _cell_settings(given, given.resolve(), plugins, directory, study)
+
+
+def _completed(
+    given: Given, plugins: PluginManager, directory: Path
+) -> tuple[Given, Study | None]:
+    """Return the options with those of a frozen set and of a study filled in, and the
+    study.
+    """
+    values = given.resolve()
+    if values.set is not None:
+        given = with_set(given, frozen_set(values.set), plugins, values.agent)
+    if not values.study:
+        return given, None
+    study = cells.find_study(values.study, directory)
+    return _with_study(given, study), study
 
 
 def _cell_settings(
     given: Given,
+    values: OptionValues,
     plugins: PluginManager,
     directory: Path,
-    replayed: Mapping[str, LanguageModel] | None,
-    usual_protocols: Sequence[str],
-) -> tuple[CellSettings, Given]:
-    """Return also the options with what a study fills in."""
-    values = given.resolve()
-    if values.set is not None:
-        given = with_set(given, frozen_set(values.set), plugins, values.agent)
-        values = given.resolve()
-    study = cells.find_study(values.study, directory) if values.study else None
-    models = values.model or (list(study.models) if study else [])
-    if not models:
-        raise OptionError(_no_model(given, values.study, plugins))
-    if study:
-        given = _with_study(given, study)
-        values = given.resolve()
+    study: Study | None,
+    replayed: Mapping[str, LanguageModel] | None = None,
+    usual_protocols: Sequence[str] = (),
+) -> CellSettings:
+    models = _models(given, values, study, plugins)
     language = replayed
     if language is None:
-        language = _callable(given, plugins, models, directory)
+        file = directory / values.models if values.models else None
+        language = language_models(plugins, models, given, values, user_models(file))
     if study:
         cells.check_study(study, language, tuple(models))
     designs = _designs(values, models, language)
-    views = values.view or [v for design in designs.values() for v in design.views]
     for control in values.control:
         check_control(control, directory / values.results)
-    which = CellSettings(
+    return CellSettings(
         models=tuple(models),
         language=language,
         designs=designs,
-        views=tuple(dict.fromkeys(views)),
+        views=tuple(dict.fromkeys(values.view or _views_of(designs.values()))),
         protocols=tuple(values.protocols or usual_protocols),
         edition=values.edition,
         named_edition=given.values.get("edition"),
@@ -431,19 +441,27 @@ def _cell_settings(
         against=values.against,
         familywise=values.familywise,
     )
-    return which, given
 
 
-def _callable(
-    given: Given, plugins: PluginManager, models: Sequence[str], directory: Path
-) -> dict[str, LanguageModel]:
-    """Return the language models among the models, whose servers may be called."""
-    values = given.resolve()
-    file = directory / values.models if values.models else None
-    language = language_models(plugins, models, given, values, user_models(file))
-    if language:
-        given.check_trusted()
-    return language
+def _models(
+    given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
+) -> Sequence[str]:
+    """Return the models that are given, or those of the study. Raises OptionError if
+    there is none.
+    """
+    if models := values.model or (study.models if study else ()):
+        return models
+    if study:
+        raise OptionError(
+            f"{given.spelling('study')} {values.study} has no models of its own: add --model NAME."
+        )
+    raise OptionError(
+        f"--model is empty. Models are {', '.join(sorted(plugins.agents))}."
+    )
+
+
+def _views_of(designs: Iterable[Design]) -> list[str]:
+    return [view for design in designs for view in design.views]
 
 
 def _designs(
@@ -459,12 +477,6 @@ def _designs(
     }
 
 
-def _no_model(given: Given, study: str | None, plugins: PluginManager) -> str:
-    if study:
-        return f"{given.spelling('study')} {study} has no models of its own: add --model NAME."
-    return f"--model is empty. Models are {', '.join(sorted(plugins.agents))}."
-
-
 def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
@@ -472,31 +484,38 @@ def with_set(
     settings that have other defaults by now, where none are given.
     """
     named = given.values.get("protocols") or sorted(frozen.protocols)
-    files = [
-        str(frozen.folder / f"{name}{SUFFIX}") if name in frozen.protocols else name
-        for part in named
-        for name in part.split(",")
-    ]
-    usual = plugins.model_agent(agent).settings
-    changed = {
-        name: value
-        for name, value in frozen.settings.items()
-        if usual.get(name, value) != value
-    }
+    changed = _changed_defaults(frozen, plugins.model_agent(agent).settings)
     options = {option.setting: option.key for option in OPTIONS if option.setting}
     own = {options[name]: changed[name] for name in changed if name in options}
     typed = as_list(given.values.get("agent_option"))
     known = {one.partition("=")[0] for one in typed} | set(options)
     rest = [f"{name}={changed[name]}" for name in sorted(set(changed) - known)]
-    given = replace(
-        given,
-        values={
-            **given.values,
-            "protocols": files,
-            **({"agent_option": [*typed, *rest]} if rest else {}),
-        },
+    values = {**given.values, "protocols": _files_in(frozen, named)}
+    if rest:
+        values["agent_option"] = [*typed, *rest]
+    return replace(given, values=values).filled_in(
+        Origin.SET, view=list(frozen.views), **own
     )
-    return given.filled_in(Origin.SET, view=list(frozen.views), **own)
+
+
+def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the set's settings that differ from an agent's present defaults."""
+    return {
+        name: value
+        for name, value in frozen.settings.items()
+        if defaults.get(name, value) != value
+    }
+
+
+def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
+    """Return the set's files of the protocols that are named; other names stay as they
+    are.
+    """
+    return [
+        str(frozen.folder / f"{name}{SUFFIX}") if name in frozen.protocols else name
+        for part in named
+        for name in part.split(",")
+    ]
 
 
 def _with_study(given: Given, study: Study) -> Given:
@@ -525,8 +544,11 @@ def read_settings(
         given = given.continuing(earlier)
     replayed = None if earlier is None else earlier.replayed
     given.check()
-    which, given = _cell_settings(given, plugins, directory, replayed, usual_protocols)
+    given, study = _completed(given, plugins, directory)
     values = given.resolve()
+    which = _cell_settings(
+        given, values, plugins, directory, study, replayed, usual_protocols
+    )
     calls = call_options(values)
     if replayed is None:  # a replay costs nothing
         check_prices(calls.limits, which.language.values())
@@ -624,10 +646,10 @@ def language_models(
     values: OptionValues,
     entries: Iterable[ModelEntry] = (),
 ) -> dict[str, LanguageModel]:
-    """Return those of ``names`` that are language models.
+    """Return those of ``names`` that are language models, whose servers may be called.
 
-    Raises a CheeseBenchError for a name that is neither agent nor model, and for
-    options that mean nothing.
+    Raises a CheeseBenchError for a name that is neither agent nor model, for options
+    that mean nothing, and for a stranger's run that would say where calls go.
     """
     settings = _agent_settings(plugins, given, values)
     served = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
@@ -649,16 +671,23 @@ def language_models(
         for name in names
         if not (name in plugins.agents or name in plugins.respondents)
     }
-    used = {model.entry.backend for model in models.values()}
-    if url and len(used) > 1:
-        # One backend's key must not go to another one's server.
+    if url:
+        _check_one_backend(url, models.values())
+    if models:
+        given.check_trusted()
+    else:
+        _check_no_model_option(names, given, values)
+    return models
+
+
+def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
+    """Raise OptionError if the key of one backend would go to another one's server."""
+    used = {model.entry.backend for model in models}
+    if len(used) > 1:
         raise OptionError(
             f"--base-url {url}: the models use different backends ({', '.join(sorted(used))}), so one "
             "server cannot serve all of them. Run them one after another."
         )
-    if not models:
-        _check_no_model_option(names, given, values)
-    return models
 
 
 def _check_no_model_option(
@@ -708,15 +737,20 @@ def _agent_settings(
     if values.prompt is not None:
         settings["prompt"] = _prompt(values.prompt)
     settings |= _pairs(given, "agent_option", values.agent_option)
+    usual = _settings_of_design(plugins, values)
+    missing = [name for name in usual if settings.get(name) is None]
+    return settings | {name: usual[name] for name in missing}
+
+
+def _settings_of_design(
+    plugins: PluginManager, values: OptionValues
+) -> Mapping[str, Any]:
+    """Return the design's settings that the agent has."""
     if values.agent not in plugins.model_agents:
-        return settings
+        return {}
     own = plugins.model_agent(values.agent).settings
     usual = cells.find_design(values.design or cells.usual_design(True)).settings
-    return settings | {
-        name: value
-        for name, value in usual.items()
-        if settings.get(name) is None and name in own
-    }
+    return {name: value for name, value in usual.items() if name in own}
 
 
 #: Maximum size in bytes of a prompt from a file.
